@@ -1,0 +1,37 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each builds the environment it needs.
+# PYTHON chooses the interpreter (3.10 to 3.12).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Small models on a shared machine run fastest with one thread a process.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test bench lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python tools/demo.py
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev
+	for script in mapping loss output_layer recurrence; do \
+	    $(BIN)/python tools/bench/$$script.py || exit 1; \
+	done
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev,plot]
+	touch $@
+
+clean:
+	rm -rf $(VENV) run/demo

@@ -1,0 +1,285 @@
+"""Model folders: written whole or not at all, and read without ever unpickling.
+
+    config.yaml        format version, package version, the network, every option of the run
+    vocab.json         {"source": [...], "target": [...]}; the index of a token is its id
+    model.safetensors  the weights
+    training/state.pt  optimiser, counters, random states; absent from a released model
+
+A run folder holds one model folder for each checkpoint, `step_N`, and `best.json`, which names
+the best of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+import yaml
+from safetensors import SafetensorError
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.version import __version__
+
+FORMAT_VERSION = (1, 0)  # a reader refuses a larger first number
+_STEP = re.compile(r"step_(\d+)")
+
+
+class CheckpointError(UserError):
+    """A model folder that cannot be read or written: the message names the file."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model folder in memory."""
+
+    model: SparseNMTModel
+    config: ModelConfig
+    vocabularies: Vocabularies
+    options: dict[str, Any]  # the options of the run that trained it
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _flush(path: Path) -> None:
+    """Make what is written at `path`, a file or a folder, survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a temporary file or folder, flush it to disk, and rename it to `target`.
+
+    Whatever happens on the way, `target` is either what it was before or the whole new thing.
+
+    Raises:
+        CheckpointError: the place cannot be written.
+    """
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        for path in [*temporary.rglob("*"), temporary]:
+            _flush(path)
+        if target.is_dir():  # a folder cannot be renamed over another
+            shutil.rmtree(target)
+        os.replace(temporary, target)
+        _flush(target.parent)
+    except OSError as error:
+        raise CheckpointError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def save(
+    folder: Path,
+    model: SparseNMTModel,
+    config: ModelConfig,
+    vocabularies: Vocabularies,
+    options: Mapping[str, Any],
+    training_state: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model folder.
+
+    Args:
+        folder: replaced if it exists.
+        model: its weights are saved, shared ones once.
+        config: the network, needed to build it again.
+        vocabularies: of source and target.
+        options: every option of the run, defaults filled in; kept as a record.
+        training_state: tensors, numbers, strings, lists and dicts only; None for a release.
+    """
+
+    def write(temporary: Path) -> None:
+        temporary.mkdir()
+        described = {
+            "format_version": ".".join(map(str, FORMAT_VERSION)),
+            "package_version": __version__,
+            "model": asdict(config),
+            "options": dict(options),
+        }
+        text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True)
+        (temporary / "config.yaml").write_text(text, encoding="utf-8")
+        tokens = {"source": vocabularies.source.tokens, "target": vocabularies.target.tokens}
+        text = json.dumps(tokens, ensure_ascii=False, indent=0)
+        (temporary / "vocab.json").write_text(text, encoding="utf-8")
+        safetensors.torch.save_model(model, str(temporary / "model.safetensors"))
+        if training_state is not None:
+            (temporary / "training").mkdir()
+            torch.save(dict(training_state), temporary / "training" / "state.pt")
+
+    write_atomically(folder, write)
+
+
+def remember_best(run: Path, step: int, metric: str, value: float) -> None:
+    """Name checkpoint `step` the best of the run."""
+    text = json.dumps({"step": step, "metric": metric, "value": value}) + "\n"
+    write_atomically(run / "best.json", lambda path: _write_text(path, text))
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def prune(run: Path, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints and the best one; negative keeps all."""
+    steps = checkpoint_steps(run)
+    if keep < 0:
+        return
+    kept = {*steps[len(steps) - keep :], best_step(run)}
+    for step in steps:
+        if step not in kept:
+            shutil.rmtree(run / f"step_{step}")
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def checkpoint_steps(run: Path) -> list[int]:
+    """Steps of the checkpoints in a run folder, oldest first."""
+    names = [path.name for path in run.iterdir()] if run.is_dir() else []
+    return sorted(int(match[1]) for match in map(_STEP.fullmatch, names) if match)
+
+
+def best_step(run: Path) -> int | None:
+    """The step that `remember_best` named, or None."""
+    path = run / "best.json"
+    return int(json.loads(path.read_text(encoding="utf-8"))["step"]) if path.is_file() else None
+
+
+def find_model(path: Path, newest: bool = False) -> Path:
+    """The model folder that `path` means: itself, or the best (or newest) checkpoint of a run.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    if (path / "config.yaml").is_file():
+        return path
+    steps = checkpoint_steps(path)
+    best = best_step(path)
+    if steps:
+        return path / f"step_{steps[-1] if newest or best not in steps else best}"
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such model folder")
+    raise CheckpointError(f"{path}: not a model folder (it has neither config.yaml nor step_N)")
+
+
+def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+    try:
+        content = parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}") from None
+    except (ValueError, yaml.YAMLError):
+        raise CheckpointError(f"{path}: damaged, it cannot be read as text of its kind") from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path}: damaged, it does not hold what a model folder holds there")
+    return content
+
+
+def _check_format(path: Path, version: object) -> None:
+    match = re.fullmatch(r"(\d+)\.(\d+)", str(version))
+    if match is None:
+        raise CheckpointError(f"{path}: no format_version of the form 1.0")
+    if int(match[1]) > FORMAT_VERSION[0]:
+        raise CheckpointError(
+            f"{path}: format {version} is newer than this program reads "
+            f"({FORMAT_VERSION[0]}.x); install a newer onmt_entmax"
+        )
+
+
+def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
+    """The network and the options that a model folder records.
+
+    Raises:
+        CheckpointError: config.yaml is missing, damaged or of a newer format.
+    """
+    path = folder / "config.yaml"
+    described = _read(path, yaml.safe_load)
+    _check_format(path, described.get("format_version"))
+    try:
+        return ModelConfig(**described["model"]), dict(described["options"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: the model is not described as expected ({error})") from None
+
+
+def read_vocabularies(folder: Path) -> Vocabularies:
+    """The vocabularies of a model folder."""
+    path = folder / "vocab.json"
+    tokens = _read(path, json.loads)
+    try:
+        source = Vocabulary(tuple(tokens["source"]))
+        target = Vocabulary(tuple(tokens["target"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: damaged ({error})") from None
+    return Vocabularies(source, source if source == target else target)
+
+
+def load(path: Path, device: torch.device | None = None) -> LoadedModel:
+    """Read a model folder (or the best checkpoint of a run folder), ready for evaluation.
+
+    Raises:
+        CheckpointError: something is missing, damaged or of a newer format; one line says what.
+    """
+    folder = find_model(path)
+    config, options = read_config(folder)
+    vocabularies = read_vocabularies(folder)
+    model = build_model(config, vocabularies)
+    weights = folder / "model.safetensors"
+    try:
+        safetensors.torch.load_model(model, str(weights))
+    except OSError as error:
+        raise CheckpointError(f"{weights}: {error.strerror or error}") from None
+    except (SafetensorError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CheckpointError(f"{weights}: cut short or damaged ({reason})") from None
+    model.to(device or torch.device("cpu")).eval()
+    return LoadedModel(model, config, vocabularies, options)
+
+
+def read_training_state(folder: Path) -> dict[str, Any]:
+    """What `save` was given as `training_state`.
+
+    Raises:
+        CheckpointError: the folder has none (a released model), or it is damaged.
+    """
+    path = folder / "training" / "state.pt"
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # torch raises many kinds for a damaged file, none of them documented
+        raise CheckpointError(f"{path}: cut short or damaged") from None
+    return state
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where a run keeps its checkpoints, and what every one of them records."""
+
+    path: Path
+    config: ModelConfig
+    vocabularies: Vocabularies
+    options: Mapping[str, Any]
+    keep: int = -1  # newest checkpoints that stay, the best one not counted; negative: all
+
+    def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
+        """Write checkpoint `step` and prune old ones."""
+        folder = self.path / f"step_{step}"
+        save(folder, model, self.config, self.vocabularies, self.options, state)
+        prune(self.path, self.keep)

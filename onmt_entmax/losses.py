@@ -1,0 +1,285 @@
+r"""The Fenchel-Young loss of entmax, with the interface of PyTorch's cross-entropy.
+
+For a class :math:`y` the loss is :math:`L(z, y) = \Omega^*(z) - z_y`, where :math:`\Omega^*(z) =
+\max_p p^\top z + H_\alpha(p)` (Peters, Niculae and Martins 2019, equation 11). It is convex, its
+gradient is entmax(z) minus the one-hot target, and for alpha above 1 it is 0 as soon as the target
+leads every other class by 1 / (alpha - 1). At alpha = 1 it is cross-entropy.
+
+For a distribution :math:`q` over classes the loss is the mean :math:`\sum_c q_c L(z, c)`, as
+cross-entropy does it: it exceeds the Fenchel-Young divergence, which is 0 at entmax(z) = q, by the
+entropy of the target, a constant (``tsallis_entropy(q, alpha)``).
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from onmt_entmax.mappings import checked_alpha, working_type
+from onmt_entmax.mappings import gradient as derivatives
+from onmt_entmax.mappings.conjugate import conjugate
+
+
+class ClassTargets(NamedTuple):
+    """Targets of rows of scores (rows, classes), as coefficients of one loss per row.
+
+    The loss of a row is ``mass * conjugate(z) - own * z[index] - spread * sum(weight * z)``.
+
+    Attributes:
+        index: (rows,) int64, the class of each row; any valid class where the row is ignored.
+        mass: (rows,) what the row's target sums to, class weights included.
+        own: (rows,) the part of it on the row's class.
+        spread: (rows,) label smoothing's part per class; None without smoothing.
+        weight: (classes,) class weights under ``spread``; None for ones.
+    """
+
+    index: Tensor
+    mass: Tensor
+    own: Tensor
+    spread: Tensor | None
+    weight: Tensor | None
+
+
+class EntmaxRowLoss(Function):
+    """One loss per row of scores (rows, classes); without targets, their conjugate.
+
+    ``apply(scores, number, alpha, targets)``; alpha as for :class:`mappings.autograd.Entmax`.
+    Returns the losses (rows,), and the probabilities: backward uses them, and as an output they
+    carry gradients of gradients.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        number: float | None,
+        alpha: Tensor | None,
+        targets: ClassTargets | None,
+    ) -> tuple[Tensor, Tensor]:
+        losses, probabilities = conjugate(scores, alpha if number is None else number)
+        if targets is not None:
+            losses = losses * targets.mass
+            losses -= targets.own * scores.gather(1, targets.index.unsqueeze(1)).squeeze(1)
+            if targets.spread is not None:
+                even = scores.sum(1) if targets.weight is None else scores @ targets.weight
+                losses -= targets.spread * even
+            # An ignored row counts nothing, whatever its scores are.
+            losses.masked_fill_(targets.mass == 0, 0.0)
+        ctx.number, ctx.targets = number, targets
+        ctx.save_for_backward(probabilities, alpha)
+        ctx.set_materialize_grads(False)
+        return losses, probabilities
+
+    @staticmethod
+    def backward(
+        ctx: Any, *gradients: Tensor | None
+    ) -> tuple[Tensor | None, None, Tensor | None, None]:
+        probabilities, alpha_tensor = ctx.saved_tensors
+        alpha = ctx.number if alpha_tensor is None else alpha_tensor.to(probabilities.dtype)
+        per_row, per_entry = gradients
+        targets: ClassTargets | None = ctx.targets
+        scores_grad = alpha_grad = None
+        if per_row is not None:
+            massed = per_row if targets is None else per_row * targets.mass
+            scores_grad = probabilities * massed.unsqueeze(1)
+            if targets is not None:
+                scores_grad = _minus_target(scores_grad, per_row, targets)
+            if ctx.needs_input_grad[2]:
+                derivative = derivatives.entropy_alpha_derivative(probabilities, alpha)
+                alpha_grad = massed.unsqueeze(1) * derivative
+        if per_entry is not None:
+            second = derivatives.scores_gradient(probabilities, alpha, per_entry)
+            scores_grad = second if scores_grad is None else scores_grad + second
+            if ctx.needs_input_grad[2]:
+                moved = derivatives.alpha_derivative(probabilities, alpha)
+                moved = (per_entry * moved).sum(1, keepdim=True)
+                alpha_grad = moved if alpha_grad is None else alpha_grad + moved
+        if alpha_grad is not None:
+            alpha_grad = alpha_grad.to(alpha_tensor.dtype)
+        return scores_grad, None, alpha_grad, None
+
+
+def _minus_target(scores_grad: Tensor, per_row: Tensor, targets: ClassTargets) -> Tensor:
+    """Subtract each row's target, times its gradient, from the gradient in the scores."""
+    if targets.spread is not None:
+        even = (per_row * targets.spread).unsqueeze(1)
+        scores_grad = scores_grad - (even if targets.weight is None else even * targets.weight)
+    own = (per_row * targets.own).unsqueeze(1)
+    return scores_grad.scatter_add(1, targets.index.unsqueeze(1), -own)
+
+
+def row_losses(
+    scores: Tensor, alpha: float | Tensor, targets: ClassTargets | None = None
+) -> Tensor:
+    """Losses (rows,) of scores (rows, classes); alpha a number or (rows, 1)."""
+    if isinstance(alpha, Tensor):
+        return EntmaxRowLoss.apply(scores, None, alpha, targets)[0]
+    return EntmaxRowLoss.apply(scores, alpha, None, targets)[0]
+
+
+def entmax_loss(
+    scores: Tensor,
+    target: Tensor,
+    alpha: float | Tensor = 1.5,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Fenchel-Young loss of entmax; at alpha = 1 equal to ``torch.nn.functional.cross_entropy``.
+
+    Two differences from cross-entropy: a batch in which every target is ignored has mean 0, not
+    nan, and a class of probability 0 in the target may have a score of -inf.
+
+    Args:
+        scores: (classes,), (rows, classes) or (rows, classes, d1, ...), floating point.
+        target: class indices, the shape of ``scores`` without classes, int64; or distributions
+            over the classes, the shape of ``scores``, floating point (for multi-label targets, or
+            smoothing by a prior).
+        alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
+        weight: (classes,) weight of each class.
+        ignore_index: a class index whose rows count nothing.
+        reduction: "none", "sum", or "mean" (divided by the weights of the targets that count).
+        label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
+
+    Returns:
+        A scalar, or the losses in the shape of ``scores`` without classes.
+
+    Raises:
+        ValueError: if alpha, reduction or label_smoothing is out of range, shapes do not fit, a
+            class does not exist, or a row of scores is all -inf.
+    """
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+    if scores.dim() == 0:
+        raise ValueError("scores must have a dimension for the classes")
+    class_dim = 0 if scores.dim() == 1 else 1
+    classes = scores.shape[class_dim]
+    if weight is not None and weight.shape != (classes,):
+        raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
+    dtype = working_type(scores)
+    returned = dtype if torch.is_autocast_enabled(scores.device.type) else scores.dtype
+    checked = checked_alpha(alpha, scores, class_dim)
+    rows = scores.to(dtype).movedim(class_dim, -1)
+    shape = rows.shape[:-1]
+    rows = rows.reshape(-1, classes)
+    if isinstance(checked, Tensor):
+        checked = checked.movedim(class_dim, -1).reshape(-1, 1)
+    weight = None if weight is None else weight.to(dtype)
+    if target.is_floating_point():
+        if target.shape != scores.shape:
+            raise ValueError(_shape_message(scores, target))
+        distributions = target.to(dtype).movedim(class_dim, -1).reshape(-1, classes)
+        losses = _distribution_losses(rows, distributions, checked, weight, label_smoothing)
+        count: Tensor | int = max(losses.numel(), 1)
+    else:
+        if target.shape != shape:
+            raise ValueError(_shape_message(scores, target))
+        index = target.reshape(-1)
+        targets, count = class_targets(index, rows, weight, ignore_index, label_smoothing)
+        losses = row_losses(rows, checked, targets) if rows.numel() else rows.sum(1)
+    if reduction == "none":
+        return losses.reshape(shape).to(returned)
+    total = losses.sum()
+    return (total / count if reduction == "mean" else total).to(returned)
+
+
+def _shape_message(scores: Tensor, target: Tensor) -> str:
+    return (
+        f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
+        f"shape {tuple(scores.shape)}: give int64 class indices without the dimension of the "
+        "classes, or floating-point distributions with it"
+    )
+
+
+def class_targets(
+    index: Tensor,
+    rows: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    label_smoothing: float,
+) -> tuple[ClassTargets, Tensor]:
+    """Targets (rows,) of scores ``rows`` (rows, classes), and the 0-dim divisor of their mean.
+
+    Raises:
+        ValueError: if a target that is not ignored is not a class.
+    """
+    classes = rows.shape[1]
+    kept = index != ignore_index
+    index = torch.where(kept, index, 0)
+    if index.numel() and index.device.type == "cpu" and not torch.compiler.is_compiling():
+        lowest, highest = torch.aminmax(index)
+        if int(lowest) < 0 or int(highest) >= classes:
+            wrong = int(lowest) if int(lowest) < 0 else int(highest)
+            raise ValueError(
+                f"target {wrong} is not one of the {classes} classes 0 to {classes - 1}, "
+                f"nor ignore_index {ignore_index}"
+            )
+    counted = kept.to(rows.dtype) if weight is None else torch.where(kept, weight[index], 0.0)
+    own, mass, spread = counted, counted, None
+    if label_smoothing > 0:
+        spread = kept.to(rows.dtype) * (label_smoothing / classes)
+        own = counted * (1 - label_smoothing)
+        mass = own + spread * (classes if weight is None else weight.sum())
+    total = counted.sum()
+    divisor = torch.where(total == 0, 1.0, total)
+    return ClassTargets(index, mass, own, spread, weight), divisor
+
+
+def _distribution_losses(
+    rows: Tensor,
+    distributions: Tensor,
+    alpha: float | Tensor,
+    weight: Tensor | None,
+    label_smoothing: float,
+) -> Tensor:
+    """Losses (rows,) of scores against distributions, both (rows, classes)."""
+    if not rows.numel():
+        return rows.sum(1)
+    if label_smoothing > 0:
+        distributions = distributions * (1 - label_smoothing) + label_smoothing / rows.shape[1]
+    if weight is not None:
+        distributions = distributions * weight
+    # 0 times a score of -inf counts 0.
+    expected = torch.where(distributions == 0, 0.0, rows) * distributions
+    return row_losses(rows, alpha) * distributions.sum(1) - expected.sum(1)
+
+
+class EntmaxLoss(nn.Module):
+    """Module form of :func:`entmax_loss`, with the arguments of ``torch.nn.CrossEntropyLoss``."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        alpha: float = 1.5,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.label_smoothing = label_smoothing
+
+    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
+        """Loss of scores (rows, classes, ...) against targets; see :func:`entmax_loss`."""
+        return entmax_loss(
+            scores,
+            target,
+            self.alpha,
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.label_smoothing,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments that matter, for printing."""
+        return f"alpha={self.alpha}, reduction={self.reduction!r}"

@@ -1,0 +1,111 @@
+"""Entmax and its logarithm: from scores to probabilities, for any alpha from softmax upwards.
+
+``alpha`` is 1 for softmax, 1.5 for 1.5-entmax, 2 for sparsemax; any number from 1 up will do.
+Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and for the gradient in
+alpha Correia, Niculae and Martins (2019).
+"""
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.mappings.autograd import Entmax, LogEntmax
+from onmt_entmax.mappings.entropy import tsallis_entropy
+
+__all__ = ["entmax", "log_entmax", "tsallis_entropy"]
+
+
+def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
+    r"""Probabilities of scores by alpha-entmax, with true zeros when alpha is above 1.
+
+    .. math:: \arg\max_p \; p^\top z + H_\alpha(p), \qquad p \text{ a distribution}
+
+    with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
+    equation 10). A score of -inf, or more than 1 / (alpha - 1) under the largest, gets an exact 0.
+
+    Args:
+        scores: any shape, floating point; float16 and bfloat16 are computed in float32. Scores
+            that are all -inf along ``dim`` have no answer.
+        alpha: a number >= 1, or a tensor of such numbers that broadcasts to ``scores`` with size 1
+            in ``dim`` (for example (heads, 1, 1) with scores (batch, heads, queries, keys)). A
+            tensor may be a parameter: it gets its gradient, at alpha = 1 too.
+        dim: the dimension to normalise.
+
+    Returns:
+        Probabilities, the shape and type of ``scores`` (float32 under autocast, as softmax).
+
+    Raises:
+        ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
+            all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan).
+    """
+    return _along_dim(Entmax, scores, alpha, dim)
+
+
+def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
+    """Logarithm (natural) of :func:`entmax`, -inf exactly outside the support.
+
+    Membership and logarithm both come from how far a score is above the threshold, so an entry
+    whose probability is too small for its type still has a finite logarithm. In training, what
+    arrives as gradient for an entry of -inf is not used.
+
+    Args, returns and raises: as :func:`entmax`.
+    """
+    return _along_dim(LogEntmax, scores, alpha, dim)
+
+
+def working_type(scores: Tensor) -> torch.dtype:
+    """The type to compute in: float32 for the half types, else that of the scores.
+
+    Raises:
+        ValueError: if the scores are not floating point.
+    """
+    if not scores.is_floating_point():
+        raise ValueError(f"scores must be floating point, got {scores.dtype}; convert them first")
+    return torch.float64 if scores.dtype == torch.float64 else torch.float32
+
+
+def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Tensor:
+    """Alpha as a number, or as a float64-safe tensor of the shape of ``scores``, 1 in ``dim``.
+
+    Raises:
+        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast.
+    """
+    if not isinstance(alpha, Tensor):
+        if not 1 <= alpha < float("inf"):
+            raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
+        return float(alpha)
+    if alpha.numel() == 1 and not alpha.requires_grad and not torch.compiler.is_compiling():
+        return checked_alpha(float(alpha), scores, dim)
+    shape = list(scores.shape)
+    shape[dim] = 1
+    try:
+        rows = alpha.expand(shape)
+    except RuntimeError:
+        raise ValueError(
+            f"alpha of shape {tuple(alpha.shape)} does not broadcast to the rows of the scores, "
+            f"{tuple(shape)}; give it size 1 in the normalised dimension"
+        ) from None
+    if alpha.device.type == "cpu" and not bool((alpha >= 1).all()):
+        raise ValueError(f"every alpha must be at least 1 (softmax), got {float(alpha.min())}")
+    return rows
+
+
+def _along_dim(
+    function: type[Entmax] | type[LogEntmax], scores: Tensor, alpha: float | Tensor, dim: int
+) -> Tensor:
+    """Apply an autograd function of the last dimension along ``dim``."""
+    dtype = working_type(scores)
+    if scores.dim() == 0:
+        return _along_dim(function, scores.unsqueeze(0), alpha, dim).squeeze(0)
+    checked = checked_alpha(alpha, scores, dim)
+    if scores.numel() == 0:
+        return scores.clone()
+    autocast = torch.is_autocast_enabled(scores.device.type)
+    returned = dtype if autocast else scores.dtype
+    last = dim in (-1, scores.dim() - 1)
+    rows = scores.to(dtype) if last else scores.to(dtype).movedim(dim, -1)
+    if isinstance(checked, Tensor):
+        per_row = checked if last else checked.movedim(dim, -1)
+        result = function.apply(rows, None, per_row)
+    else:
+        result = function.apply(rows, checked, None)
+    return (result if last else result.movedim(-1, dim)).to(returned)

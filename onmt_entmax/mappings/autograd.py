@@ -1,0 +1,108 @@
+"""Entmax as autograd functions over the last dimension: values here, derivatives in gradient.py.
+
+Each function saves one of its own outputs, so that a gradient of a gradient finds its way back.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from onmt_entmax.mappings import gradient
+from onmt_entmax.mappings.threshold import (
+    has_power_form,
+    power,
+    refuse_rows_without_answer,
+    solve_log,
+    solve_power,
+)
+
+
+def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Entmax of float32 or float64 scores (..., n), n >= 1, without autograd; the same shape."""
+    if not isinstance(alpha, Tensor):
+        if has_power_form(alpha):
+            return power(solve_power(scores, alpha).margin, alpha - 1)
+        if alpha == 1:
+            result = torch.softmax(scores, -1)
+            if bool(result[..., 0].isnan().any()):
+                refuse_rows_without_answer(scores.amax(-1))
+            return result
+    return solve_log(scores, alpha).log_probabilities.exp().to(scores.dtype)
+
+
+def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Logarithm of entmax, -inf exactly outside the support; as ``probabilities``."""
+    if not isinstance(alpha, Tensor):
+        if has_power_form(alpha):
+            return solve_power(scores, alpha).margin.log_().div_(alpha - 1)
+        if alpha == 1:
+            result = torch.log_softmax(scores, -1)
+            if bool(result[..., 0].isnan().any()):
+                refuse_rows_without_answer(scores.amax(-1))
+            return result
+    return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
+
+
+class Entmax(Function):
+    """Probabilities over the last dimension.
+
+    ``apply(scores, number, alpha)``: float32 or float64 scores (..., n); alpha as a number, or
+    None and a tensor (..., 1) in its place. Returns probabilities (..., n).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
+        result = probabilities(scores, alpha if number is None else number)
+        ctx.number = number
+        ctx.save_for_backward(result, alpha)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
+        result, alpha_tensor = ctx.saved_tensors
+        alpha = alpha_tensor if ctx.number is None else ctx.number
+        (output,) = gradients
+        scores_grad = alpha_grad = None
+        if ctx.needs_input_grad[0]:
+            scores_grad = gradient.scores_gradient(result, alpha, output)
+        if ctx.needs_input_grad[2]:
+            derivative = gradient.alpha_derivative(result, alpha_tensor.to(result.dtype))
+            alpha_grad = (output * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)
+        return scores_grad, None, alpha_grad
+
+
+class LogEntmax(Function):
+    """Log-probabilities over the last dimension; ``apply`` as for :class:`Entmax`.
+
+    What arrives for an entry outside the support is not used: its -inf does not move.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
+        result = log_probabilities(scores, alpha if number is None else number)
+        ctx.number = number
+        ctx.save_for_backward(result, alpha)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
+        result, alpha_tensor = ctx.saved_tensors
+        alpha = ctx.number if alpha_tensor is None else alpha_tensor.to(result.dtype)
+        (output,) = gradients
+        support = ~torch.isneginf(result)
+        logs = torch.where(support, result, 0.0)
+        # d log p_i = dz_i / u_i - ds / u_i, with u = p ** (alpha - 1) and s = p / u.
+        along = torch.where(support, output, 0.0) * torch.exp((1 - alpha) * logs)
+        slope = torch.where(support, torch.exp((2 - alpha) * logs), 0.0)
+        shares = slope / slope.sum(-1, keepdim=True)
+        scores_grad = alpha_grad = None
+        if ctx.needs_input_grad[0]:
+            scores_grad = along - shares * along.sum(-1, keepdim=True)
+        if ctx.needs_input_grad[2]:
+            bend = gradient.curvature(logs, alpha)
+            mean = (shares * torch.exp((alpha - 1) * logs) * bend).sum(-1, keepdim=True)
+            per_entry = along * mean - torch.where(support, output, 0.0) * bend
+            alpha_grad = per_entry.sum(-1, keepdim=True).to(alpha_tensor.dtype)
+        return scores_grad, None, alpha_grad

@@ -1,0 +1,34 @@
+"""The Tsallis entropies, which generate the entmax mappings and losses."""
+
+import torch
+from torch import Tensor
+
+
+def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
+    r"""Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
+
+    .. math:: H_\alpha(p) = \frac{1}{\alpha(\alpha-1)} \sum_j (p_j - p_j^\alpha)
+
+    Computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, which does not cancel
+    when alpha is near 1. Source: Peters, Niculae and Martins (2019), equation 9.
+
+    Args:
+        probabilities: any shape; non-negative, summing to one along ``dim``.
+        alpha: a number >= 1, or a tensor that broadcasts to ``probabilities``, 1 in ``dim``.
+        dim: the dimension of the classes.
+
+    Returns:
+        The shape of ``probabilities`` without ``dim``.
+
+    Raises:
+        ValueError: if alpha is below 1.
+    """
+    if not isinstance(alpha, Tensor) and not alpha >= 1:
+        raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
+    # log 1 = 0 stands for the zeros: they add nothing, and their gradient stays finite.
+    logs = torch.where(probabilities > 0, probabilities, 1.0).log()
+    beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
+    shannon = beta == 0
+    safe = beta.masked_fill(shannon, 1)
+    terms = probabilities * torch.where(shannon, logs, torch.expm1(safe * logs) / safe)
+    return -(terms / (1 + beta)).sum(dim)

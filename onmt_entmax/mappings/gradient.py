@@ -1,0 +1,81 @@
+r"""Derivatives of entmax, written with differentiable operations on the probabilities alone.
+
+The Jacobian in the scores is :math:`\mathrm{diag}(s) - s s^\top / \lVert s \rVert_1` with
+:math:`s_i = p_i^{2-\alpha}` on the support and 0 elsewhere (Peters, Niculae and Martins 2019,
+Proposition 1). The derivative in alpha is Proposition 1 of Correia, Niculae and Martins (2019),
+rearranged so that nothing cancels as alpha nears 1: with :math:`u = p^{\alpha-1}`,
+:math:`w = -\log u` and :math:`k = (\log p)^2 (e^w - 1 - w) / w^2`,
+
+.. math:: \partial p_i / \partial\alpha = -p_i k_i + s_i \sum_j p_j k_j / \sum_j s_j .
+
+Since only operations that autograd knows are used, gradients of gradients follow by themselves.
+"""
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.mappings.entropy import tsallis_entropy
+
+_SERIES_BELOW = 0.5
+_SERIES_TERMS = 14
+
+
+def slopes(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
+    """``p ** (2 - alpha)`` on the support, 0 elsewhere; the shape of ``probabilities``."""
+    if not isinstance(alpha, Tensor):
+        if alpha == 1:
+            return probabilities
+        if alpha == 2:
+            return (probabilities > 0).to(probabilities.dtype)
+        if alpha < 2 and not torch.is_grad_enabled():
+            return probabilities.sqrt() if alpha == 1.5 else probabilities.pow(2 - alpha)
+    # Outside the support 1 stands in for 0, whose power (or its derivative) may be infinite.
+    support = probabilities > 0
+    return torch.where(support, torch.where(support, probabilities, 1.0) ** (2 - alpha), 0.0)
+
+
+def scores_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
+    """Gradient in the scores, given the gradient in the probabilities; all (..., n)."""
+    slope = slopes(probabilities, alpha)
+    along = slope * gradient
+    mean = along.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)
+    return along - slope * mean
+
+
+def _second_order(w: Tensor) -> Tensor:
+    """``(exp(w) - 1 - w) / w ** 2`` for w >= 0, by its series where the difference would cancel."""
+    small = w < _SERIES_BELOW
+    near = torch.where(small, w, 0.0)
+    series = torch.zeros_like(w)
+    for n in range(_SERIES_TERMS, 1, -1):
+        series = (series * near + 1.0) / n
+    far = torch.where(small, 1.0, w)
+    return torch.where(small, series, (torch.expm1(far) - far) / far**2)
+
+
+def _logs(probabilities: Tensor) -> Tensor:
+    """Logarithms on the support; 0 elsewhere, where they are multiplied by 0."""
+    return torch.where(probabilities > 0, probabilities, 1.0).log()
+
+
+def curvature(logs: Tensor, alpha: float | Tensor) -> Tensor:
+    """The ``k`` of the module's docstring from log-probabilities: how alpha bends the curve."""
+    return logs**2 * _second_order((1 - alpha) * logs)
+
+
+def alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
+    """Derivative of each probability in its row's alpha; the shape of ``probabilities``."""
+    bend = probabilities * curvature(_logs(probabilities), alpha)
+    slope = slopes(probabilities, alpha)
+    return slope * (bend.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)) - bend
+
+
+def entropy_alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
+    r"""Derivative in alpha of the Tsallis entropy of fixed probabilities (..., n) -> (..., 1).
+
+    By Danskin's theorem this is also the derivative of the conjugate, hence of the loss.
+    """
+    logs = _logs(probabilities)
+    entropy = tsallis_entropy(probabilities, alpha).unsqueeze(-1)
+    bend = probabilities * torch.exp((alpha - 1) * logs) * curvature(logs, alpha)
+    return -(entropy + bend.sum(-1, keepdim=True)) / alpha

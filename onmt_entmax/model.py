@@ -1,0 +1,151 @@
+"""Building a model: OpenNMT-py's encoder and decoder, entmax attention, and our output layer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.modules.output import OutputLayer
+from onmt_entmax.opennmt import Embeddings, NMTModel, RNNDecoderBase, str2dec, str2enc
+from onmt_entmax.text.batch import Batch
+from onmt_entmax.text.vocabulary import Vocabularies
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network; the names are OpenNMT-py's options, the two alphas are ours."""
+
+    encoder_type: str = "rnn"  # rnn, brnn, mean or transformer
+    decoder_type: str = "rnn"  # rnn or transformer
+    rnn_type: str = "LSTM"  # LSTM or GRU
+    enc_layers: int = 2
+    dec_layers: int = 2
+    rnn_size: int = 500  # of encoder and decoder states; the model size of a Transformer
+    src_word_vec_size: int = 500
+    tgt_word_vec_size: int = 500
+    input_feed: bool = True
+    bridge: bool = False
+    context_gate: str | None = None  # source, target or both
+    global_attention: str = "general"  # dot, general, mlp or none
+    global_attention_alpha: float = 1.0
+    generator_alpha: float = 1.0
+    dropout: float = 0.3
+    attention_dropout: float = 0.1
+    position_encoding: bool = False
+    share_embeddings: bool = False
+    share_decoder_embeddings: bool = False
+    heads: int = 8
+    transformer_ff: int = 2048
+    self_attn_type: str = "scaled-dot"
+    max_relative_positions: int = 0
+    aan_useffn: bool = False
+    pos_ffn_activation_fn: str = "relu"
+    param_init: float = 0.1  # uniform in (-param_init, param_init); 0 leaves PyTorch's defaults
+    param_init_glorot: bool = False
+    freeze_encoder: bool = False
+    freeze_decoder: bool = False
+
+
+class SparseNMTModel(NMTModel):
+    """OpenNMT-py's `NMTModel` with an alpha-entmax output layer as its `generator`."""
+
+    def __init__(self, encoder: nn.Module, decoder: nn.Module, generator: OutputLayer) -> None:
+        super().__init__(encoder, decoder)
+        self.generator = generator
+
+    def hidden_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Decoder outputs for a batch with targets, teacher-forced.
+
+        Returns:
+            The outputs ``(rows, hidden)`` that predict ``(rows,)`` target ids: a row for every
+            position of the batch, padding included (its target id is the padding's).
+        """
+        assert batch.target is not None, "training and scoring need targets"
+        outputs, _ = self(batch.source, batch.target, batch.source_lengths)
+        return outputs.flatten(0, 1), batch.target[1:].flatten()
+
+
+def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
+    """The namespace that OpenNMT-py's `from_opt` constructors read."""
+    return SimpleNamespace(
+        **asdict(config),
+        brnn=config.encoder_type == "brnn",
+        enc_rnn_size=config.rnn_size,
+        dec_rnn_size=config.rnn_size,
+        # The attention below replaces the one that OpenNMT-py builds from these.
+        global_attention_function="softmax",
+        coverage_attn=False,
+        copy_attn=False,
+        reuse_copy_attn=False,
+        copy_attn_type="none",
+        full_context_alignment=False,
+        alignment_layer=-2,
+        alignment_heads=0,
+    )
+
+
+def _embeddings(config: ModelConfig, size: int, vocabulary_size: int, pad: int) -> Embeddings:
+    return Embeddings(
+        word_vec_size=size,
+        word_vocab_size=vocabulary_size,
+        word_padding_idx=pad,
+        position_encoding=config.position_encoding,
+        dropout=config.dropout,
+    )
+
+
+def _initialise(model: nn.Module, config: ModelConfig) -> None:
+    """OpenNMT-py's initialisation: uniform, then Glorot for matrices, each where asked."""
+    if config.param_init > 0:
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, -config.param_init, config.param_init)
+    if config.param_init_glorot:
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+
+
+def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTModel:
+    """A model with fresh weights drawn from torch's global generator.
+
+    Args:
+        config: the network.
+        vocabularies: give the sizes and the padding ids.
+    """
+    source, target = vocabularies
+    options = _opennmt_options(config)
+    source_embeddings = _embeddings(config, config.src_word_vec_size, len(source), source.pad)
+    target_embeddings = _embeddings(config, config.tgt_word_vec_size, len(target), target.pad)
+    encoder = str2enc[config.encoder_type].from_opt(options, source_embeddings)
+    name = "ifrnn" if config.decoder_type == "rnn" and config.input_feed else config.decoder_type
+    decoder = str2dec[name].from_opt(options, target_embeddings)
+    if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
+        decoder.attn = EntmaxGlobalAttention(
+            config.rnn_size, config.global_attention, config.global_attention_alpha
+        )
+    generator = OutputLayer(config.rnn_size, len(target), config.generator_alpha)
+    model = SparseNMTModel(encoder, decoder, generator)
+    if config.share_embeddings:
+        target_embeddings.word_lut.weight = source_embeddings.word_lut.weight
+    if config.share_decoder_embeddings:
+        generator.weight = target_embeddings.word_lut.weight
+    _initialise(model, config)
+    for part, frozen in ((encoder, config.freeze_encoder), (decoder, config.freeze_decoder)):
+        if frozen:  # embeddings stay trainable, as in OpenNMT-py
+            part.requires_grad_(False)
+            part.embeddings.requires_grad_(True)
+    return model
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Number of distinct weights, shared ones counted once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """The device that holds the model."""
+    return next(model.parameters()).device

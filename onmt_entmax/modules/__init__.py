@@ -1,0 +1,1 @@
+"""Layers that sit inside OpenNMT-py models."""

@@ -1,0 +1,371 @@
+"""Teacher-forced training of OpenNMT-py's input-feeding decoder as one autograd function.
+
+OpenNMT-py steps through the target in Python with autograd recording some thirty small operators
+a step. Here the whole recurrence is one node with a derived backward pass: embeddings enter by
+one product, a step computes only what depends on the step before and only for sentences that are
+not over, and each weight's gradient is one product over all steps (Appleyard et al. 2016 do so
+for LSTMs without attention).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.modules.recurrence_attention import RecurrentAttention
+from onmt_entmax.modules.recurrence_cell import (
+    CellTrace,
+    double_candidate,
+    dropout_mask,
+    lstm_cell,
+    lstm_cell_backward,
+    tanh,
+)
+from onmt_entmax.modules.recurrence_products import PreparedWeight, weight_gradient
+from onmt_entmax.modules.recurrence_steps import Steps
+from onmt_entmax.opennmt import GlobalAttention, InputFeedRNNDecoder, StackedLSTM, sequence_mask
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the recurrence is told besides tensors with gradients.
+
+    Attributes:
+        steps: active rows of each step.
+        alpha: of the attention.
+        padding: see `RecurrentAttention`.
+        between: dropout factors between layers, ``(layers - 1, total, hidden)``, or None.
+        above: dropout factors of the attentional vectors, ``(total, hidden)``, or None.
+        attention_names: names of the attention's weights, which follow the LSTM's.
+        dtype: type of the products, see `PreparedWeight`.
+    """
+
+    steps: Steps
+    alpha: float
+    padding: Tensor | None
+    between: Tensor | None
+    above: Tensor | None
+    attention_names: tuple[str, ...]
+    dtype: torch.dtype | None
+
+
+class _Layers:
+    """The stacked LSTM of a recurrence: weights, inputs and traces of all steps.
+
+    A layer multiplies its input and its previous state side by side, ``[x, h]``, by
+    ``[W_ih, W_hh]``; in the lowest x is the fed attentional vector, and the embeddings' share of
+    the gates is there already.
+
+    Args:
+        plan: see `_Plan`.
+        embedded: packed embeddings ``(total, embedding)``.
+        weights: `weight_ih, weight_hh, bias_ih, bias_hh` of each layer.
+    """
+
+    def __init__(self, plan: _Plan, embedded: Tensor, weights: tuple[Tensor, ...]) -> None:
+        self._plan, self._embedded = plan, embedded
+        self.count = len(weights) // 4
+        hidden = weights[1].size(1)
+        size = embedded.size(1)
+        self._recurrent, self._products = [], []
+        for layer in range(self.count):
+            weight, recurrent, *biases = weights[4 * layer : 4 * layer + 4]
+            bias = double_candidate(biases[0] + biases[1])
+            if layer == 0:
+                self._lowest = double_candidate(weight[:, :size])
+                self._embedded_gates = PreparedWeight(self._lowest, bias, plan.dtype)(embedded)
+                weight, bias = weight[:, size:], None
+            both = double_candidate(torch.cat([weight, recurrent], dim=1))
+            self._recurrent.append(both)
+            self._products.append(PreparedWeight(both, bias, plan.dtype))
+        total = plan.steps.total
+        self._inputs = [embedded.new_empty(total, 2 * hidden) for _ in range(self.count)]
+        self._traces: list[list[CellTrace]] = []
+
+    def step(
+        self, step: int, feed: Tensor, hidden: list[Tensor], cell: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """New hidden and cell states of every layer, ``(rows, hidden)`` each."""
+        rows = self._plan.steps.rows(step)
+        size = rows.stop - rows.start
+        below, mask = feed, None
+        hidden_now, cell_now, traces = [], [], []
+        for layer, product in enumerate(self._products):
+            inputs = self._inputs[layer][rows]
+            first, second = inputs.chunk(2, dim=1)
+            if mask is None:
+                first.copy_(below[:size])
+            else:
+                torch.mul(below, mask[layer - 1, rows], out=first)
+            second.copy_(hidden[layer][:size])
+            gates = product(inputs, self._embedded_gates[rows] if layer == 0 else None)
+            below, state, trace = lstm_cell(gates, cell[layer][:size])
+            mask = self._plan.between
+            hidden_now.append(below)
+            cell_now.append(state)
+            traces.append(trace)
+        self._traces.append(traces)
+        return hidden_now, cell_now
+
+    def start_backward(self) -> None:
+        """Prepare what the steps back share."""
+        dtype = self._plan.dtype
+        self._back = [PreparedWeight(both.t(), None, dtype) for both in self._recurrent]
+        self._grad_gates = [
+            inputs.new_empty(inputs.size(0), 2 * inputs.size(1)) for inputs in self._inputs
+        ]
+
+    def step_backward(self, step: int, grad_hidden: Tensor, grad_cell: Tensor) -> Tensor:
+        """Gradient of the fed vectors ``(rows, hidden)``.
+
+        Args:
+            step: steps come in reverse order.
+            grad_hidden: of the states after the step, ``(layers, batch, hidden)``; becomes the
+                gradient of the states before it.
+            grad_cell: likewise.
+        """
+        rows = self._plan.steps.rows(step)
+        size = rows.stop - rows.start
+        below = grad_hidden
+        for layer in range(self.count - 1, -1, -1):
+            grad_gates = self._grad_gates[layer][rows]
+            state = grad_hidden[layer, :size]
+            lstm_cell_backward(
+                state, grad_cell[layer, :size], self._traces[step][layer], grad_gates
+            )
+            below, before = self._back[layer](grad_gates).chunk(2, dim=1)
+            state.copy_(before)
+            if layer > 0:
+                if self._plan.between is None:
+                    grad_hidden[layer - 1, :size] += below
+                else:
+                    grad_hidden[layer - 1, :size].addcmul_(
+                        below, self._plan.between[layer - 1, rows]
+                    )
+        return below
+
+    def finish_backward(self) -> tuple[Tensor, list[Tensor]]:
+        """Gradient of the embeddings, and of the weights in the order they came."""
+        dtype = self._plan.dtype
+        grads: list[Tensor] = []
+        for layer, (inputs, grad) in enumerate(zip(self._inputs, self._grad_gates, strict=True)):
+            if layer == 0:
+                grad_embedded = PreparedWeight(self._lowest.t(), None, dtype)(grad)
+                inputs = torch.cat([self._embedded, inputs], dim=1)
+            both = double_candidate(weight_gradient(grad, inputs, dtype))
+            split = both.size(1) - grad.size(1) // 4
+            bias = double_candidate(grad.sum(dim=0))
+            grads += [both[:, :split], both[:, split:], bias, bias]
+        return grad_embedded, grads
+
+
+class _InputFeedRecurrence(torch.autograd.Function):
+    """The recurrence over all target steps (Luong et al. 2015, section 3.3).
+
+    Inputs are a `_Plan`, packed embeddings ``(total, embedding)``, the source vectors
+    ``(batch, src_len, hidden)``, first hidden and cell states ``(layers, batch, hidden)``, the
+    first fed vectors ``(batch, hidden)``, then the weights of the LSTM and of the attention.
+    Results are the packed outputs ``(total, hidden)``, the attention
+    ``(steps, batch, src_len)``, and the last hidden and cell states.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        plan: _Plan,
+        embedded: Tensor,
+        bank: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        feed: Tensor,
+        *weights: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        steps, split = plan.steps, len(weights) - len(plan.attention_names)
+        names = dict(zip(plan.attention_names, weights[split:], strict=True))
+        attention = RecurrentAttention(steps, bank, plan.padding, plan.alpha, names, plan.dtype)
+        layers = _Layers(plan, embedded, weights[:split])
+        plain = embedded.new_empty(steps.total, bank.size(2))
+        outputs = plain if plan.above is None else torch.empty_like(plain)
+        last_hidden, last_cell = hidden.clone(), cell.clone()
+        hiddens, cells = list(hidden), list(cell)
+        for step, size in enumerate(steps.sizes):
+            rows = steps.rows(step)
+            hiddens, cells = layers.step(step, feed, hiddens, cells)
+            plain[rows] = attention.step(step, hiddens[-1])
+            if plan.above is not None:
+                torch.mul(plain[rows], plan.above[rows], out=outputs[rows])
+            feed = outputs[rows]
+            going_on = steps.sizes[step + 1] if step + 1 < len(steps.sizes) else 0
+            if going_on < size:
+                for layer in range(layers.count):
+                    last_hidden[layer, going_on:size] = hiddens[layer][going_on:]
+                    last_cell[layer, going_on:size] = cells[layer][going_on:]
+        ctx.plan, ctx.attention, ctx.layers = plan, attention, layers
+        # Results must not hang on ctx, which they hold: that circle would never be freed.
+        ctx.save_for_backward(plain, attention.weights)
+        attended, attention.weights = attention.weights, bank
+        ctx.set_materialize_grads(False)
+        return outputs, attended, last_hidden, last_cell
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any,
+        grad_outputs: Tensor | None,
+        grad_attended: Tensor | None,
+        grad_hidden: Tensor | None,
+        grad_cell: Tensor | None,
+    ) -> tuple[Tensor | None, ...]:
+        plan: _Plan = ctx.plan
+        attention: RecurrentAttention = ctx.attention
+        layers: _Layers = ctx.layers
+        plain, attended = ctx.saved_tensors
+        steps = plan.steps
+        states = (layers.count, steps.batch, plain.size(1))
+        grad = torch.zeros_like(plain) if grad_outputs is None else grad_outputs.clone()
+        hidden = plain.new_zeros(states) if grad_hidden is None else grad_hidden.clone()
+        cell = plain.new_zeros(states) if grad_cell is None else grad_cell.clone()
+        factors = plan.above
+        if not attention.additive:
+            ones = torch.ones_like(plain) if factors is None else factors
+            factors = torch.ops.aten.tanh_backward(ones, plain)
+        attention.start_backward(attended)
+        layers.start_backward()
+        fed = plain[:0]
+        for step in range(len(steps.sizes) - 1, -1, -1):
+            grad_step = grad[steps.rows(step)]
+            grad_step[: fed.size(0)] += fed
+            if factors is not None:
+                grad_step *= factors[steps.rows(step)]
+            top = hidden[-1, : grad_step.size(0)]
+            top += attention.step_backward(step, grad_step, grad_attended)
+            fed = layers.step_backward(step, hidden, cell)
+        attention.weights = attended
+        grad_bank, by_name = attention.finish_backward(grad)
+        grad_embedded, grads = layers.finish_backward()
+        grads += [by_name[name] for name in plan.attention_names]
+        grad_feed = torch.cat([fed, fed.new_zeros(steps.batch - fed.size(0), fed.size(1))])
+        return None, grad_embedded, grad_bank, hidden, cell, grad_feed, *grads
+
+
+class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
+    """OpenNMT-py's `InputFeedRNNDecoder`, trained as one autograd function.
+
+    Same constructor, weights and results. Whatever the fast recurrence does not cover (GRU, no
+    attention, coverage, copy attention, context gate, other attention classes) and single steps,
+    as in beam search, run through OpenNMT-py's own loop.
+
+    Attributes:
+        matmul_dtype: type in which products with weights are computed, `torch.bfloat16` or None
+            for the weights' own. States, sums over steps and attention keep the weights' type.
+    """
+
+    matmul_dtype: torch.dtype | None = None
+
+    def packed_forward(
+        self,
+        tgt: Tensor,
+        target_lengths: Tensor,
+        memory_bank: Tensor,
+        memory_lengths: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Outputs at the real positions of padded targets, from the state of `init_state`.
+
+        `self.state` stays as it is: there is no common last step to continue from.
+
+        Args:
+            tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
+            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len; quick
+                on the CPU, from where the sizes of the steps are known without waiting.
+            memory_bank: source vectors ``(src_len, batch, hidden)``.
+            memory_lengths: real source vectors of each sentence, ``(batch,)``; None: all.
+
+        Returns:
+            Outputs ``(total, hidden)``, total being the sum of the target lengths, and the
+            positions ``(total,)`` in the flattened ``(tgt_len * batch)`` that they belong to.
+        """
+        order = target_lengths.argsort(descending=True, stable=True)
+        lengths: list[int] = target_lengths[order].tolist()
+        if lengths and lengths[0] > tgt.size(0):
+            raise ValueError(
+                f"a target length is {lengths[0]}, but there are only {tgt.size(0)} decoder "
+                "inputs; count decoder steps, without the end symbol's"
+            )
+        steps = Steps.of(lengths)
+        order = order.to(tgt.device)
+        index = steps.index(order)
+        if not self._is_covered():
+            outputs, _ = super().forward(tgt, memory_bank, memory_lengths=memory_lengths)
+            return outputs.flatten(0, 1)[index], index
+        if memory_lengths is not None:
+            memory_lengths = memory_lengths.to(order.device)[order]
+        embedded = self.embeddings(tgt.flatten(0, 1)[index].unsqueeze(0)).squeeze(0)
+        hidden, cell = (state.index_select(1, order) for state in self.state["hidden"])
+        feed = self.state["input_feed"][0, order]
+        bank = memory_bank.index_select(1, order)
+        outputs, *_ = self._recur(steps, embedded, bank, memory_lengths, (hidden, cell, feed))
+        return outputs, index
+
+    def _run_forward_pass(
+        self, tgt: Tensor, memory_bank: Tensor, memory_lengths: Tensor | None = None
+    ) -> tuple[tuple[Tensor, ...], Any, dict[str, Any]]:
+        if tgt.size(0) == 1 or not self._is_covered():
+            return super()._run_forward_pass(tgt, memory_bank, memory_lengths=memory_lengths)
+        length, batch, _ = tgt.size()
+        hidden, cell = self.state["hidden"]
+        outputs, attended, hidden, cell = self._recur(
+            Steps.of([length] * batch),
+            self.embeddings(tgt).flatten(0, 1),
+            memory_bank,
+            memory_lengths,
+            (hidden, cell, self.state["input_feed"].squeeze(0)),
+        )
+        return (hidden, cell), outputs.view(length, batch, -1), {"std": attended}
+
+    def _is_covered(self) -> bool:
+        return (
+            isinstance(self.rnn, StackedLSTM)
+            and type(self.attn) in (GlobalAttention, EntmaxGlobalAttention)
+            and not (self._coverage or self._reuse_copy_attn)
+            and self.copy_attn is None
+            and self.context_gate is None
+        )
+
+    def _alpha(self) -> float:
+        if isinstance(self.attn, EntmaxGlobalAttention):
+            return self.attn.alpha
+        return 1.0 if self.attn.attn_func == "softmax" else 2.0
+
+    def _recur(
+        self,
+        steps: Steps,
+        embedded: Tensor,
+        memory_bank: Tensor,
+        memory_lengths: Tensor | None,
+        state: tuple[Tensor, Tensor, Tensor],
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Run the recurrence over rows sorted by their number of steps; see the function."""
+        layers, hidden = self.rnn.num_layers, self.hidden_size
+        padding = between = above = None
+        if memory_lengths is not None:
+            real = sequence_mask(memory_lengths, max_len=memory_bank.size(0))
+            padding = torch.zeros_like(real, dtype=embedded.dtype).masked_fill_(~real, -torch.inf)
+        if self.rnn.dropout.training and layers > 1:
+            shape = (layers - 1, steps.total, hidden)
+            between = dropout_mask(shape, self.rnn.dropout.p, embedded)
+        if self.dropout.training:
+            above = dropout_mask((steps.total, hidden), self.dropout.p, embedded)
+        names, attention = zip(*self.attn.named_parameters(), strict=True)
+        plan = _Plan(steps, self._alpha(), padding, between, above, names, self.matmul_dtype)
+        cells = [
+            weight
+            for layer in self.rnn.layers
+            for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
+        ]
+        bank = memory_bank.transpose(0, 1).contiguous()
+        return _InputFeedRecurrence.apply(plan, embedded, bank, *state, *cells, *attention)

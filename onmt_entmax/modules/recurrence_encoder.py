@@ -1,0 +1,213 @@
+"""OpenNMT-py's LSTM encoder as one autograd function a layer, on packed rows.
+
+As in the decoder (`recurrence`): what enters a layer is multiplied once for all positions, a step
+multiplies the previous state only, and each weight's gradient is one product over all steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from onmt_entmax.modules.recurrence_cell import (
+    CellTrace,
+    double_candidate,
+    dropout_mask,
+    lstm_cell,
+    lstm_cell_backward,
+)
+from onmt_entmax.modules.recurrence_products import PreparedWeight, weight_gradient
+from onmt_entmax.modules.recurrence_steps import Steps
+from onmt_entmax.opennmt import RNNEncoder
+
+
+class _Direction:
+    """One direction of one layer.
+
+    Args:
+        steps: active rows; the backward direction takes the steps from last to first, its rows
+            starting from zeros where they become active.
+        reverse: whether this is the backward direction.
+        weights: `weight_ih, weight_hh, bias_ih, bias_hh`.
+        dtype: type of the products, see `PreparedWeight`.
+    """
+
+    def __init__(
+        self, steps: Steps, reverse: bool, weights: tuple[Tensor, ...], dtype: torch.dtype | None
+    ) -> None:
+        enter, recurrent, *biases = weights
+        self._steps, self._dtype = steps, dtype
+        self._order = list(range(len(steps.sizes)))
+        if reverse:
+            self._order.reverse()
+        self._hidden = recurrent.size(1)
+        self._enter, self._recurrent = double_candidate(enter), double_candidate(recurrent)
+        self._bias = double_candidate(biases[0] + biases[1])
+        self._before = recurrent.new_empty(steps.total, self._hidden)
+        self._traces: dict[int, CellTrace] = {}
+
+    def run(self, x: Tensor, outputs: Tensor, last: Tensor) -> None:
+        """Run over packed inputs.
+
+        Args:
+            x: ``(total, in)``.
+            outputs: receives the hidden states, ``(total, hidden)``.
+            last: receives the last hidden and cell states, ``(2, batch, hidden)``.
+        """
+        entering = PreparedWeight(self._enter, self._bias, self._dtype)(x)
+        product = PreparedWeight(self._recurrent, None, self._dtype)
+        hidden = cell = x.new_zeros(0, self._hidden)
+        for step in self._order:
+            rows = self._steps.rows(step)
+            size = self._steps.sizes[step]
+            if size < hidden.size(0):  # sentences that are over
+                last[0, size : hidden.size(0)] = hidden[size:]
+                last[1, size : hidden.size(0)] = cell[size:]
+            elif size > hidden.size(0):  # sentences that begin
+                zeros = x.new_zeros(size - hidden.size(0), self._hidden)
+                hidden, cell = torch.cat([hidden, zeros]), torch.cat([cell, zeros])
+            before = self._before[rows]
+            before.copy_(hidden[:size])
+            gates = product(before, entering[rows])
+            hidden, cell, self._traces[step] = lstm_cell(gates, cell[:size])
+            outputs[rows] = hidden
+        last[0, : hidden.size(0)] = hidden
+        last[1, : hidden.size(0)] = cell
+
+    def run_backward(
+        self, x: Tensor, grad_outputs: Tensor, grad_last: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Gradients of the inputs ``(total, in)`` and of the weights.
+
+        Args:
+            x: ``(total, in)``.
+            grad_outputs: ``(total, hidden)``.
+            grad_last: of the last hidden and cell states, ``(2, batch, hidden)``; overwritten.
+        """
+        product = PreparedWeight(self._recurrent.t(), None, self._dtype)
+        grad = x.new_empty(self._steps.total, 4 * self._hidden)
+        for step in reversed(self._order):
+            rows = self._steps.rows(step)
+            hidden, cell = grad_last[:, : self._steps.sizes[step]]
+            hidden += grad_outputs[rows]
+            lstm_cell_backward(hidden, cell, self._traces[step], grad[rows])
+            hidden.copy_(product(grad[rows]))
+        bias = double_candidate(grad.sum(dim=0))
+        grads = [
+            double_candidate(weight_gradient(grad, x, self._dtype)),
+            double_candidate(weight_gradient(grad, self._before, self._dtype)),
+            bias,
+            bias,
+        ]
+        return PreparedWeight(self._enter.t(), None, self._dtype)(grad), grads
+
+
+class _LSTMLayer(torch.autograd.Function):
+    """A layer of one or two directions.
+
+    Inputs are `Steps`, the type of the products, packed inputs ``(total, in)`` and four weights
+    for each direction. Results are the packed states ``(total, directions * hidden)`` and the
+    last hidden and cell states ``(2, directions, batch, hidden)``.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, steps: Steps, dtype: torch.dtype | None, x: Tensor, *weights: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        count, hidden = len(weights) // 4, weights[1].size(1)
+        directions = [
+            _Direction(steps, bool(at), weights[4 * at : 4 * at + 4], dtype) for at in range(count)
+        ]
+        outputs = x.new_empty(steps.total, count * hidden)
+        last = x.new_zeros(2, count, steps.batch, hidden)
+        for at, (direction, part) in enumerate(
+            zip(directions, outputs.chunk(count, dim=1), strict=True)
+        ):
+            direction.run(x, part, last[:, at])
+        ctx.directions = directions
+        ctx.save_for_backward(x)
+        return outputs, last
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, grad_outputs: Tensor, grad_last: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        directions: list[_Direction] = ctx.directions
+        (x,) = ctx.saved_tensors
+        grad_last = grad_last.clone()
+        grad_x = torch.zeros_like(x)
+        grads: list[Tensor] = []
+        parts = grad_outputs.chunk(len(directions), dim=1)
+        for at, (direction, part) in enumerate(zip(directions, parts, strict=True)):
+            share, grad_weights = direction.run_backward(x, part, grad_last[:, at])
+            grad_x += share
+            grads += grad_weights
+        return None, None, grad_x, *grads
+
+
+class FastRNNEncoder(RNNEncoder):
+    """OpenNMT-py's `RNNEncoder`, its LSTM trained as one autograd function a layer.
+
+    Same constructor, weights and results; other kinds of RNN run through OpenNMT-py's own.
+
+    Attributes:
+        matmul_dtype: see `FastInputFeedRNNDecoder`.
+    """
+
+    matmul_dtype: torch.dtype | None = None
+
+    def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[Any, Tensor, Any]:
+        """See OpenNMT-py's `RNNEncoder.forward`.
+
+        Args:
+            src: ids ``(src_len, batch, nfeats)``.
+            lengths: ``(batch,)``, longest first; quick on the CPU. None: all are src_len.
+
+        Returns:
+            Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
+        """
+        if not self._is_covered():
+            return super().forward(src, lengths)
+        self._check_args(src, lengths)
+        length, batch, _ = src.size()
+        sizes = [length] * batch if lengths is None else lengths.tolist()
+        if sorted(sizes, reverse=True) != sizes or sizes[-1] < 1:
+            raise ValueError("sort a batch by source length, longest first, without empty sources")
+        steps = Steps.of(sizes)
+        index = steps.index(torch.arange(batch, device=src.device))
+        states = self.embeddings(src.flatten(0, 1)[index].unsqueeze(0)).squeeze(0)
+        lasts = []
+        for layer, weights in enumerate(self._layer_weights()):
+            if layer > 0 and self.training:
+                mask = dropout_mask(tuple(states.shape), self.rnn.dropout, states)
+                states = states if mask is None else states * mask
+            states, last = _LSTMLayer.apply(steps, self.matmul_dtype, states, *weights)
+            lasts.append(last)
+        final = tuple(torch.cat(lasts, dim=1).unbind(0))
+        if self.use_bridge:
+            final = self._bridge(final)
+        # Sentences lie together in memory, as attention reads them.
+        position = index % batch * sizes[0] + index.div(batch, rounding_mode="floor")
+        bank = states.new_zeros(batch * sizes[0], states.size(1)).index_copy(0, position, states)
+        return final, bank.view(batch, sizes[0], -1).transpose(0, 1), lengths
+
+    def _layer_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer, both directions together."""
+        directions = 2 if self.rnn.bidirectional else 1
+        parts = self.rnn.all_weights
+        return [
+            [weight for part in parts[at : at + directions] for weight in part]
+            for at in range(0, len(parts), directions)
+        ]
+
+    def _is_covered(self) -> bool:
+        return (
+            type(self.rnn) is nn.LSTM
+            and self.rnn.bias
+            and self.rnn.proj_size == 0
+            and not self.embeddings.position_encoding
+        )

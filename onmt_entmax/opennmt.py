@@ -1,0 +1,54 @@
+"""The one door to OpenNMT-py: everything used from it is imported here, without its warnings.
+
+OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecated, so importing it
+prints FutureWarnings that a user can do nothing about. They are silenced for the import alone.
+"""
+
+import warnings
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from onmt.constants import DefaultTokens
+    from onmt.decoders import str2dec
+    from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
+    from onmt.decoders.transformer import TransformerDecoder
+    from onmt.encoders import str2enc
+    from onmt.encoders.rnn_encoder import RNNEncoder
+    from onmt.inputters.corpus import ParallelCorpus
+    from onmt.models import NMTModel
+    from onmt.models.stacked_rnn import StackedGRU, StackedLSTM
+    from onmt.modules import Embeddings, GlobalAttention, MultiHeadedAttention
+    from onmt.modules.embeddings import SequenceTooLongError
+    from onmt.opts import train_opts, translate_opts
+    from onmt.transforms import AVAILABLE_TRANSFORMS, TransformPipe
+    from onmt.utils.loss import NMTLossCompute
+    from onmt.utils.misc import sequence_mask
+    from onmt.utils.optimizers import build_torch_optimizer, make_learning_rate_decay_fn
+    from onmt.utils.parse import ArgumentParser
+
+__all__ = [
+    "AVAILABLE_TRANSFORMS",
+    "ArgumentParser",
+    "DefaultTokens",
+    "Embeddings",
+    "GlobalAttention",
+    "InputFeedRNNDecoder",
+    "MultiHeadedAttention",
+    "NMTLossCompute",
+    "NMTModel",
+    "ParallelCorpus",
+    "RNNDecoderBase",
+    "RNNEncoder",
+    "SequenceTooLongError",
+    "StackedGRU",
+    "StackedLSTM",
+    "TransformPipe",
+    "TransformerDecoder",
+    "build_torch_optimizer",
+    "make_learning_rate_decay_fn",
+    "sequence_mask",
+    "str2dec",
+    "str2enc",
+    "train_opts",
+    "translate_opts",
+]

@@ -1,0 +1,232 @@
+"""Reading options strictly: every key of the YAML file and every flag must be known and fit.
+
+OpenNMT-py's own parsers say which options there are, of which type, with which default. They
+drop a misspelt key without a word, so they only serve as that register here; this file reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from onmt_entmax.errors import UserError
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+class OptionError(UserError):
+    """A configuration that cannot be used: one line names the file (or flag), the key, the fix."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Values of all options, defaults filled in.
+
+    Attributes:
+        values: by OpenNMT-py's names.
+        origin: where a value that was given comes from: a file's name or "command line".
+    """
+
+    values: Mapping[str, Any]
+    origin: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def given(self, name: str) -> bool:
+        """Whether the user has set the option."""
+        return name in self.origin
+
+    def error(self, name: str, message: str) -> OptionError:
+        """The error for a value of option `name`."""
+        return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean ...?` for the known word that looks most like `word`, or nothing."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def register(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """The options that a parser knows, by their names without dashes."""
+    return {
+        text.lstrip("-"): action
+        for action in parser._actions
+        for text in action.option_strings
+        if not isinstance(action, argparse._HelpAction)
+    }
+
+
+def canonical(action: argparse.Action) -> str:
+    """The name under which an option is kept: its longest flag without dashes."""
+    return max((text.lstrip("-") for text in action.option_strings), key=len)
+
+
+def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Options:
+    """Values from `-config FILE` and from flags; a flag wins over the file.
+
+    Args:
+        parser: says which options there are.
+        arguments: the command line without the program's name.
+
+    Raises:
+        OptionError: the first thing that is not right.
+    """
+    known = register(parser)
+    flags = _split_flags(arguments, known)
+    values = {canonical(a): a.default for a in known.values() if a.default != argparse.SUPPRESS}
+    origin: dict[str, str] = {}
+    path = flags.pop("config", [None])[-1]
+    if path is not None:
+        for key, value in read_yaml(path).items():
+            action = _look_up(str(key), known, path)
+            values[canonical(action)] = _convert(value, action, f"{path}: {key}")
+            origin[canonical(action)] = path
+    for name, texts in flags.items():
+        action = known[name]
+        values[canonical(action)] = _convert(_from_flag(texts, action), action, f"-{name}")
+        origin[canonical(action)] = "command line"
+    for name, action in known.items():
+        if action.required and canonical(action) == name and not origin.get(name):
+            raise OptionError(f"{path or 'command line'}: {name}: this option is required")
+    return Options(values, origin)
+
+
+def read_yaml(path: str) -> dict[str, Any]:
+    """A YAML file that holds one mapping.
+
+    Raises:
+        OptionError: it cannot be read, is not YAML, is empty, or has a key twice.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = yaml.load(file, Loader=_UniqueKeys)
+    except OSError as error:
+        raise OptionError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{path}: not valid UTF-8") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise OptionError(f"{path}: line {line}: not valid YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise OptionError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(content, dict):
+        raise OptionError(f"{path}: expected `key: value` lines")
+    return content
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice, of which YAML keeps the last in silence.
+
+    It also reads 1e-3 as the number that it is; YAML 1.1 wants 1.0e-3.
+    """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_UniqueKeys.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def _split_flags(
+    arguments: Sequence[str], known: Mapping[str, argparse.Action]
+) -> dict[str, list[str]]:
+    """Flags and the words that follow each."""
+    flags: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for word in arguments:
+        if re.match(r"--?[A-Za-z]", word):
+            name, equals, value = word.lstrip("-").partition("=")
+            action = _look_up(name, known, "command line", prefix="-")
+            current = flags.setdefault(canonical(action), [])
+            current[:] = [value] if equals else []
+        elif current is None:
+            raise OptionError(f"command line: {word!r} does not follow an option such as -config")
+        else:
+            current.append(word)
+    return flags
+
+
+def _look_up(
+    name: str, known: Mapping[str, argparse.Action], where: str, prefix: str = ""
+) -> argparse.Action:
+    if name not in known:
+        raise OptionError(f"{where}: {prefix}{name}: no such option{nearest(name, known)}")
+    return known[name]
+
+
+def _from_flag(texts: list[str], action: argparse.Action) -> Any:
+    """The words after a flag, in the form in which YAML would give them."""
+    if action.nargs == 0:
+        return texts[0] if texts else True
+    if action.nargs in ("+", "*"):
+        return texts
+    if len(texts) != 1:
+        flag = canonical(action)
+        raise OptionError(f"command line: -{flag}: expected one value, got {len(texts)}")
+    return texts[0]
+
+
+def _convert(value: Any, action: argparse.Action, where: str) -> Any:
+    """`value` in the type of the option, checked against its choices."""
+    if type(action).__name__ == "DeprecateAction":
+        raise OptionError(f"{where}: deprecated in OpenNMT-py 2.3.0. {action.help or ''}".strip())
+    if action.nargs == 0:
+        return _boolean(value, where)
+    if action.nargs in ("+", "*"):
+        values = value if isinstance(value, list) else [value]
+        if action.nargs == "+" and not values:
+            raise OptionError(f"{where}: expected at least one value")
+        return [_scalar(single, action, where) for single in values]
+    return _scalar(value, action, where)
+
+
+def _boolean(value: Any, where: str) -> bool:
+    text = str(value).lower()
+    if text not in _TRUE + _FALSE:
+        raise OptionError(f"{where}: expected true or false, not {value!r}")
+    return text in _TRUE
+
+
+def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
+    if canonical(action) == "data":
+        return value  # a mapping, checked by its own reader
+    kind = action.type if callable(action.type) else str
+    if value is None and action.default is None:
+        return None
+    result: Any
+    try:
+        if kind is int and (isinstance(value, bool) or float(value) != int(float(value))):
+            raise ValueError
+        if kind is float and isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, (dict, list)) or value is None:
+            raise ValueError
+        result = int(float(value)) if kind is int else kind(value)
+    except (TypeError, ValueError, OverflowError):
+        names: dict[Any, str] = {int: "a whole number", float: "a number", str: "a word or path"}
+        expected = names.get(kind, "another kind of value")
+        raise OptionError(f"{where}: expected {expected}, not {value!r}") from None
+    if action.choices is not None and result not in action.choices:
+        choices = [str(choice) for choice in action.choices]
+        raise OptionError(
+            f"{where}: {result!r} is not one of {', '.join(choices)}{nearest(str(result), choices)}"
+        )
+    return result

@@ -1,0 +1,187 @@
+"""Which of OpenNMT-py's options are supported, which are refused and why, and what values fit.
+
+Every option of OpenNMT-py is either read by `train.py` or `translate.py` of this folder, or named
+in a table here; a test holds this. A refused option may be given with the value that turns it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onmt_entmax.options.reader import Options
+
+_FEATURES = "source features are not supported"
+_PRETRAINED = "pretrained embeddings are not supported yet"
+_COPY = "copy attention mixes a second distribution into the output and is not supported"
+_ALIGNMENT = "alignment supervision is not supported"
+_GRAPH = "graph encoders are not supported"
+_COVERAGE = "coverage attention is not supported"
+_PICKLE = "it would write pickles; vocabularies are in every model folder as vocab.json"
+_LOGGING = "metrics.jsonl and TensorBoard in the run folder hold what was measured"
+_SAMPLING = "random sampling is not supported; the search is exact or says so"
+_PRECISION = "only 32-bit floats are supported"
+_SCORERS = "use selection, and tools/ for scores of decoded files"
+
+REFUSED_IN_TRAINING: Mapping[str, str] = {
+    "save_config": "the configuration is in every model folder as config.yaml",
+    "src_feats_vocab": _FEATURES,
+    "feat_merge": _FEATURES,
+    "feat_vec_size": _FEATURES,
+    "feat_vec_exponent": _FEATURES,
+    "n_sample": "run onmt_build_vocab to see samples",
+    "dump_fields": _PICKLE,
+    "dump_transforms": _PICKLE,
+    "both_embeddings": _PRETRAINED,
+    "src_embeddings": _PRETRAINED,
+    "tgt_embeddings": _PRETRAINED,
+    "embeddings_type": _PRETRAINED,
+    "pre_word_vecs_enc": _PRETRAINED,
+    "pre_word_vecs_dec": _PRETRAINED,
+    "freeze_word_vecs_enc": _PRETRAINED,
+    "freeze_word_vecs_dec": _PRETRAINED,
+    "update_vocab": "a model keeps the vocabularies it was trained with",
+    "cnn_kernel_width": "convolutional models are not supported",
+    "bridge_extra_node": _GRAPH,
+    "bidir_edges": _GRAPH,
+    "state_dim": _GRAPH,
+    "n_edge_types": _GRAPH,
+    "n_node": _GRAPH,
+    "n_steps": _GRAPH,
+    "src_ggnn_size": _GRAPH,
+    "lambda_align": _ALIGNMENT,
+    "alignment_layer": _ALIGNMENT,
+    "alignment_heads": _ALIGNMENT,
+    "full_context_alignment": _ALIGNMENT,
+    "copy_attn": _COPY,
+    "copy_attn_type": _COPY,
+    "copy_attn_force": _COPY,
+    "reuse_copy_attn": _COPY,
+    "copy_loss_by_seqlength": _COPY,
+    "coverage_attn": _COVERAGE,
+    "lambda_coverage": _COVERAGE,
+    "loss_scale": _PRECISION,
+    "apex_opt_level": _PRECISION,
+    "gpuid": "use gpu_ranks",
+    "gpu_verbose_level": "training runs in one process",
+    "batch_size_multiple": "batches are not rounded",
+    "single_pass": "use train_epochs: 1",
+    "epochs": "use train_steps or train_epochs",
+    "early_stopping_criteria": "use selection",
+    "truncated_decoder": "truncated backpropagation is not supported",
+    "average_decay": "averaging of weights is not supported yet",
+    "average_every": "averaging of weights is not supported yet",
+    "log_file": _LOGGING,
+    "log_file_level": _LOGGING,
+    "train_eval_steps": _SCORERS,
+    "train_metrics": _SCORERS,
+    "valid_metrics": _SCORERS,
+    "scoring_debug": _SCORERS,
+    "dump_preds": _SCORERS,
+    "exp_host": _LOGGING,
+    "exp": _LOGGING,
+}
+
+# Options of OpenNMT-py that change where or how fast something is computed, never a result;
+# there is nothing here for them to tune.
+WITHOUT_EFFECT = (
+    "gpu_backend",  # of several processes
+    "master_ip",
+    "master_port",
+    "queue_size",  # of OpenNMT-py's loader processes
+    "max_generator_batches",  # the output layer bounds its memory by itself
+    "pool_factor",  # a bucket is always sorted whole
+    "save_data",  # where samples would go, with n_sample
+    "overwrite_samples",
+    "verbose",
+    "report_time",
+    "shard_size",  # the input is streamed
+    "fp32",
+    "avg_raw_probs",  # an ensemble always averages probabilities
+)
+
+REFUSED_IN_TRANSLATION: Mapping[str, str] = {
+    "save_config": "a translation is described by its command line",
+    "int8": _PRECISION,
+    "src_feats": _FEATURES,
+    "tgt": "use tools/score.py to score given targets",
+    "tgt_prefix": "target prefixes are not supported yet",
+    "report_align": _ALIGNMENT,
+    "ratio": "the search stops when its answer is proven",
+    "random_sampling_topk": _SAMPLING,
+    "random_sampling_topp": _SAMPLING,
+    "random_sampling_temp": _SAMPLING,
+    "replace_unk": "replacing unknown words is not supported yet",
+    "phrase_table": "replacing unknown words is not supported yet",
+    "stepwise_penalty": _COVERAGE,
+    "attn_debug": "use -exactness_report",
+    "align_debug": _ALIGNMENT,
+    "dump_beam": "use -exactness_report",
+    "with_score": "use -exactness_report",
+    "log_file": "use -exactness_report",
+    "log_file_level": "use -exactness_report",
+}
+
+Check = tuple[Callable[[Any], bool], str]
+_POSITIVE: Check = (lambda value: value > 0, "must be above 0")
+_NOT_NEGATIVE: Check = (lambda value: value >= 0, "must not be negative")
+_PROBABILITY: Check = (lambda value: 0 <= value < 1, "must be at least 0 and below 1")
+_ALPHA: Check = (
+    lambda value: 1 <= value < float("inf"),
+    "must be a number of at least 1 (1 is softmax, 2 is sparsemax)",
+)
+
+CHECKS: Mapping[str, Check] = {
+    "global_attention_alpha": _ALPHA,
+    "generator_alpha": _ALPHA,
+    "dropout": _PROBABILITY,
+    "attention_dropout": _PROBABILITY,
+    "label_smoothing": _PROBABILITY,
+    "keep_checkpoint": (lambda value: value == -1 or value > 0, "must be -1 (all) or above 0"),
+    **dict.fromkeys(
+        (
+            "enc_layers dec_layers enc_rnn_size dec_rnn_size src_word_vec_size tgt_word_vec_size "
+            "heads transformer_ff batch_size valid_batch_size bucket_size train_steps train_epochs "
+            "valid_steps valid_epochs save_checkpoint_steps report_every accum_count world_size "
+            "learning_rate max_seconds src_vocab_size tgt_vocab_size vocab_size_multiple "
+            "src_seq_length_trunc tgt_seq_length_trunc warmup_steps decay_steps "
+            "learning_rate_decay beam_size n_best max_length valid_beam_size"
+        ).split(),
+        _POSITIVE,
+    ),
+    **dict.fromkeys(
+        (
+            "param_init max_grad_norm early_stopping valid_decode_size min_length "
+            "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
+            "start_decay_steps dropout_steps accum_steps block_ngram_repeat"
+        ).split(),
+        _NOT_NEGATIVE,
+    ),
+}
+
+
+def refuse_unsupported(
+    options: Options, refused: Mapping[str, str], defaults: Mapping[str, Any]
+) -> None:
+    """Refuse options that are not supported, unless given with the value that turns them off.
+
+    Raises:
+        OptionError: names the first one and the reason.
+    """
+    for name in options.origin:
+        if name in refused and options[name] != defaults.get(name):
+            raise options.error(name, f"not supported: {refused[name]}")
+
+
+def check_values(options: Options) -> None:
+    """Refuse values outside their range.
+
+    Raises:
+        OptionError: names the first one and its range.
+    """
+    for name, (fits, message) in CHECKS.items():
+        value = options.values.get(name)
+        values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        # Defaults such as -1 stand for "not given".
+        if options.given(name) and not all(single is None or fits(single) for single in values):
+            raise options.error(name, f"{message}, not {value}")

@@ -1,0 +1,320 @@
+"""The options of `train.py`: OpenNMT-py's and ours, turned into the configuration of each room."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from onmt_entmax.model import ModelConfig
+from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
+from onmt_entmax.options.reader import (
+    OptionError,
+    Options,
+    canonical,
+    nearest,
+    read_options,
+    register,
+)
+from onmt_entmax.options.support import REFUSED_IN_TRAINING, check_values, refuse_unsupported
+from onmt_entmax.text.corpus import VALID, CorpusConfig, DataConfig
+from onmt_entmax.text.vocabulary import VocabularyConfig
+from onmt_entmax.training import OptimizerConfig, TrainingConfig
+
+# The names that OpenNMT-py's users know, as numbers; `entmax` takes its alpha from its own option.
+ALPHAS: Mapping[str, float | None] = {
+    "softmax": 1.0,
+    "entmax15": 1.5,
+    "sparsemax": 2.0,
+    "entmax": None,
+}
+_CORPUS_KEYS = ("path_src", "path_tgt", "weight", "transforms", "src_prefix", "tgt_prefix")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What concerns the run as a whole."""
+
+    save_model: str
+    train_from: str | None
+    overwrite: bool
+    keep_checkpoint: int
+    seed: int
+    gpu: int | None
+    world_size: int
+    tensorboard: str | None
+    valid_decode_size: int
+    valid_beam_size: int
+    max_length: int
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """Everything that `train.py` was asked for, by room."""
+
+    run: RunConfig
+    data: DataConfig
+    vocabulary: VocabularyConfig
+    model: ModelConfig
+    training: TrainingConfig
+    record: dict[str, Any]  # every option with its value, as it is saved in model folders
+
+
+def training_parser() -> ArgumentParser:
+    """OpenNMT-py's training options and ours."""
+    parser = ArgumentParser(description="Train a sequence-to-sequence model.", prog="train.py")
+    train_opts(parser)
+    known = register(parser)
+    for name in ("global_attention_function", "generator_function"):
+        known[name].choices = list(ALPHAS)
+    known["decay_method"].choices = [*(known["decay_method"].choices or ()), "plateau", "cosine"]
+    known["src_vocab"].required = False  # built from the data where it is absent
+    known["bucket_size"].default = DataConfig.bucket_size
+    ours = parser.add_argument_group("onmt_entmax")
+    add = ours.add_argument
+    alpha = "alpha for the function `entmax`: 1 is softmax, 2 is sparsemax"
+    add("-global_attention_alpha", type=float, default=1.5, help=f"Attention: {alpha}.")
+    add("-generator_alpha", type=float, default=1.5, help=f"Output: {alpha}.")
+    add("-train_epochs", type=int, default=None, help="Stop after this many passes over the data.")
+    add("-valid_epochs", type=int, default=None, help="Validate every N epochs, not valid_steps.")
+    add("-max_seconds", type=float, default=None, help="Stop after this much time of training.")
+    add(
+        "-selection",
+        default="loss",
+        choices=["loss", "token_accuracy", "exact_match"],
+        help="Validation measure that makes a checkpoint the best.",
+    )
+    add(
+        "-valid_decode_size",
+        type=int,
+        default=1000,
+        help="Sentences decoded in a validation for exact_match; 0 means all.",
+    )
+    add("-valid_beam_size", type=int, default=1, help="Beam of that decoding.")
+    add("-max_length", type=int, default=100, help="Length limit of that decoding.")
+    return parser
+
+
+def transform_option_names() -> list[str]:
+    """Names of the options that OpenNMT-py's transforms declare."""
+    parser = ArgumentParser(add_help=False)
+    for transform in AVAILABLE_TRANSFORMS.values():
+        transform.add_options(parser)
+    return sorted({canonical(action) for action in register(parser).values()})
+
+
+def training_setup(arguments: Sequence[str]) -> TrainingSetup:
+    """Read the command line of `train.py` and the file it names.
+
+    Raises:
+        OptionError: the first thing that is not right, in one line.
+    """
+    parser = training_parser()
+    defaults = {canonical(action): action.default for action in register(parser).values()}
+    options = read_options(parser, arguments)
+    refuse_unsupported(options, REFUSED_IN_TRAINING, defaults)
+    check_values(options)
+    model = _model(options)
+    record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
+    return TrainingSetup(
+        _run(options), _data(options), _vocabulary(options), model, _training(options), record
+    )
+
+
+def _pick(options: Options, kind: type, **computed: Any) -> dict[str, Any]:
+    """Values for the fields of a dataclass that are options of the same name."""
+    names = {field.name for field in fields(kind)}
+    return {name: options[name] for name in names if name in options.values} | computed
+
+
+def _alpha(options: Options, function: str, alpha: str) -> float:
+    fixed = ALPHAS[options[function]]
+    if fixed is None:
+        return float(options[alpha])
+    if options.given(alpha):
+        raise options.error(alpha, f"is only read with {function}: entmax, not {options[function]}")
+    return fixed
+
+
+def _size(options: Options, both: str, side: str) -> int:
+    """A size that may be given for both sides at once, which then wins, as in OpenNMT-py."""
+    value: int = options[both]
+    if options.given(both) and value <= 0 and value != -1:
+        raise options.error(both, f"must be above 0, not {value}")
+    return value if value > 0 else options[side]
+
+
+def _model(options: Options) -> ModelConfig:
+    _refuse_models(options)
+    encoder_size = _size(options, "rnn_size", "enc_rnn_size")
+    size = _size(options, "rnn_size", "dec_rnn_size")
+    if encoder_size != size:
+        raise options.error(
+            "enc_rnn_size", f"must equal dec_rnn_size, {encoder_size} is not {size}"
+        )
+    if options["encoder_type"] == "brnn" and size % 2:
+        raise options.error("rnn_size", f"must be even for the two directions of brnn, not {size}")
+    config = ModelConfig(
+        **_pick(
+            options,
+            ModelConfig,
+            rnn_size=size,
+            enc_layers=_size(options, "layers", "enc_layers"),
+            dec_layers=_size(options, "layers", "dec_layers"),
+            src_word_vec_size=_size(options, "word_vec_size", "src_word_vec_size"),
+            tgt_word_vec_size=_size(options, "word_vec_size", "tgt_word_vec_size"),
+            input_feed=bool(options["input_feed"]),
+            dropout=options["dropout"][0],
+            attention_dropout=options["attention_dropout"][0],
+            global_attention_alpha=_alpha(
+                options, "global_attention_function", "global_attention_alpha"
+            ),
+            generator_alpha=_alpha(options, "generator_function", "generator_alpha"),
+        )
+    )
+    _check_sizes(options, config)
+    return config
+
+
+def _refuse_models(options: Options) -> None:
+    """Refuse the kinds of model that are not supported, and combinations that make no sense."""
+    supported = {
+        "encoder_type": ("rnn", "brnn", "mean", "transformer"),
+        "decoder_type": ("rnn", "transformer"),
+        "rnn_type": ("LSTM", "GRU"),
+        "optim": ("sgd", "adagrad", "adadelta", "adam", "adafactor"),
+        "model_task": ("seq2seq",),
+        "model_dtype": ("fp32",),
+        "model_type": ("text",),
+        "data_type": ("text",),
+        "reset_optim": ("none", "all"),
+    }
+    for name, values in supported.items():
+        if options[name] not in values:
+            raise options.error(
+                name, f"{options[name]!r} is not supported; supported: {', '.join(values)}"
+            )
+    transformer = [options[side] == "transformer" for side in ("encoder_type", "decoder_type")]
+    if any(transformer) and not all(transformer):
+        raise options.error("encoder_type", "a Transformer needs it on both sides")
+    if all(transformer) and options["global_attention_function"] != "softmax":
+        raise options.error(
+            "global_attention_function", "is of recurrent decoders; a Transformer's is softmax"
+        )
+
+
+def _check_sizes(options: Options, config: ModelConfig) -> None:
+    if config.decoder_type == "transformer":
+        if config.rnn_size % config.heads:
+            raise options.error("heads", f"must divide rnn_size {config.rnn_size}")
+        for name in ("src_word_vec_size", "tgt_word_vec_size"):
+            if getattr(config, name) != config.rnn_size:
+                raise options.error(name, f"must equal rnn_size {config.rnn_size} in a Transformer")
+    if config.share_embeddings and not options["share_vocab"]:
+        raise options.error("share_embeddings", "needs share_vocab: true")
+    if config.share_embeddings and config.src_word_vec_size != config.tgt_word_vec_size:
+        raise options.error("share_embeddings", "needs equal word_vec_size on both sides")
+    if config.share_decoder_embeddings and config.tgt_word_vec_size != config.rnn_size:
+        raise options.error("share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size")
+
+
+def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:
+    if not isinstance(entry, dict):
+        raise options.error("data", f"corpus {name!r} must be a mapping with path_src and path_tgt")
+    for key in entry:
+        if key in ("src_feats", "path_align"):
+            raise options.error("data", f"corpus {name!r}: {key} is not supported")
+        if key not in _CORPUS_KEYS:
+            raise options.error(
+                "data", f"corpus {name!r}: no such key {key!r}{nearest(str(key), _CORPUS_KEYS)}"
+            )
+    for key in ("path_src", "path_tgt"):
+        if not isinstance(entry.get(key), str):
+            raise options.error("data", f"corpus {name!r}: {key} is required")
+        if not os.path.isfile(entry[key]):
+            raise options.error("data", f"corpus {name!r}: {key}: no such file: {entry[key]}")
+    weight = entry.get("weight", 1)
+    if type(weight) is not int or weight < 1:
+        raise options.error("data", f"corpus {name!r}: weight must be a whole number above 0")
+    transforms = entry.get("transforms", options["transforms"]) or []
+    if isinstance(transforms, str):
+        transforms = [transforms]
+    for transform in transforms:
+        if transform not in AVAILABLE_TRANSFORMS:
+            known = nearest(str(transform), AVAILABLE_TRANSFORMS)
+            raise options.error("data", f"corpus {name!r}: no transform {transform!r}{known}")
+        if transform in ("inferfeats", "filterfeats"):
+            raise options.error("data", f"corpus {name!r}: {transform}: no source features here")
+    if "prefix" in transforms and not ("src_prefix" in entry and "tgt_prefix" in entry):
+        raise options.error(
+            "data", f"corpus {name!r}: the transform prefix needs src_prefix and tgt_prefix"
+        )
+    return CorpusConfig(name, **{**entry, "weight": weight, "transforms": tuple(transforms)})
+
+
+def _data(options: Options) -> DataConfig:
+    entries = options["data"]
+    if not isinstance(entries, dict) or not set(entries) - {VALID}:
+        raise options.error("data", "expected at least one corpus with path_src and path_tgt")
+    corpora = [_corpus(options, str(name), entry) for name, entry in entries.items()]
+    return DataConfig(
+        **_pick(
+            options,
+            DataConfig,
+            corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
+            valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
+            transform_options={name: options[name] for name in transform_option_names()},
+        )
+    )
+
+
+def _vocabulary(options: Options) -> VocabularyConfig:
+    config = VocabularyConfig(**_pick(options, VocabularyConfig))
+    if config.share_vocab and config.tgt_vocab is not None and config.tgt_vocab != config.src_vocab:
+        raise options.error("tgt_vocab", "with share_vocab there is one vocabulary: use src_vocab")
+    return config
+
+
+def _training(options: Options) -> TrainingConfig:
+    for values, starts in (
+        ("accum_count", "accum_steps"),
+        ("dropout", "dropout_steps"),
+        ("attention_dropout", "dropout_steps"),
+    ):
+        # One value alone holds for the whole run.
+        if len(options[values]) != len(options[starts]):
+            raise options.error(values, f"needs as many values as {starts}")
+    optimizer = OptimizerConfig(
+        **_pick(options, OptimizerConfig, rnn_size=_size(options, "rnn_size", "dec_rnn_size"))
+    )
+    by_epochs = options["train_epochs"] is not None
+    steps = None if by_epochs and not options.given("train_steps") else options["train_steps"]
+    if optimizer.decay_method == "cosine" and steps is None:
+        raise options.error("decay_method", "cosine needs train_steps, where it ends")
+    if options.given("valid_epochs") and options.given("valid_steps"):
+        raise options.error("valid_epochs", "give valid_steps or valid_epochs, not both")
+    if options["selection"] != "loss" and VALID not in options["data"]:
+        raise options.error("selection", "needs a corpus named valid under data")
+    tuples = ("accum_count", "accum_steps", "dropout", "attention_dropout", "dropout_steps")
+    count = tuple(number * options["world_size"] for number in options["accum_count"])
+    picked = _pick(options, TrainingConfig, optimizer=optimizer, train_steps=steps)
+    picked |= {name: tuple(options[name]) for name in tuples} | {"accum_count": count}
+    return TrainingConfig(**picked)
+
+
+def _run(options: Options) -> RunConfig:
+    ranks = options["gpu_ranks"]
+    return RunConfig(
+        **_pick(
+            options,
+            RunConfig,
+            train_from=options["train_from"] or None,
+            seed=max(options["seed"], 0),  # OpenNMT-py's default -1 means "not set"
+            gpu=ranks[0] if ranks else None,
+            tensorboard=options["tensorboard_log_dir"] if options["tensorboard"] else None,
+        )
+    )
+
+
+__all__ = ["OptionError", "RunConfig", "TrainingSetup", "training_parser", "training_setup"]

@@ -1,0 +1,98 @@
+"""What a run writes down while it trains: a progress bar, log lines, metrics.jsonl, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from tqdm import tqdm
+
+
+class Records:
+    """Writes measurements as they come; close it, or use it in a `with` statement.
+
+    Args:
+        run: the run folder; `metrics.jsonl` is continued after step `first`.
+        first: the step training starts from.
+        total: the step it ends at, or None.
+        tensorboard: folder of the event files, or None for none.
+    """
+
+    def __init__(self, run: Path, first: int, total: int | None, tensorboard: Path | None) -> None:
+        run.mkdir(parents=True, exist_ok=True)
+        path = run / "metrics.jsonl"
+        kept = _lines_until(path, first)
+        self._metrics = open(path, "w", encoding="utf-8")  # noqa: SIM115
+        self._metrics.writelines(kept)
+        # Without a terminal the bar would fill a log file with carriage returns.
+        self._bar = tqdm(total=total, initial=first, unit="step", disable=not sys.stderr.isatty())
+        self._writer = None
+        if tensorboard is not None:
+            from torch.utils.tensorboard import SummaryWriter  # slow to import, so only when asked
+
+            self._writer = SummaryWriter(str(tensorboard), purge_step=first + 1)
+
+    def advance(self) -> None:
+        """Count one update."""
+        self._bar.update()
+
+    def training(self, step: int, values: Mapping[str, float]) -> None:
+        """Note averages over the updates since the last note."""
+        self._write("train", step, values)
+        if self._bar.disable:
+            self.say(f"step {step}: {_readable(values)}")
+        else:
+            self._bar.set_postfix_str(_readable(values))
+
+    def validation(self, step: int, values: Mapping[str, float]) -> None:
+        """Note the measurements on the development set."""
+        self._write("valid", step, values)
+        self.say(f"step {step}, validation: {_readable(values)}")
+
+    def say(self, message: str) -> None:
+        """Print a line without breaking the bar."""
+        tqdm.write(message, file=sys.stderr)
+        sys.stderr.flush()
+
+    def _write(self, kind: str, step: int, values: Mapping[str, float]) -> None:
+        line = json.dumps({"kind": kind, "step": step, **values})
+        self._metrics.write(line + "\n")
+        self._metrics.flush()
+        if self._writer is not None:
+            for name, value in values.items():
+                self._writer.add_scalar(f"{kind}/{name}", value, step)
+
+    def close(self) -> None:
+        """Flush and close everything."""
+        self._bar.close()
+        self._metrics.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _readable(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
+
+
+def _lines_until(path: Path, step: int) -> list[str]:
+    """Lines of an earlier run that stay true when training continues from `step`."""
+    if step == 0 or not path.is_file():
+        return []
+    with open(path, encoding="utf-8") as file:
+        # A run that was killed may have left half a line.
+        whole = [line for line in file if line.endswith("}\n")]
+    return [line for line in whole if json.loads(line)["step"] <= step]

@@ -1,0 +1,209 @@
+"""Writing what a search found: translations, the exactness report, and its summary."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.search.certificate import Hypothesis, SearchResult
+
+
+class ReportError(UserError):
+    """A file that cannot be written."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One hypothesis as a user reads it."""
+
+    text: str
+    hypothesis: Hypothesis
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything about one input line. A blank line has no result and no texts."""
+
+    id: int  # number of the line, from 0
+    source: str
+    result: SearchResult | None = None
+    hypotheses: tuple[Decoded, ...] = ()
+    unfinished: str | None = None  # where nothing finished within the length limit
+    attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
+
+    def lines(self, n_best: int) -> list[str]:
+        """The answer as `n_best` lines of the output file, blank where there is no hypothesis."""
+        texts = [decoded.text for decoded in self.hypotheses[:n_best]]
+        if not texts and self.unfinished is not None:
+            texts = [self.unfinished]
+        return texts + [""] * (n_best - len(texts))
+
+    def record(self) -> dict[str, Any]:
+        """The answer as an object of the exactness report.
+
+        A blank line has no hypotheses, no mass, and proves nothing.
+        """
+        if self.result is None:
+            empty = {"certificate": "none", "bound": 0.0, "mass": 0.0, "dropped": 0, "truncated": 0}
+            return {"id": self.id, "source": self.source, **empty, "hypotheses": []}
+        certificate = self.result.certificate
+        record: dict[str, Any] = {
+            "id": self.id,
+            "source": self.source,
+            "certificate": certificate.level,
+            "bound": certificate.bound,
+            "mass": certificate.mass,
+            "dropped": certificate.dropped,
+            "truncated": certificate.truncated,
+            "excluded": certificate.excluded,
+            "finished": self.result.finished,
+            "hypotheses": [
+                {
+                    "text": decoded.text,
+                    "log_prob": decoded.hypothesis.log_prob,
+                    "prob": decoded.hypothesis.prob,
+                }
+                for decoded in self.hypotheses
+            ],
+        }
+        if self.unfinished is not None:
+            record["unfinished"] = self.unfinished
+        return record
+
+
+@dataclass
+class Summary:
+    """Counts over the answers of one report; add answers, then read `as_dict`."""
+
+    sentences: int = 0
+    blank: int = 0
+    levels: Counter[str] = field(default_factory=Counter)
+    strict: int = 0  # exhaustive in the paper's reading: finished and live never above the beam
+    single: int = 0  # one string holds all the mass, proven
+    several: int = 0  # more than one finished hypothesis
+    unfinished: int = 0
+    rows: int = 0
+    support: int = 0
+    steps: int = 0
+    attended: int = 0
+
+    def add(self, answer: Answer) -> None:
+        """Count one answer."""
+        result = answer.result
+        if result is None:
+            self.blank += 1
+            return
+        exhaustive = result.certificate.level == "exhaustive"
+        self.sentences += 1
+        self.levels[result.certificate.level] += 1
+        self.strict += exhaustive and result.certificate.strict
+        self.single += exhaustive and result.finished == 1
+        self.several += result.finished > 1
+        self.unfinished += not answer.hypotheses
+        self.rows += result.rows
+        self.support += result.support
+        self.steps += len(answer.attended)
+        self.attended += sum(answer.attended)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts, and rates in percent of the sentences that are not blank."""
+
+        def percent(count: int) -> float:
+            return round(100 * count / max(self.sentences, 1), 2)
+
+        optimal = self.levels["exhaustive"] + self.levels["optimal"]
+        summary: dict[str, Any] = {
+            "sentences": self.sentences,
+            "blank_lines": self.blank,
+            "certificates": {
+                level: self.levels[level] for level in ("exhaustive", "optimal", "none")
+            },
+            "exhaustive_percent": percent(self.levels["exhaustive"]),
+            "argmax_proven_percent": percent(optimal),
+            "strict_exhaustive_percent": percent(self.strict),
+            "single_hypothesis_percent": percent(self.single),
+            "several_hypotheses_percent": percent(self.several),
+            "unfinished": self.unfinished,
+            "mean_output_support": round(self.support / max(self.rows, 1), 3),
+            "decoder_rows_per_sentence": round(self.rows / max(self.sentences, 1), 2),
+        }
+        if self.steps:
+            summary["mean_attention_support"] = round(self.attended / self.steps, 3)
+        return summary
+
+    def text(self) -> str:
+        """The summary as lines for a person."""
+        rates = self.as_dict()
+        described = {
+            "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
+            "most probable output proven (or the above)": ("argmax_proven_percent", "%"),
+            "one output holds all the probability": ("single_hypothesis_percent", "%"),
+            "more than one output found": ("several_hypotheses_percent", "%"),
+            "next tokens of nonzero probability": ("mean_output_support", "a step"),
+            "source positions of nonzero attention": ("mean_attention_support", "a step"),
+        }
+        blank = f", {self.blank} blank lines" if self.blank else ""
+        return "\n".join(
+            [f"{self.sentences} sentences{blank}"]
+            + [
+                f"  {label:43} {rates[name]:6.2f} {unit}"
+                for label, (name, unit) in described.items()
+                if name in rates
+            ]
+        )
+
+
+@contextmanager
+def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
+    """Open files that take their names only when the block ends without an error.
+
+    Raises:
+        ReportError: one of them cannot be written; raised before the block starts if so then.
+    """
+    temporaries = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in paths]
+    files: list[IO[str]] = []
+    path = paths[0]
+    try:
+        for path, temporary in zip(paths, temporaries, strict=True):
+            if path.is_dir():
+                raise ReportError(f"{path}: is a folder, not a file to write")
+            files.append(open(temporary, "w", encoding="utf-8"))  # noqa: SIM115
+        yield files
+        for path, temporary, file in zip(paths, temporaries, files, strict=True):
+            file.close()
+            os.replace(temporary, path)
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        for file in files:
+            file.close()
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
+
+
+class AnswerWriter:
+    """Writes answers to the output file and, where asked for, to the exactness report.
+
+    Args:
+        output: file of `n_best` lines a sentence.
+        report: file of JSON lines, or None.
+        n_best: hypotheses a sentence.
+    """
+
+    def __init__(self, output: IO[str], report: IO[str] | None, n_best: int) -> None:
+        self._output, self._report, self._n_best = output, report, n_best
+        self.summary = Summary()
+
+    def write(self, answer: Answer) -> None:
+        """Write one answer; they come in the order of the input."""
+        self._output.writelines(f"{line}\n" for line in answer.lines(self._n_best))
+        if self._report is not None:
+            self._report.write(json.dumps(answer.record(), ensure_ascii=False) + "\n")
+        self.summary.add(answer)

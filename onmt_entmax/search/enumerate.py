@@ -1,0 +1,67 @@
+"""The whole support by brute force: slow, obvious, and what the other searches are compared
+with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from onmt_entmax.search.stepper import Stepper
+
+
+@dataclass(frozen=True)
+class Support:
+    """Every string of positive probability up to a length."""
+
+    strings: dict[tuple[int, ...], float]
+    """Log-probability of each string, its end symbol included; the tokens are without it."""
+    prefixes: dict[tuple[int, ...], float]
+    """Log-probability of each prefix that is longer than the limit by one token."""
+    excluded: dict[tuple[int, ...], float]
+    """Log-probability of each prefix that ends in a token no string has (`Stepper.excluded`)."""
+
+
+@torch.inference_mode()
+def enumerate_support(stepper: Stepper, batch: Any, max_length: int, limit: int) -> Support:
+    """Follow every token of positive probability, one level of the tree at a time.
+
+    Args:
+        stepper: the model.
+        batch: one sentence.
+        max_length: longest string, without its end symbol.
+        limit: most prefixes to hold at once.
+
+    Raises:
+        ValueError: if a level of the tree has more than `limit` prefixes.
+    """
+    state = stepper.start(batch)
+    live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    found = Support({}, {}, {})
+    for length in range(max_length + 1):
+        last = torch.tensor([prefix[-1] if prefix else stepper.bos for prefix, _ in live])
+        step = stepper.step(state, last)
+        longer, rows = [], []
+        for row, (prefix, log_prob) in enumerate(live):
+            for token, value in enumerate(step.log_probs[row].tolist()):
+                if value == -torch.inf:
+                    continue
+                total = log_prob + min(value, 0.0)
+                if token == stepper.eos:
+                    found.strings[prefix] = total
+                elif token in stepper.excluded:
+                    found.excluded[(*prefix, token)] = total
+                elif length == max_length:
+                    found.prefixes[(*prefix, token)] = total
+                else:
+                    longer.append(((*prefix, token), total))
+                    rows.append(row)
+        if not longer:
+            break
+        if len(longer) > limit:
+            raise ValueError(
+                f"more than {limit} prefixes of {length + 1} tokens: too many to enumerate"
+            )
+        live, state = longer, stepper.select(step.state, torch.tensor(rows))
+    return found

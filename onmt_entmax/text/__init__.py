@@ -1,0 +1,1 @@
+"""From files to padded tensors: vocabularies, corpora and batches. Knows no model."""

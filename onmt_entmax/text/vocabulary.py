@@ -1,0 +1,210 @@
+"""Vocabularies: the tokens of one side of the data, where the index of a token is its id."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.opennmt import DefaultTokens
+
+# The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
+SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
+TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
+
+
+class VocabularyError(UserError):
+    """A vocabulary file or list that cannot be used."""
+
+
+@dataclass(frozen=True)
+class VocabularyConfig:
+    """Where vocabularies come from; the names are OpenNMT-py's options."""
+
+    src_vocab: str | None = None  # a file of `token` or `token<TAB>count` lines
+    tgt_vocab: str | None = None
+    share_vocab: bool = False
+    src_vocab_size: int = 50000  # without the special tokens
+    tgt_vocab_size: int = 50000
+    src_words_min_frequency: int = 0
+    tgt_words_min_frequency: int = 0
+    vocab_size_multiple: int = 1
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """An ordered list of distinct tokens; a token's id is its place in the list.
+
+    Raises:
+        VocabularyError: a token occurs twice, or `<unk>` or `<blank>` is missing.
+    """
+
+    tokens: tuple[str, ...]
+    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        ids = {token: i for i, token in enumerate(self.tokens)}
+        if len(ids) < len(self.tokens):
+            twice = next(token for token, n in Counter(self.tokens).items() if n > 1)
+            raise VocabularyError(f"the token {twice!r} is in the vocabulary twice")
+        for special in SOURCE_SPECIALS:
+            if special not in ids:
+                raise VocabularyError(f"the special token {special!r} is not in the vocabulary")
+        object.__setattr__(self, "_ids", ids)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def unk(self) -> int:
+        """Id of the token that stands for every unknown one."""
+        return self._ids[DefaultTokens.UNK]
+
+    @cached_property
+    def pad(self) -> int:
+        """Id of the padding token."""
+        return self._ids[DefaultTokens.PAD]
+
+    @cached_property
+    def bos(self) -> int:
+        """Id of the token that starts a target."""
+        return self._ids[DefaultTokens.BOS]
+
+    @cached_property
+    def eos(self) -> int:
+        """Id of the token that ends a target."""
+        return self._ids[DefaultTokens.EOS]
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._ids
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """Ids of `tokens`; an unknown token gets the id of `<unk>`."""
+        unk = self.unk
+        return [self._ids.get(token, unk) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Tokens of `ids`."""
+        return [self.tokens[i] for i in ids]
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Counter[str],
+        specials: Sequence[str],
+        max_size: int,
+        min_frequency: int = 0,
+        size_multiple: int = 1,
+    ) -> Vocabulary:
+        """The special tokens, then the `max_size` most frequent ones, as OpenNMT-py orders them.
+
+        Equal counts are ordered alphabetically. Placeholder tokens fill the list up to a multiple
+        of `size_multiple`.
+        """
+        ranked = sorted(
+            (token for token in counts if token not in specials),
+            key=lambda token: (-counts[token], token),
+        )
+        frequent = [token for token in ranked if counts[token] >= max(min_frequency, 1)]
+        tokens = [*specials, *frequent[:max_size]]
+        missing = -len(tokens) % size_multiple
+        tokens += [f"{DefaultTokens.VOCAB_PAD}{i}" for i in range(missing)]
+        return cls(tuple(tokens))
+
+
+class Vocabularies(NamedTuple):
+    """The vocabularies of both sides; with `share_vocab` they hold the same tokens."""
+
+    source: Vocabulary
+    target: Vocabulary
+
+
+def read_counts(path: str) -> Counter[str]:
+    """Token counts of a vocabulary file as `onmt_build_vocab` writes it.
+
+    A line is a token, or a token, whitespace and its count. Without counts the order of the file
+    is kept.
+
+    Raises:
+        VocabularyError: a line is not of this form, or the file is empty.
+    """
+    with open(path, encoding="utf-8") as file:
+        rows = [(number, line.split()) for number, line in enumerate(file, 1) if line.strip()]
+    if not rows:
+        raise VocabularyError(f"{path}: the vocabulary file is empty")
+    has_count = len(rows[0][1]) == 2
+    counts: Counter[str] = Counter()
+    for position, (number, columns) in enumerate(rows):
+        if len(columns) != 1 + has_count or (has_count and not columns[1].isdigit()):
+            expected = "a token and its count" if has_count else "one token"
+            raise VocabularyError(f"{path}: line {number}: expected {expected}")
+        counts[columns[0]] = int(columns[1]) if has_count else len(rows) - position
+    return counts
+
+
+def _write_counts(path: str, counts: Counter[str]) -> None:
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.writelines(f"{token}\t{count}\n" for token, count in counts.most_common())
+    os.replace(temporary, path)
+
+
+def build_vocabularies(
+    config: VocabularyConfig,
+    examples: Iterable[tuple[Sequence[str], Sequence[str]]],
+    extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
+) -> Vocabularies:
+    """Read the vocabulary files, or count the tokens of `examples` where the files are absent.
+
+    Args:
+        config: the files and sizes; a file that is named but absent is written.
+        examples: pairs of source and target tokens, read only if a file is absent.
+        extra: special tokens that transforms add to source and target.
+    """
+    paths = [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
+    absent = [path is None or not os.path.isfile(path) for path in paths]
+    counted = _count(examples, config.share_vocab) if any(absent) else [Counter() for _ in paths]
+    for side, path in enumerate(paths):
+        if path is not None and absent[side]:
+            _write_counts(path, counted[side])
+        elif path is not None:
+            counted[side] = read_counts(path)
+    source_specials = tuple(dict.fromkeys([*SOURCE_SPECIALS, *extra[0]]))
+    target_specials = tuple(dict.fromkeys([*TARGET_SPECIALS, *extra[1]]))
+    if config.share_vocab:
+        source_specials = target_specials = tuple(
+            dict.fromkeys([*TARGET_SPECIALS, *extra[0], *extra[1]])
+        )
+    source = Vocabulary.from_counts(
+        counted[0],
+        source_specials,
+        config.src_vocab_size,
+        config.src_words_min_frequency,
+        config.vocab_size_multiple,
+    )
+    if config.share_vocab:
+        return Vocabularies(source, source)
+    target = Vocabulary.from_counts(
+        counted[1],
+        target_specials,
+        config.tgt_vocab_size,
+        config.tgt_words_min_frequency,
+        config.vocab_size_multiple,
+    )
+    return Vocabularies(source, target)
+
+
+def _count(
+    examples: Iterable[tuple[Sequence[str], Sequence[str]]], shared: bool
+) -> list[Counter[str]]:
+    source: Counter[str] = Counter()
+    target: Counter[str] = source if shared else Counter()
+    for source_tokens, target_tokens in examples:
+        source.update(source_tokens)
+        target.update(target_tokens)
+    return [source] if shared else [source, target]

@@ -1,0 +1,44 @@
+"""Everything that a search result claims, checked against the whole support."""
+
+import math
+
+import pytest
+
+from onmt_entmax.search import SearchConfig, SearchResult
+from onmt_entmax.search.enumerate import Support
+
+
+def check(
+    result: SearchResult, support: Support, config: SearchConfig, tolerance: float = 1e-9
+) -> None:
+    """Everything that a result claims, against the whole support."""
+    certificate = result.certificate
+    outside = dict(support.strings)
+    for hypothesis in result.hypotheses:
+        assert outside.pop(hypothesis.tokens) == pytest.approx(hypothesis.log_prob, abs=tolerance)
+    scores = [hypothesis.score for hypothesis in result.hypotheses]
+    assert scores == sorted(scores, reverse=True)
+    # A prefix cut by the limit stands for strings that the enumeration does not know.
+    unseen = max([*outside.values(), *support.prefixes.values()], default=-math.inf)
+    if config.n_best == 0:
+        assert unseen <= certificate.log_bound + tolerance
+        assert certificate.mass == pytest.approx(
+            sum(h.prob for h in result.hypotheses), abs=tolerance
+        )
+    for hypothesis in result.hypotheses[: certificate.proven]:
+        assert hypothesis.log_prob >= unseen - tolerance
+    if certificate.level == "exhaustive":
+        assert not support.prefixes
+        assert result.finished == len(support.strings)
+        assert config.n_best or not outside
+        total = certificate.mass + certificate.excluded
+        assert total == pytest.approx(1, abs=tolerance)
+    elif certificate.level == "optimal":
+        best = max(*support.strings.values(), *support.prefixes.values(), -math.inf)
+        assert result.hypotheses[0].log_prob == pytest.approx(best, abs=tolerance)
+        assert certificate.gap >= 0
+    excluded = max(support.excluded.values(), default=-math.inf)
+    assert certificate.log_excluded_bound <= excluded + tolerance
+    assert not certificate.strict or certificate.level == "exhaustive"
+    if result.hypotheses:
+        assert result.best is result.hypotheses[0]

@@ -1,0 +1,85 @@
+"""Real networks, small enough that their support can be enumerated."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+
+from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.search import ModelStepper
+from onmt_entmax.text.batch import Batch, Example, make_batch
+from onmt_entmax.text.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabularies,
+    Vocabulary,
+)
+
+VOCABULARIES = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, "a", "b", "c", "d")), Vocabulary((*TARGET_SPECIALS, "x", "y"))
+)
+SMALL: dict[str, Any] = {
+    "rnn_size": 8,
+    "src_word_vec_size": 8,
+    "tgt_word_vec_size": 8,
+    "heads": 2,
+    "transformer_ff": 16,
+    "param_init": 1.0,  # large weights: peaked distributions, so small supports
+}
+DECODERS: dict[str, dict[str, Any]] = {
+    "input-feeding": {"encoder_type": "brnn", "global_attention_alpha": 1.5},
+    "lstm": {"input_feed": False, "global_attention": "dot"},
+    "gru": {"rnn_type": "GRU", "input_feed": False, "global_attention": "mlp"},
+    "mean": {"encoder_type": "mean", "context_gate": "both"},
+    "transformer": {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "position_encoding": True,
+    },
+    "relative": {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "max_relative_positions": 3,
+    },
+    "average": {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "self_attn_type": "average",
+    },
+}
+
+
+def network(kind: str, alpha: float, seed: int, double: bool = True) -> SparseNMTModel:
+    """A network with random weights, in evaluation mode."""
+    torch.manual_seed(seed)
+    config = ModelConfig(**{**SMALL, **DECODERS[kind]}, generator_alpha=alpha)
+    model = build_model(config, VOCABULARIES).eval()
+    with torch.no_grad():
+        model.generator.bias[VOCABULARIES.target.eos] += 2.0
+    # OpenNMT-py computes the mean encoder in float32 only.
+    return model.double() if double and kind != "mean" else model
+
+
+def stepper(model: SparseNMTModel, attention: bool = False) -> ModelStepper:
+    """The network's stepper."""
+    return ModelStepper(model, VOCABULARIES.target, attention)
+
+
+def sentences(count: int, seed: int = 0) -> list[Batch]:
+    """Random source sentences, longest first, each as a batch of its own."""
+    draw = random.Random(seed)
+    lengths = sorted((draw.randint(1, 6) for _ in range(count)), reverse=True)
+    examples = [
+        Example([draw.randrange(6) for _ in range(n)], None, i) for i, n in enumerate(lengths)
+    ]
+    return [make_batch([example], VOCABULARIES) for example in examples]
+
+
+def together(batches: list[Batch]) -> Batch:
+    """One batch of single sentences, which must be longest first."""
+    examples = [
+        Example(batch.source.flatten().tolist(), None, batch.indices[0]) for batch in batches
+    ]
+    return make_batch(examples, VOCABULARIES)

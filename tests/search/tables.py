@@ -1,0 +1,98 @@
+"""Models small enough to enumerate: the next token's distribution is drawn at random for every
+prefix."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.search.stepper import Step
+
+BOS, EOS = 0, 1
+
+
+def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
+    """Alpha-entmax of a few scores in plain Python; a slow oracle, with exact zeros."""
+    if alpha == 1:
+        exps = [torch.tensor(s - max(scores), dtype=torch.float64).exp().item() for s in scores]
+        return [e / sum(exps) for e in exps]
+    z = [(alpha - 1) * s for s in scores]
+    low, high = max(z) - 1, max(z)
+    for _ in range(60):
+        middle = (low + high) / 2
+        mass = sum(max(v - middle, 0.0) ** (1 / (alpha - 1)) for v in z)
+        low, high = (middle, high) if mass >= 1 else (low, middle)
+    p = [max(v - low, 0.0) ** (1 / (alpha - 1)) for v in z]
+    return [v / sum(p) for v in p]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A random model: the same seed and prefix always give the same distribution.
+
+    Longer prefixes lean towards the end symbol, so that most trees are finite but not all.
+    """
+
+    seed: int
+    alpha: float
+    vocabulary_size: int = 5
+    spread: float = 2.0
+    end: float = 0.3
+
+    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
+        """The distribution after a prefix (`bos` left out)."""
+        draw = random.Random(f"{self.seed} {prefix}")
+        scores = [draw.gauss(0.0, self.spread) for _ in range(self.vocabulary_size)]
+        scores[EOS] += self.end * len(prefix)
+        probabilities = entmax_by_bisection(scores, self.alpha)
+        return [torch.tensor(p, dtype=torch.float64).log().item() for p in probabilities]
+
+
+class TableStepper:
+    """Steps through tables; a batch is a list of them, a state the list of (table, prefix).
+
+    Args:
+        excluded: tokens that no string contains.
+        dtype: of the log-probabilities.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int = 5,
+        excluded: tuple[int, ...] = (BOS,),
+        dtype: torch.dtype = torch.float64,
+        attention: bool = False,
+    ) -> None:
+        self.bos, self.eos, self.excluded = BOS, EOS, excluded
+        self.vocabulary_size = vocabulary_size
+        self.can_join = True
+        self.dtype = dtype
+        self.attention = attention
+        self.rows = 0
+
+    def start(self, batch: list[Table]) -> Any:
+        return [(table, None) for table in batch]
+
+    def step(self, state: Any, tokens: Tensor) -> Step:
+        self.rows += len(state)
+        after = []
+        for (table, prefix), token in zip(state, tokens.tolist(), strict=True):
+            assert (prefix is None) == (token == BOS)
+            after.append((table, () if prefix is None else (*prefix, token)))
+        log_probs = torch.tensor(
+            [table.log_probs(prefix) for table, prefix in after], dtype=self.dtype
+        )
+        attention = None
+        if self.attention:  # a weight that tells prefixes apart
+            attention = torch.tensor([[sum(prefix) + 10.0 * len(prefix)] for _, prefix in after])
+        return Step(log_probs, attention, after)
+
+    def select(self, state: Any, rows: Tensor) -> Any:
+        return [state[row] for row in rows.tolist()]
+
+    def join(self, states: Any) -> Any:
+        return [row for state in states for row in state]

@@ -1,0 +1,126 @@
+"""Search over real networks: recurrent, Transformer, ensembles."""
+
+import random
+
+import pytest
+import torch
+from checks import check
+from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
+
+from onmt_entmax.search import (
+    EnsembleStepper,
+    ModelStepper,
+    SearchConfig,
+    beam_search,
+    enumerate_support,
+)
+from onmt_entmax.search.beam import BeamSearch
+from onmt_entmax.text.batch import Example, make_batch
+from onmt_entmax.text.vocabulary import TARGET_SPECIALS, Vocabulary
+
+
+@pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
+@pytest.mark.parametrize("kind", DECODERS)
+def test_no_certified_answer_differs_from_enumeration(kind: str, double: bool) -> None:
+    levels = set()
+    for seed in range(8):
+        draw = random.Random(seed)
+        model = stepper(network(kind, draw.choice([1.0, 1.2, 1.5, 2.0]), seed, double))
+        for sentence in sentences(2, seed):
+            support = enumerate_support(model, sentence, 4, 1000)
+            config = SearchConfig(draw.randint(1, 10), draw.choice([0, 1, 2]), 4)
+            result = beam_search(model, sentence, config)[0]
+            check(result, support, config, 1e-4)
+            levels.add(result.certificate.level)
+    assert "optimal" in levels or "exhaustive" in levels
+
+
+@pytest.mark.parametrize("kinds", [["input-feeding"] * 3, ["lstm", "transformer"]])
+def test_no_certified_answer_of_an_ensemble_differs_from_enumeration(kinds: list[str]) -> None:
+    for seed in range(5):
+        members = [network(kind, 1.5 + 0.5 * i, seed + i) for i, kind in enumerate(kinds)]
+        ensemble = EnsembleStepper([stepper(member) for member in members])
+        for sentence in sentences(2, seed):
+            support = enumerate_support(ensemble, sentence, 4, 1000)
+            config = SearchConfig(seed + 1, 0, 4)
+            check(beam_search(ensemble, sentence, config)[0], support, config, 1e-6)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_a_batch_gives_what_its_sentences_give_alone(kind: str, alpha: float) -> None:
+    model, batches, config = stepper(network(kind, alpha, 3)), sentences(6), SearchConfig(4, 2, 6)
+    alone = [beam_search(model, batch, config)[0] for batch in batches]
+    for one, other in zip(beam_search(model, together(batches), config), alone, strict=True):
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
+        assert [h.log_prob for h in one.hypotheses] == pytest.approx(
+            [h.log_prob for h in other.hypotheses], abs=1e-5
+        )
+        assert one.certificate.level == other.certificate.level
+        assert (one.rows, one.support) == (other.rows, other.support)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_the_score_found_is_the_score_that_training_gives(kind: str) -> None:
+    model = network(kind, 1.5, 4)
+    for sentence in sentences(4):
+        for hypothesis in beam_search(stepper(model), sentence, SearchConfig(5, 3, 8))[
+            0
+        ].hypotheses:
+            example = Example(sentence.source.flatten().tolist(), hypothesis.tokens, 0)
+            batch = make_batch([example], VOCABULARIES)
+            hidden, target = model.hidden_states(batch)
+            log_probs = model.generator.log_probs(hidden).gather(1, target[:, None])
+            assert hypothesis.log_prob == pytest.approx(log_probs.sum().item(), abs=1e-5)
+
+
+def test_recurrent_sentences_may_join_a_search_under_way_and_transformer_ones_not() -> None:
+    assert not stepper(network("transformer", 1.5, 0)).can_join
+    for kind in ("input-feeding", "lstm", "gru"):
+        model, batches, config = stepper(network(kind, 1.5, 5)), sentences(8), SearchConfig(3, 1, 8)
+        search, results = BeamSearch(model, config), {}
+        for batch in batches[::-1]:
+            search.admit(batch)
+            results.update(search.advance())
+        while len(search):
+            results.update(search.advance())
+        alone = [beam_search(model, batch, config)[0] for batch in batches[::-1]]
+        assert [results[i].hypotheses[0].tokens for i in range(8)] == [
+            result.hypotheses[0].tokens for result in alone
+        ]
+
+
+@pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer"])
+def test_attention_has_a_row_for_every_step_and_sums_to_one(kind: str) -> None:
+    model, batches = stepper(network(kind, 1.5, 6), attention=True), sentences(5)
+    for result, alone in zip(
+        beam_search(model, together(batches), SearchConfig(3, 2, 8)), batches, strict=True
+    ):
+        for hypothesis in result.hypotheses:
+            assert hypothesis.attention is not None
+            assert hypothesis.attention.shape[0] == len(hypothesis.tokens) + 1
+            width = int(alone.source_lengths[0])
+            assert hypothesis.attention[:, width:].eq(0).all()
+            assert torch.allclose(hypothesis.attention.sum(1).double(), torch.ones(1).double())
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
+    model = stepper(network(kind, 1.5, 7))
+    batch = together(sentences(3))
+    with torch.inference_mode():
+        first = model.step(model.start(batch), torch.full((3,), model.bos))
+        tokens = torch.tensor([4, 5, 4])
+        once = model.step(first.state, tokens)
+        model.step(once.state, tokens)
+        model.select(once.state, torch.tensor([2, 0]))
+        again = model.step(first.state, tokens)
+    assert torch.equal(once.log_probs, again.log_probs)
+
+
+def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
+    model = network("lstm", 1.5, 0)
+    with pytest.raises(ValueError, match="6 output symbols, the target vocabulary 5"):
+        ModelStepper(model, Vocabulary((*TARGET_SPECIALS, "x")))
+    with pytest.raises(ValueError, match="evaluation mode"):
+        stepper(model.train())

@@ -1,0 +1,67 @@
+"""The parts of the search: the prefix tree, expansion, ranking."""
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.search.expansion import expand, largest_within, rank_within
+from onmt_entmax.search.prefixes import PrefixTree
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30))
+def test_rank_within_is_a_sort_per_group(items: list[tuple[int, float]]) -> None:
+    group = np.array([g for g, _ in items], dtype=np.int64)
+    score = np.array([s for _, s in items], dtype=np.float64)
+    order, rank = rank_within(group, score)
+    expected = sorted(range(len(items)), key=lambda i: (group[i], -score[i], i))
+    assert order.tolist() == expected
+    seen = [0] * 4
+    for i, r in zip(order, rank, strict=True):
+        assert r == seen[group[i]]
+        seen[group[i]] += 1
+    best = largest_within(group, score, 4)
+    for g in range(4):
+        assert best[g] == max([s for h, s in items if h == g], default=-np.inf)
+
+
+@given(st.integers(0, 2**16), st.integers(1, 8), st.floats(0, 1))
+def test_expansion_keeps_what_a_beam_can_need(seed: int, width: int, zeros: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    log_probs = torch.randn(4, 12, generator=generator).log_softmax(1)
+    log_probs[torch.rand(4, 12, generator=generator) < zeros] = -torch.inf
+    options = expand(log_probs, eos=3, width=width)
+    assert np.array_equal(options.finish, log_probs[:, 3].double().numpy())
+    for row in range(4):
+        expected = {t: v for t, v in enumerate(log_probs[row].tolist()) if v > -np.inf and t != 3}
+        assert options.continuations[row] == len(expected)
+        mine = options.row == row
+        found = dict(
+            zip(options.token[mine].tolist(), options.log_prob[mine].tolist(), strict=True)
+        )
+        assert found.items() <= expected.items()
+        best = sorted(expected, key=lambda t: -expected[t])[:width]
+        assert set(best) <= set(found)
+    assert (np.diff(options.row) >= 0).all()
+
+
+def test_a_tree_gives_back_what_was_added_and_forgets_what_is_dead() -> None:
+    draw = np.random.default_rng(0)
+    tree, strings = PrefixTree(), {-1: ()}
+    live = np.array([-1])
+    for _ in range(400):
+        parents = draw.choice(live, size=draw.integers(1, 9))
+        tokens = draw.integers(0, 100, size=len(parents))
+        live = tree.add(parents, tokens)
+        for node, parent, token in zip(
+            live.tolist(), parents.tolist(), tokens.tolist(), strict=True
+        ):
+            strings[node] = (*strings[parent], token)
+        if draw.random() < 0.05:
+            moved = tree.keep(live)
+            needed = {strings[node][:length] for node in live.tolist() for length in range(1, 500)}
+            strings = {int(moved[n]): s for n, s in strings.items() if n < 0 or moved[n] >= 0}
+            live = moved[live]
+            assert len(tree) >= len(needed)
+            assert set(strings.values()) == {(), *needed}
+        assert [tree.tokens(node) for node in live.tolist()] == [strings[n] for n in live.tolist()]

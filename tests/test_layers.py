@@ -1,0 +1,85 @@
+"""Imports go one way: a room imports from rows above it, never from below or beside."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "onmt_entmax"
+
+# The table of docs/architecture.md: row, and which rooms stand there.
+ROWS = [
+    {"errors", "version", "opennmt"},
+    {"mappings"},
+    {"losses", "text"},
+    {"modules"},
+    {"model"},
+    {"checkpoint"},
+    {"records", "search"},
+    {"training", "reports"},
+    {"options"},
+    {"translation"},
+    {"experiment"},
+    {"commands", "__init__"},
+]
+ROW_OF = {room: row for row, rooms in enumerate(ROWS) for room in rooms}
+
+
+def room_of(module: str) -> str:
+    """`onmt_entmax.search.beam` is in the room `search`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports(path: Path) -> list[str]:
+    """Modules of the package that a file imports while the program runs."""
+    found = []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:  # below an `if TYPE_CHECKING` nothing is imported
+        found += [
+            name
+            for inner in ast.walk(node)
+            if not isinstance(node, ast.If)
+            for name in imported_names(inner)
+        ]
+    return [name for name in found if name.startswith("onmt_entmax")]
+
+
+def imported_names(node: ast.AST) -> list[str]:
+    """Full names of the modules that one statement imports."""
+    if isinstance(node, ast.ImportFrom) and node.module is not None:
+        if node.module == "onmt_entmax":
+            return [f"onmt_entmax.{alias.name}" for alias in node.names]
+        return [node.module]
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return []
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    for module in imports(path):
+        other = room_of(module)
+        assert other == room or ROW_OF[other] < ROW_OF[room], f"{room} must not import {module}"
+
+
+def test_the_table_names_every_room() -> None:
+    rooms = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES}
+    assert rooms == set(ROW_OF)
+
+
+def test_only_one_file_imports_opennmt() -> None:
+    for path in FILES:
+        if path.name != "opennmt.py":
+            names = [n for node in ast.walk(ast.parse(path.read_text())) for n in imported_names(node)]
+            assert not [name for name in names if name.split(".")[0] == "onmt"], path
+
+
+def test_the_package_never_imports_the_oracle() -> None:
+    for path in FILES:
+        names = [n for node in ast.walk(ast.parse(path.read_text())) for n in imported_names(node)]
+        assert not [name for name in names if name.split(".")[0] == "entmax"], path
