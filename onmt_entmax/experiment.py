@@ -43,9 +43,9 @@ from onmt_entmax.text.batch import Batch, group_by_length, make_batch
 from onmt_entmax.text.corpus import (
     CorpusError,
     TrainingBatches,
+    all_pairs,
     check_corpus,
     extra_specials,
-    read_pairs,
     validation_batches,
     validation_examples,
 )
@@ -99,10 +99,7 @@ def run_training(setup: TrainingSetup) -> int:
         check_corpus(corpus)
     vocabularies = _vocabularies(setup) if resumed is None else read_vocabularies(resumed)
     torch.manual_seed(setup.run.seed)
-    if resumed is None:
-        model = build_model(setup.model, vocabularies)
-    else:
-        model = load(resumed).model
+    model = load(resumed).model if resumed else build_model(setup.model, vocabularies)
     model.to(_device(setup.run.gpu))
     run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
     if setup.run.overwrite and setup.run.train_from is None:
@@ -158,11 +155,7 @@ def _clear(run: Path) -> None:
 
 
 def _vocabularies(setup: TrainingSetup) -> Vocabularies:
-    def pairs() -> Iterator[tuple[list[str], list[str]]]:
-        for corpus in setup.data.corpora:
-            yield from read_pairs(corpus, setup.data, is_train=True)
-
-    return build_vocabularies(setup.vocabulary, pairs(), extra_specials(setup.data))
+    return build_vocabularies(setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data))
 
 
 def _announce(
@@ -237,7 +230,8 @@ def _exact_match(
     stepper = ModelStepper(model, vocabularies.target)
     right = total = 0
     for batch in batches:
-        assert batch.target is not None and batch.target_lengths is not None
+        assert batch.target is not None
+        assert batch.target_lengths is not None
         rows, lengths = batch.target[:, :, 0].t().tolist(), batch.target_lengths.tolist()
         for result, row, length in zip(
             beam_search(stepper, batch, search), rows, lengths, strict=True

@@ -17,8 +17,17 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from onmt_entmax.mappings import checked_alpha, working_type
-from onmt_entmax.mappings import gradient as derivatives
-from onmt_entmax.mappings.conjugate import conjugate
+from onmt_entmax.mappings.autograd import Entmax
+from onmt_entmax.mappings.conjugate import (
+    WHOLE,
+    Conjugate,
+    Entries,
+    conjugate,
+    entries_gradient,
+    probabilities_again,
+    row_groups,
+)
+from onmt_entmax.mappings.gradient import entropy_alpha_derivative
 
 
 class ClassTargets(NamedTuple):
@@ -44,9 +53,9 @@ class ClassTargets(NamedTuple):
 class EntmaxRowLoss(Function):
     """One loss per row of scores (rows, classes); without targets, their conjugate.
 
-    ``apply(scores, number, alpha, targets)``; alpha as for :class:`mappings.autograd.Entmax`.
-    Returns the losses (rows,), and the probabilities: backward uses them, and as an output they
-    carry gradients of gradients.
+    ``apply(scores, number, alpha, targets)``: contiguous scores, alpha as a number, or None and a
+    tensor (rows, 1) in its place. Returns the losses (rows,), and the probabilities of the sparse
+    rows' support: backward uses them, and as an output they carry gradients of gradients.
     """
 
     @staticmethod
@@ -57,7 +66,8 @@ class EntmaxRowLoss(Function):
         alpha: Tensor | None,
         targets: ClassTargets | None,
     ) -> tuple[Tensor, Tensor]:
-        losses, probabilities = conjugate(scores, alpha if number is None else number)
+        solved = conjugate(scores, alpha if number is None else number)
+        losses, entries = solved.value, solved.entries
         if targets is not None:
             losses = losses * targets.mass
             losses -= targets.own * scores.gather(1, targets.index.unsqueeze(1)).squeeze(1)
@@ -66,47 +76,90 @@ class EntmaxRowLoss(Function):
                 losses -= targets.spread * even
             # An ignored row counts nothing, whatever its scores are.
             losses.masked_fill_(targets.mass == 0, 0.0)
-        ctx.number, ctx.targets = number, targets
-        ctx.save_for_backward(probabilities, alpha)
+        ctx.number, ctx.targets, ctx.dense, ctx.shape = number, targets, solved.dense, scores.shape
+        ctx.save_for_backward(
+            scores if solved.dense else None, alpha, solved.maxima, solved.threshold, *entries
+        )
         ctx.set_materialize_grads(False)
-        return losses, probabilities
+        return losses, entries.probability
 
     @staticmethod
     def backward(
         ctx: Any, *gradients: Tensor | None
     ) -> tuple[Tensor | None, None, Tensor | None, None]:
-        probabilities, alpha_tensor = ctx.saved_tensors
-        alpha = ctx.number if alpha_tensor is None else alpha_tensor.to(probabilities.dtype)
         per_row, per_entry = gradients
-        targets: ClassTargets | None = ctx.targets
+        scores, alpha_tensor, maxima, threshold, position, row, probability = ctx.saved_tensors
+        entries = Entries(position, row, probability)
+        alpha = ctx.number if alpha_tensor is None else alpha_tensor
         scores_grad = alpha_grad = None
         if per_row is not None:
-            massed = per_row if targets is None else per_row * targets.mass
-            scores_grad = probabilities * massed.unsqueeze(1)
-            if targets is not None:
-                scores_grad = _minus_target(scores_grad, per_row, targets)
+            massed = per_row if ctx.targets is None else per_row * ctx.targets.mass
+            if torch.is_grad_enabled():
+                whole = _differentiable_probabilities(ctx, scores, alpha, entries)
+                scores_grad = whole * massed.unsqueeze(1)
+            else:
+                solved = Conjugate(massed, maxima, threshold, entries, ctx.dense)
+                scores_grad = _times_probabilities(solved, scores, alpha, ctx.shape)
+            if ctx.targets is not None:
+                scores_grad = _minus_target(scores_grad, per_row, ctx.targets)
             if ctx.needs_input_grad[2]:
-                derivative = derivatives.entropy_alpha_derivative(probabilities, alpha)
-                alpha_grad = massed.unsqueeze(1) * derivative
-        if per_entry is not None:
-            second = derivatives.scores_gradient(probabilities, alpha, per_entry)
+                whole = _differentiable_probabilities(ctx, scores, alpha, entries)
+                derivative = entropy_alpha_derivative(whole, alpha.to(whole.dtype))
+                alpha_grad = (massed.unsqueeze(1) * derivative).to(alpha.dtype)
+        if per_entry is not None and per_entry.numel():
+            second = entries_gradient(entries, alpha, per_entry, ctx.shape)
             scores_grad = second if scores_grad is None else scores_grad + second
-            if ctx.needs_input_grad[2]:
-                moved = derivatives.alpha_derivative(probabilities, alpha)
-                moved = (per_entry * moved).sum(1, keepdim=True)
-                alpha_grad = moved if alpha_grad is None else alpha_grad + moved
-        if alpha_grad is not None:
-            alpha_grad = alpha_grad.to(alpha_tensor.dtype)
         return scores_grad, None, alpha_grad, None
+
+
+def _times_probabilities(
+    solved: Conjugate, scores: Tensor | None, alpha: float | Tensor, shape: torch.Size
+) -> Tensor:
+    """Each row's probabilities times its ``solved.value``: (rows, classes), dense."""
+    factors, maxima, threshold, entries, dense = solved
+    product = factors.new_zeros(shape) if entries.row.numel() else factors.new_empty(shape)
+    for begin, end in dense:
+        assert scores is not None
+        for first, last in row_groups(begin, end, shape[1], WHOLE):
+            rows = slice(first, last)
+            again = probabilities_again(
+                scores[rows],
+                alpha[rows] if isinstance(alpha, Tensor) else alpha,
+                maxima[rows],
+                threshold[rows],
+            )
+            torch.mul(again, factors[rows].unsqueeze(1), out=product[rows])
+    values = entries.probability * factors[entries.row]
+    product.view(-1).scatter_(0, entries.position, values)
+    return product
+
+
+def _differentiable_probabilities(
+    ctx: Any, scores: Tensor | None, alpha: float | Tensor, entries: Entries
+) -> Tensor:
+    """The probabilities (rows, classes), with a graph to the scores."""
+    whole = entries.probability.new_zeros(ctx.shape.numel())
+    whole = whole.scatter(0, entries.position, entries.probability).view(ctx.shape)
+    for begin, end in ctx.dense:
+        assert scores is not None
+        tensor = alpha[begin:end] if isinstance(alpha, Tensor) else None
+        rows = Entmax.apply(scores[begin:end], ctx.number, tensor)
+        whole = whole.slice_scatter(rows, 0, begin, end)
+    return whole
 
 
 def _minus_target(scores_grad: Tensor, per_row: Tensor, targets: ClassTargets) -> Tensor:
     """Subtract each row's target, times its gradient, from the gradient in the scores."""
+    in_place = not torch.is_grad_enabled()
     if targets.spread is not None:
         even = (per_row * targets.spread).unsqueeze(1)
-        scores_grad = scores_grad - (even if targets.weight is None else even * targets.weight)
-    own = (per_row * targets.own).unsqueeze(1)
-    return scores_grad.scatter_add(1, targets.index.unsqueeze(1), -own)
+        even = even if targets.weight is None else even * targets.weight
+        scores_grad = scores_grad.sub_(even) if in_place else scores_grad - even
+    own = -(per_row * targets.own).unsqueeze(1)
+    index = targets.index.unsqueeze(1)
+    if in_place:
+        return scores_grad.scatter_add_(1, index, own)
+    return scores_grad.scatter_add(1, index, own)
 
 
 def row_losses(
@@ -165,7 +218,7 @@ def entmax_loss(
     checked = checked_alpha(alpha, scores, class_dim)
     rows = scores.to(dtype).movedim(class_dim, -1)
     shape = rows.shape[:-1]
-    rows = rows.reshape(-1, classes)
+    rows = rows.reshape(-1, classes).contiguous()
     if isinstance(checked, Tensor):
         checked = checked.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)

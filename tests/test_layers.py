@@ -75,7 +75,9 @@ def test_the_table_names_every_room() -> None:
 def test_only_one_file_imports_opennmt() -> None:
     for path in FILES:
         if path.name != "opennmt.py":
-            names = [n for node in ast.walk(ast.parse(path.read_text())) for n in imported_names(node)]
+            names = [
+                n for node in ast.walk(ast.parse(path.read_text())) for n in imported_names(node)
+            ]
             assert not [name for name in names if name.split(".")[0] == "onmt"], path
 
 

@@ -21,6 +21,7 @@ _PICKLE = "it would write pickles; vocabularies are in every model folder as voc
 _LOGGING = "metrics.jsonl and TensorBoard in the run folder hold what was measured"
 _SAMPLING = "random sampling is not supported; the search is exact or says so"
 _PRECISION = "only 32-bit floats are supported"
+_PENALTY = "penalties and constraints are not supported yet"
 _SCORERS = "use selection, and tools/ for scores of decoded files"
 
 REFUSED_IN_TRAINING: Mapping[str, str] = {
@@ -92,7 +93,7 @@ WITHOUT_EFFECT = (
     "max_generator_batches",  # the output layer bounds its memory by itself
     "pool_factor",  # a bucket is always sorted whole
     "save_data",  # where samples would go, with n_sample
-    "overwrite_samples",
+    "seed",  # of a translation, which draws nothing at random (training reads it)
     "verbose",
     "report_time",
     "shard_size",  # the input is streamed
@@ -113,7 +114,15 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "random_sampling_temp": _SAMPLING,
     "replace_unk": "replacing unknown words is not supported yet",
     "phrase_table": "replacing unknown words is not supported yet",
-    "stepwise_penalty": _COVERAGE,
+    "length_penalty": _PENALTY,
+    "alpha": _PENALTY,
+    "coverage_penalty": _PENALTY,
+    "beta": _PENALTY,
+    "stepwise_penalty": _PENALTY,
+    "min_length": _PENALTY,
+    "block_ngram_repeat": _PENALTY,
+    "ignore_when_blocking": _PENALTY,
+    "ban_unk_token": _PENALTY,
     "attn_debug": "use -exactness_report",
     "align_debug": _ALIGNMENT,
     "dump_beam": "use -exactness_report",

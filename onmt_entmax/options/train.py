@@ -264,6 +264,7 @@ def _data(options: Options) -> DataConfig:
             DataConfig,
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
             valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
+            seed=_seed(options),
             transform_options={name: options[name] for name in transform_option_names()},
         )
     )
@@ -303,6 +304,11 @@ def _training(options: Options) -> TrainingConfig:
     return TrainingConfig(**picked)
 
 
+def _seed(options: Options) -> int:
+    """The seed; OpenNMT-py's default -1 means "not set", which is 0 here: runs are repeatable."""
+    return max(int(options["seed"]), 0)
+
+
 def _run(options: Options) -> RunConfig:
     ranks = options["gpu_ranks"]
     return RunConfig(
@@ -310,7 +316,7 @@ def _run(options: Options) -> RunConfig:
             options,
             RunConfig,
             train_from=options["train_from"] or None,
-            seed=max(options["seed"], 0),  # OpenNMT-py's default -1 means "not set"
+            seed=_seed(options),
             gpu=ranks[0] if ranks else None,
             tensorboard=options["tensorboard_log_dir"] if options["tensorboard"] else None,
         )

@@ -65,6 +65,8 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     options = read_options(parser, arguments)
     refuse_unsupported(options, REFUSED_IN_TRANSLATION, defaults)
     check_values(options)
+    if options["data_type"] != "text":
+        raise options.error("data_type", "only text is supported")
     if options["batch_type"] != "sents":
         raise options.error("batch_type", "only sents is supported for translation")
     source = Path(options["src"])

@@ -154,6 +154,13 @@ def read_pairs(
         raise CorpusError(f"{error.filename}: {error.strerror}") from None
 
 
+def all_pairs(data: DataConfig) -> Iterator[Pair]:
+    """Every training pair once, for counting tokens; random transforms draw from the seed."""
+    with _random_state(data.seed):
+        for corpus in data.corpora:
+            yield from read_pairs(corpus, data, is_train=True)
+
+
 def _empty_line(corpus: CorpusConfig, line: int, level: str) -> None:
     message = f"{corpus.path_src}, {corpus.path_tgt}: line {line} is empty on one side"
     if level == "error":
@@ -314,9 +321,11 @@ def _random_state(seed: int) -> Iterator[None]:
         random.seed(seed)
         numpy.random.seed(seed)
         torch.manual_seed(seed)
-        yield
-    random.setstate(python)
-    numpy.random.set_state(array)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            numpy.random.set_state(array)
 
 
 def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[Example]:

@@ -81,7 +81,7 @@ class TableStepper:
         self.rows += len(state)
         after = []
         for (table, prefix), token in zip(state, tokens.tolist(), strict=True):
-            assert (prefix is None) == (token == BOS)
+            assert prefix is not None or token == BOS
             after.append((table, () if prefix is None else (*prefix, token)))
         log_probs = torch.tensor(
             [table.log_probs(prefix) for table, prefix in after], dtype=self.dtype

@@ -1,0 +1,152 @@
+"""Reading options strictly: what fits is taken, what does not is named in one line."""
+
+import pytest
+
+from onmt_entmax.options.reader import (
+    OptionError,
+    Options,
+    canonical,
+    read_options,
+    register,
+)
+from onmt_entmax.options.support import (
+    REFUSED_IN_TRAINING,
+    REFUSED_IN_TRANSLATION,
+    WITHOUT_EFFECT,
+)
+from onmt_entmax.options.train import (
+    training_parser,
+    training_setup,
+    transform_option_names,
+)
+from onmt_entmax.options.translate import translation_parser, translation_setup
+from tests.toy import write_config
+
+
+def read(tmp_path, text: str, *flags: str):
+    path = tmp_path / "c.yaml"
+    path.write_text("data: {c: {path_src: a, path_tgt: b}}\n" + text)
+    return read_options(training_parser(), ["-config", str(path), *flags])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("rnn_size: 32", "rnn_size", 32),
+        ("learning_rate: 1e-3", "learning_rate", 0.001),
+        ("learning_rate: 2", "learning_rate", 2.0),
+        ("dropout: 0.1", "dropout", [0.1]),
+        ("dropout: [0.1, 0.2]", "dropout", [0.1, 0.2]),
+        ("position_encoding: true", "position_encoding", True),
+        ("position_encoding: 'true'", "position_encoding", True),
+        ("overwrite: False", "overwrite", False),
+        ("generator_function: entmax15", "generator_function", "entmax15"),
+        ("optim: adam", "optim", "adam"),
+        ("gpu_ranks: [0, 1]", "gpu_ranks", [0, 1]),
+        ("gpu_ranks: []", "gpu_ranks", []),
+        ("tgt_vocab: null", "tgt_vocab", None),
+        ("", "layers", -1),
+    ],
+)
+def test_values_take_the_type_of_their_option(tmp_path, text, name, value) -> None:
+    result = read(tmp_path, text)[name]
+    assert result == value
+    assert type(result) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "value"),
+    [
+        (["-rnn_size", "8"], "rnn_size", 8),
+        (["--rnn_size=8"], "rnn_size", 8),
+        (["-dropout", "0.1", "0.3"], "dropout", [0.1, 0.3]),
+        (["-position_encoding"], "position_encoding", True),
+        (["-position_encoding", "false"], "position_encoding", False),
+        (["-seed", "-1"], "seed", -1),
+    ],
+)
+def test_flags_win_over_the_file(tmp_path, flags, name, value) -> None:
+    text = "rnn_size: 4\ndropout: 0.2\nposition_encoding: true\nseed: 5"
+    options = read(tmp_path, text, *flags)
+    assert options[name] == value
+    assert options.origin[name] == "command line"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rnn_siz: 3", r"c.yaml: rnn_siz: no such option; did you mean 'rnn_size'\?"),
+        ("rnn_size: big", "c.yaml: rnn_size: expected a whole number, not 'big'"),
+        ("rnn_size: 2.5", "rnn_size: expected a whole number"),
+        ("rnn_size: [2]", "rnn_size: expected a whole number"),
+        ("rnn_size: true", "rnn_size: expected a whole number"),
+        ("learning_rate: fast", "learning_rate: expected a number"),
+        ("position_encoding: maybe", "position_encoding: expected true or false"),
+        ("rnn_type: lstm", "rnn_type: 'lstm' is not one of LSTM, GRU"),
+        ("generator_function: entmax1", "did you mean 'entmax15'"),
+        ("dropout: []", "dropout: expected at least one value"),
+        ("rnn_size: 3\nrnn_size: 4", "line 3: not valid YAML: the key 'rnn_size' is given twice"),
+        ("rnn_size: [3", "line 2: not valid YAML"),
+        ("brnn: true", "brnn: deprecated"),
+    ],
+)
+def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
+    with pytest.raises(OptionError, match=message) as caught:
+        read(tmp_path, text)
+    assert "\n" not in str(caught.value)
+    assert "c.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-rnn_siz", "3"], "-rnn_siz: no such option; did you mean 'rnn_size'"),
+        (["-rnn_size"], "expected one value, got 0"),
+        (["-rnn_size", "3", "4"], "expected one value, got 2"),
+        (["file.yaml"], "does not follow an option"),
+    ],
+)
+def test_wrong_flags(flags, message) -> None:
+    with pytest.raises(OptionError, match=message):
+        read_options(training_parser(), flags)
+
+
+def test_files_that_cannot_be_read(tmp_path) -> None:
+    parser = training_parser()
+    with pytest.raises(OptionError, match="nothing.yaml: No such file"):
+        read_options(parser, ["-config", "nothing.yaml"])
+    (tmp_path / "list.yaml").write_text("- a\n")
+    with pytest.raises(OptionError, match="expected `key: value`"):
+        read_options(parser, ["-config", str(tmp_path / "list.yaml")])
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(OptionError, match="not valid UTF-8"):
+        read_options(parser, ["-config", str(tmp_path / "bytes.yaml")])
+
+
+def test_a_required_option_is_asked_for() -> None:
+    with pytest.raises(OptionError, match="data: this option is required"):
+        read_options(training_parser(), [])
+
+
+@pytest.mark.parametrize("command", ["training", "translation"])
+def test_no_option_of_opennmt_is_ignored(command, tmp_path, monkeypatch) -> None:
+    """Every option is read on the way, refused with a reason, or listed as without effect."""
+    read: set[str] = set()
+    original = Options.__getitem__
+    monkeypatch.setattr(
+        Options, "__getitem__", lambda self, name: (read.add(name), original(self, name))[1]
+    )
+    source = tmp_path / "source"
+    source.write_text("a\n")
+    if command == "training":
+        parser, refused = training_parser(), REFUSED_IN_TRAINING
+        sizes = {"rnn_size": None, "enc_rnn_size": 8, "dec_rnn_size": 8}
+        training_setup(["-config", str(write_config(tmp_path, **sizes, tensorboard=True))])
+    else:
+        parser, refused = translation_parser(), REFUSED_IN_TRANSLATION
+        translation_setup(["-model", "m", "-src", str(source)])
+    known = {canonical(action): action for action in register(parser).values()}
+    deprecated = {name for name, a in known.items() if type(a).__name__ == "DeprecateAction"}
+    accounted = {*refused, *WITHOUT_EFFECT, *transform_option_names(), *deprecated, "config"}
+    assert set(known) - accounted <= read
+    assert not read & set(refused), "an option is read and refused"

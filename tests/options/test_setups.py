@@ -1,0 +1,113 @@
+"""From options to the configuration of each room."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.translate import translation_setup
+from tests.toy import write_config
+
+
+def setup(tmp_path: Path, **changes: object):
+    return training_setup(["-config", str(write_config(tmp_path, **changes))])
+
+
+@pytest.mark.parametrize(
+    ("function", "alpha"), [("softmax", 1.0), ("entmax15", 1.5), ("sparsemax", 2.0)]
+)
+def test_names_become_numbers(tmp_path, function, alpha) -> None:
+    model = setup(tmp_path, generator_function=function, global_attention_function=function).model
+    assert (model.generator_alpha, model.global_attention_alpha) == (alpha, alpha)
+
+
+def test_entmax_takes_its_alpha_from_its_option(tmp_path) -> None:
+    changes = {"generator_function": "entmax", "global_attention_function": "entmax"}
+    assert setup(tmp_path, **changes).model.generator_alpha == 1.5
+    model = setup(tmp_path, **changes, generator_alpha=1.2, global_attention_alpha=3).model
+    assert (model.generator_alpha, model.global_attention_alpha) == (1.2, 3.0)
+
+
+def test_sizes_for_both_sides_win(tmp_path) -> None:
+    model = setup(tmp_path, layers=3, enc_layers=1, word_vec_size=8, src_word_vec_size=9).model
+    assert (model.enc_layers, model.dec_layers) == (3, 3)
+    assert (model.src_word_vec_size, model.tgt_word_vec_size) == (8, 8)
+
+
+def test_several_processes_become_accumulation(tmp_path) -> None:
+    changes = {"world_size": 4, "gpu_ranks": [0, 1, 2, 3], "accum_count": [2]}
+    assert setup(tmp_path, **changes).training.accum_count == (8,)
+
+
+def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
+    first = setup(tmp_path)
+    path = tmp_path / "again.yaml"
+    defaults = training_setup(["-config", str(write_config(tmp_path))]).record
+    given = {name: value for name, value in first.record.items() if value == defaults[name]}
+    path.write_text(yaml.safe_dump(given))
+    again = yaml.safe_load(path.read_text())
+    assert again == dict(first.record.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"generator_function": "entmax", "generator_alpha": 0.5}, "generator_alpha: must be"),
+        ({"generator_function": "entmax", "generator_alpha": "inf"}, "generator_alpha: must be"),
+        ({"generator_alpha": 1.2}, "only read with generator_function: entmax"),
+        ({"global_attention_alpha": 1.2}, "only read with global_attention_function: entmax"),
+        ({"copy_attn": True}, "copy_attn: not supported"),
+        ({"encoder_type": "cnn"}, "encoder_type: 'cnn' is not supported"),
+        ({"rnn_type": "SRU"}, "rnn_type: 'SRU' is not supported"),
+        ({"rnn_size": 33}, "rnn_size: must be even"),
+        ({"rnn_size": -3}, "rnn_size: must be above 0"),
+        ({"dropout": 1.0}, "dropout: must be at least 0 and below 1"),
+        ({"batch_size": 0}, "batch_size: must be above 0"),
+        ({"keep_checkpoint": 0}, "keep_checkpoint: must be -1"),
+        ({"share_embeddings": True}, "share_embeddings: needs share_vocab"),
+        ({"encoder_type": "transformer"}, "a Transformer needs it on both sides"),
+        ({"valid_epochs": 1}, "give valid_steps or valid_epochs"),
+        ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine needs"),
+        ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
+        ({"share_vocab": True, "tgt_vocab": "x"}, "there is one vocabulary"),
+        ({"data": "files"}, "data: expected at least one corpus"),
+        ({"data": {"c": {"path_src": "a"}}}, "path_src: no such file: a"),
+        ({"data": {"c": {"path_tgt": "a"}}}, "path_src is required"),
+        ({"data": {"c": {"path_scr": "a"}}}, "no such key 'path_scr'; did you mean 'path_src'"),
+        ({"data": {"c": {"src_feats": {}}}}, "src_feats is not supported"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(tmp_path, changes, message) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        setup(tmp_path, **changes)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"weight": 0}, "weight must be"),
+        ({"transforms": ["bpee"]}, "no transform 'bpee'; did you mean 'bpe'"),
+        ({"transforms": ["prefix"]}, "needs src_prefix and tgt_prefix"),
+    ],
+)
+def test_corpora_are_checked(tmp_path, entry, message) -> None:
+    config = yaml.safe_load(write_config(tmp_path).read_text())
+    data = {"c": config["data"]["corpus_1"] | entry}
+    with pytest.raises(UserError, match=message):
+        setup(tmp_path, data=data)
+
+
+def test_the_search_of_a_translation(tmp_path) -> None:
+    source = tmp_path / "s"
+    source.write_text("a\n")
+    arguments = ["-model", "m", "n", "-src", str(source), "-output", "o", "-beam_size", "7"]
+    made = translation_setup([*arguments, "-stop", "optimal"])
+    assert [str(model) for model in made.models] == ["m", "n"]
+    assert (made.search.beam_size, made.search.stop) == (7, "optimal")
+    with pytest.raises(UserError, match="random_sampling_topk: not supported"):
+        translation_setup([*arguments, "-random_sampling_topk", "3"])
+    with pytest.raises(UserError, match="model: this option is required"):
+        translation_setup(["-src", str(source)])

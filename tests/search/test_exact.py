@@ -1,0 +1,141 @@
+"""Exact search against enumeration."""
+
+import math
+import random
+
+import pytest
+from checks import check
+from networks import DECODERS, network, sentences, stepper
+from tables import Table, TableStepper
+
+from onmt_entmax.search import (
+    Budget,
+    Constraints,
+    Penalties,
+    SearchConfig,
+    beam_search,
+    enumerate_support,
+    exact_search,
+)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_exact_search_proves_what_enumeration_finds(part: int) -> None:
+    searched = 0
+    for seed in range(part * 100, part * 100 + 100):
+        draw = random.Random(seed)
+        table = Table(seed, draw.choice([1.0, 1.2, 1.5, 2.0]), draw.choice([4, 5, 6]), end=0.8)
+        model = TableStepper(table.vocabulary_size)
+        support = enumerate_support(model, [table], 4, 1000)
+        config = SearchConfig(draw.randint(1, 3), draw.choice([1, 2, 5]), 4)
+        budget = Budget(rows=draw.choice([1, 3, 64]))
+        result = exact_search(model, [table], config, budget)
+        check(result, support, config)
+        searched += result.rows > beam_search(model, [table], config)[0].rows
+        unseen = max(support.prefixes.values(), default=-math.inf)
+        provable = sum(p >= unseen for p in support.strings.values())
+        assert result.certificate.proven >= min(config.n_best, provable)
+    assert searched > 10, "in some sentences the beam must not suffice"
+
+
+def test_an_argmax_that_the_beam_misses_is_found() -> None:
+    missed = 0
+    for seed in range(150):
+        table = Table(seed, 1.0, 6, 1.0, 1.0)
+        beam = beam_search(TableStepper(6), [table], SearchConfig(1))[0]
+        exact = exact_search(TableStepper(6), [table], SearchConfig(1))
+        assert exact.certificate.level == "optimal"
+        assert exact.hypotheses[0].log_prob >= beam.hypotheses[0].log_prob
+        if exact.hypotheses[0].tokens != beam.hypotheses[0].tokens:
+            missed += 1
+            assert beam.certificate.level == "none"
+    assert missed > 5
+
+
+@pytest.mark.parametrize(
+    "penalties", [Penalties("wu", 0.8), Penalties("avg", 0, "summary", 0.05)], ids=str
+)
+def test_exact_search_ranks_by_score(penalties: Penalties) -> None:
+    for seed in range(40):
+        model, table = TableStepper(attention=True), Table(seed, 1.5 if seed % 2 else 1.0)
+        config = SearchConfig(2, 2, 4, penalties=penalties)
+        whole = beam_search(model, [table], SearchConfig(1000, 0, 4, penalties=penalties))[0]
+        result = exact_search(model, [table], config)
+        found = [h.score for h in result.hypotheses[: result.certificate.proven]]
+        assert found == pytest.approx([h.score for h in whole.hypotheses[: len(found)]])
+        if whole.certificate.truncated == 0:
+            assert result.certificate.proven == min(2, whole.finished)
+        for hypothesis in result.hypotheses:
+            prefixes = [hypothesis.tokens[:i] for i in range(len(hypothesis.tokens) + 1)]
+            assert hypothesis.attention is not None
+            assert hypothesis.attention[:, 0].tolist() == [sum(p) + 10.0 * len(p) for p in prefixes]
+
+
+def test_exact_search_keeps_to_what_was_asked_for() -> None:
+    wish = Constraints(min_length=2, block_ngram_repeat=1)
+    for seed in range(40):
+        config = SearchConfig(1, 3, 4, constraints=wish)
+        wide = beam_search(
+            TableStepper(), [Table(seed, 1.0)], SearchConfig(1000, 3, 4, constraints=wish), [[3]]
+        )[0]
+        result = exact_search(TableStepper(), [Table(seed, 1.0)], config, None, [3])
+        assert [h.tokens for h in result.hypotheses] == [h.tokens for h in wide.hypotheses]
+        assert all(h.tokens[0] == 3 for h in result.hypotheses)
+
+
+@pytest.mark.parametrize("mass", [0.5, 0.9, 1.0])
+def test_strings_are_listed_until_they_hold_a_mass(mass: float) -> None:
+    complete = 0
+    for seed in range(80):
+        table = Table(seed, (1.2, 1.5, 2.0)[seed % 3], end=1.0)
+        support = enumerate_support(TableStepper(), [table], 6, 2000)
+        config = SearchConfig(n_best=0, max_length=6)
+        result = exact_search(TableStepper(), [table], config, mass=mass)
+        check(result, support, config)
+        proven = result.hypotheses[: result.certificate.proven]
+        reached = sum(h.prob for h in proven) >= mass - 1e-9
+        assert reached or result.certificate.truncated or result.certificate.excluded
+        complete += result.certificate.level == "exhaustive"
+        if mass == 1.0 and not support.prefixes:
+            assert result.certificate.level == "exhaustive"
+    assert complete > 5
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(expansions=10), Budget(states=3), Budget(1, 1, 1)], ids=str
+)
+def test_when_the_budget_ends_the_bound_still_holds(budget: Budget) -> None:
+    levels = set()
+    for seed in range(100):
+        table = Table(seed, 1.0 if seed % 2 else 1.2, 6, 1.0)
+        support = enumerate_support(TableStepper(6), [table], 4, 1000)
+        config = SearchConfig(1, 2, 4)
+        result = exact_search(TableStepper(6), [table], config, budget)
+        check(result, support, config)
+        levels.add(result.certificate.level)
+        outside = set(support.strings) - {h.tokens for h in result.hypotheses}
+        if result.finished == len(result.hypotheses):
+            assert all(support.strings[s] <= result.certificate.log_bound + 1e-9 for s in outside)
+    assert "none" in levels
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_exact_search_of_real_networks(kind: str) -> None:
+    for seed in range(3):
+        model = stepper(network(kind, 1.0, seed), attention=True)
+        for sentence in sentences(2, seed):
+            support = enumerate_support(model, sentence, 4, 1000)
+            config = SearchConfig(1, 3, 4)
+            result = exact_search(model, sentence, config, Budget(rows=3))
+            check(result, support, config, 1e-4)
+            unseen = max(support.prefixes.values(), default=-math.inf)
+            provable = sum(p > unseen + 1e-4 for p in support.strings.values())
+            assert result.certificate.proven >= min(3, provable)
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(ValueError, match="expansions must be at least 1"):
+        Budget(expansions=0)
+    config = SearchConfig(n_best=0, penalties=Penalties("avg"))
+    with pytest.raises(ValueError, match="listed by probability"):
+        exact_search(TableStepper(), [Table(0, 1.0)], config)

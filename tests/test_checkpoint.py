@@ -1,0 +1,166 @@
+"""Model folders: what is saved comes back, and what is damaged is named in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from onmt_entmax.checkpoint import (
+    CheckpointError,
+    RunFolder,
+    best_step,
+    checkpoint_steps,
+    find_model,
+    load,
+    read_training_state,
+    remember_best,
+    save,
+    write_atomically,
+)
+from onmt_entmax.model import build_model
+from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    torch.manual_seed(1)
+    path = tmp_path / "model"
+    save(path, build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {"seed": 1}, {"step": 3})
+    return path
+
+
+@pytest.mark.parametrize("name", ["brnn", "transformer", "sparse"])
+def test_a_model_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
+    config = CONFIGS[name]
+    model = build_model(config, VOCABULARIES).eval()
+    save(tmp_path / "m", model, config, VOCABULARIES, {"data": {"c": {"path_src": "ä"}}})
+    loaded = load(tmp_path / "m")
+    assert loaded.config == config
+    assert loaded.vocabularies == VOCABULARIES
+    assert loaded.options == {"data": {"c": {"path_src": "ä"}}}
+    with torch.no_grad():
+        expected, _ = model.hidden_states(BATCH)
+        found, _ = loaded.model.hidden_states(BATCH)
+    assert torch.equal(model.generator.scores(expected), loaded.model.generator.scores(found))
+
+
+def test_training_state_comes_back(folder: Path) -> None:
+    assert read_training_state(folder) == {"step": 3}
+
+
+def test_a_released_model_has_no_training_state(tmp_path: Path) -> None:
+    save(tmp_path / "m", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
+    assert not (tmp_path / "m" / "training").exists()
+    with pytest.raises(CheckpointError, match="no training state"):
+        read_training_state(tmp_path / "m")
+
+
+def halve(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "model.safetensors"])
+@pytest.mark.parametrize("damage", ["halve", "delete", "garbage"])
+def test_damage_is_one_line_that_names_the_file(folder: Path, name: str, damage: str) -> None:
+    path = folder / name
+    if damage == "halve":
+        halve(path)
+    elif damage == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(b"\x00\xff\xfe not this")
+    with pytest.raises(CheckpointError) as caught:
+        load(folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert name in message or (name == "config.yaml" and damage == "delete")
+
+
+def test_a_training_state_cut_in_half(folder: Path) -> None:
+    halve(folder / "training" / "state.pt")
+    with pytest.raises(CheckpointError, match="state.pt: cut short or damaged"):
+        read_training_state(folder)
+
+
+def test_nothing_is_ever_unpickled(folder: Path) -> None:
+    """A pickle that would run code is refused."""
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (folder / "ran",))
+
+    (folder / "training" / "state.pt").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(CheckpointError):
+        read_training_state(folder)
+    torch.save(Evil(), folder / "training" / "state.pt")
+    with pytest.raises(CheckpointError):
+        read_training_state(folder)
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [("2.0", "format 2.0 is newer"), ("99.1", "newer"), (None, "no format_version")],
+)
+def test_newer_formats_are_refused(folder: Path, version: str | None, message: str) -> None:
+    path = folder / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["format_version"] = version
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(CheckpointError, match=message):
+        load(folder)
+
+
+def test_a_newer_minor_format_is_read(folder: Path) -> None:
+    path = folder / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["format_version"] = "1.7"
+    del config["model"]["bridge"]  # a field that an older release did not have takes its default
+    path.write_text(yaml.safe_dump(config))
+    assert load(folder).config == SMALL
+
+
+def test_weights_of_another_model_are_refused(folder: Path) -> None:
+    tokens = json.loads((folder / "vocab.json").read_text())
+    tokens["target"].append("more")
+    (folder / "vocab.json").write_text(json.dumps(tokens))
+    with pytest.raises(CheckpointError, match=r"model.safetensors"):
+        load(folder)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(CheckpointError, match="No space left"):
+        write_atomically(target, fail)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
+    model = build_model(SMALL, VOCABULARIES)
+    run = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {}, keep=2)
+    for step in (1, 2, 3, 4, 5):
+        run.save(step, model, {"step": step})
+        if step == 2:
+            remember_best(run.path, 2, "loss", 0.1)
+    assert checkpoint_steps(run.path) == [2, 4, 5]
+    assert best_step(run.path) == 2
+    assert find_model(run.path).name == "step_2"
+    assert find_model(run.path, newest=True).name == "step_5"
+
+
+@pytest.mark.parametrize("name", ["missing", "empty"])
+def test_folders_that_hold_no_model(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match="no such model folder|not a model folder"):
+        find_model(tmp_path / name)

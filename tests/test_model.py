@@ -1,0 +1,137 @@
+"""Models: the pieces are OpenNMT-py's, and with alpha 1 everything is what OpenNMT-py computes."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from onmt_entmax.mappings import entmax
+from onmt_entmax.model import ModelConfig, build_model, count_parameters
+from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.opennmt import GlobalAttention
+from onmt_entmax.text.batch import Example, make_batch
+from onmt_entmax.text.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabularies,
+    Vocabulary,
+)
+
+SMALL = ModelConfig(
+    encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
+)
+TRANSFORMER = ModelConfig(
+    encoder_type="transformer",
+    decoder_type="transformer",
+    rnn_size=8,
+    src_word_vec_size=8,
+    tgt_word_vec_size=8,
+    heads=2,
+    transformer_ff=16,
+    position_encoding=True,
+    dropout=0.0,
+    attention_dropout=0.0,
+)
+VOCABULARIES = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, *"abcdef")), Vocabulary((*TARGET_SPECIALS, *"uvwxyz"))
+)
+BATCH = make_batch(
+    [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
+    VOCABULARIES,
+)
+
+
+@pytest.mark.parametrize("attn_type", ["dot", "general", "mlp"])
+@pytest.mark.parametrize("steps", [None, 3])
+def test_attention_with_alpha_1_is_opennmt_attention(attn_type: str, steps: int | None) -> None:
+    ours = EntmaxGlobalAttention(8, attn_type, alpha=1.0)
+    theirs = GlobalAttention(8, attn_type=attn_type)
+    theirs.load_state_dict(ours.state_dict())
+    queries = torch.randn(4, 8) if steps is None else torch.randn(4, steps, 8)
+    memory, lengths = torch.randn(4, 5, 8), torch.tensor([5, 3, 1, 2])
+    for a, b in zip(
+        ours(queries, memory, lengths), theirs(queries, memory, memory_lengths=lengths), strict=True
+    ):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 1.3])
+def test_attention_weights_are_entmax_of_the_scores(alpha: float) -> None:
+    attention = EntmaxGlobalAttention(8, "general", alpha)
+    queries, memory = 3 * torch.randn(4, 8), torch.randn(4, 6, 8)
+    lengths = torch.tensor([6, 3, 1, 4])
+    _, weights = attention(queries, memory, lengths)
+    for row, length in enumerate(lengths.tolist()):
+        scores = queries[row] @ attention.linear_in.weight.t() @ memory[row, :length].t()
+        torch.testing.assert_close(weights[row, :length], entmax(scores, alpha))
+        assert (weights[row, length:] == 0).all()
+
+
+CONFIGS = {
+    "brnn": SMALL,
+    "rnn": dataclasses.replace(SMALL, encoder_type="rnn"),
+    "mean": dataclasses.replace(SMALL, encoder_type="mean", src_word_vec_size=8),
+    "gru": dataclasses.replace(SMALL, rnn_type="GRU"),
+    "bridge": dataclasses.replace(SMALL, bridge=True),
+    "gate": dataclasses.replace(SMALL, context_gate="both"),
+    "no input feeding": dataclasses.replace(SMALL, input_feed=False),
+    "no attention": dataclasses.replace(SMALL, global_attention="none"),
+    "sparse": dataclasses.replace(SMALL, global_attention_alpha=1.5, generator_alpha=2.0),
+    "transformer": TRANSFORMER,
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_kind_of_model_learns(name: str) -> None:
+    """A few steps on one batch lower its loss: the gradient reaches the weights."""
+    torch.manual_seed(0)
+    model = build_model(CONFIGS[name], VOCABULARIES)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(25):
+        hidden, target = model.hidden_states(BATCH)
+        result = model.generator.loss(hidden, target, VOCABULARIES.target.pad)
+        optimizer.zero_grad()
+        result.loss.backward()
+        optimizer.step()
+        losses.append(float(result.loss.detach()))
+    assert losses[-1] < 0.8 * losses[0]
+    assert result.tokens == 2 + 1 + 4 + 3  # the end symbols are predicted too
+    unused = [name for name, p in model.named_parameters() if p.grad is None]
+    assert not unused
+
+
+def test_shared_embeddings_are_one_tensor() -> None:
+    shared = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
+    config = dataclasses.replace(
+        SMALL,
+        src_word_vec_size=8,
+        tgt_word_vec_size=8,
+        share_embeddings=True,
+        share_decoder_embeddings=True,
+    )
+    model = build_model(config, shared)
+    weights = {
+        id(model.encoder.embeddings.word_lut.weight),
+        id(model.decoder.embeddings.word_lut.weight),
+        id(model.generator.weight),
+    }
+    assert len(weights) == 1
+    separate = build_model(
+        dataclasses.replace(config, share_embeddings=False, share_decoder_embeddings=False), shared
+    )
+    assert count_parameters(separate) - count_parameters(model) == 2 * 8 * len(shared.target)
+
+
+def test_initialisation() -> None:
+    uniform = build_model(dataclasses.replace(SMALL, param_init=0.05), VOCABULARIES)
+    assert max(float(p.detach().abs().max()) for p in uniform.parameters()) <= 0.05
+    default = build_model(dataclasses.replace(SMALL, param_init=0.0), VOCABULARIES)
+    assert float(default.encoder.embeddings.word_lut.weight.detach().abs().max()) > 0.5
+
+
+def test_frozen_parts() -> None:
+    model = build_model(dataclasses.replace(SMALL, freeze_encoder=True), VOCABULARIES)
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert "encoder.embeddings.make_embedding.emb_luts.0.weight" in trained
+    assert not [name for name in trained if name.startswith("encoder.rnn")]

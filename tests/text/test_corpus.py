@@ -1,0 +1,145 @@
+"""Corpora: reading, errors, and a stream of batches that can be continued anywhere."""
+
+import random
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.text.corpus import (
+    CorpusConfig,
+    CorpusError,
+    DataConfig,
+    Position,
+    TrainingBatches,
+    all_pairs,
+    check_corpus,
+    read_pairs,
+)
+from onmt_entmax.text.vocabulary import VocabularyConfig, build_vocabularies
+
+
+def corpus(
+    folder: Path, name: str = "corpus_1", size: int = 50, **keywords: object
+) -> CorpusConfig:
+    lines = [f"{name} {' '.join('abc'[: 1 + i % 3])} {i}" for i in range(size)]
+    source, target = folder / f"{name}.src", folder / f"{name}.tgt"
+    source.write_text("".join(line + "\n" for line in lines))
+    target.write_text("".join(line.upper() + "\n" for line in lines))
+    return CorpusConfig(name, str(source), str(target), **keywords)  # type: ignore[arg-type]
+
+
+def data(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
+    return DataConfig(corpora=corpora, valid=None, batch_size=8, **keywords)  # type: ignore[arg-type]
+
+
+def stream(config: DataConfig, position: Position | None = None) -> TrainingBatches:
+    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))
+    return TrainingBatches(config, vocabularies, position)
+
+
+def test_pairs_are_the_lines_of_the_files(tmp_path: Path) -> None:
+    config = corpus(tmp_path, size=3)
+    pairs = list(read_pairs(config, data(config), is_train=True))
+    assert pairs[1] == (["corpus_1", "a", "b", "1"], ["CORPUS_1", "A", "B", "1"])
+
+
+@pytest.mark.parametrize("bucket_size", [1000, 20, 7])
+def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
+    batches = stream(data(corpus(tmp_path), bucket_size=bucket_size))
+    seen = []
+    for batch in batches:
+        seen += batch.indices
+        if batches.epoch_ended:
+            break
+    assert sorted(seen) == list(range(50))
+    assert batches.position == Position(epoch=1)
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3, 7, 10, 23])
+def test_a_stream_continues_at_the_exact_batch(tmp_path: Path, taken: int) -> None:
+    config = data(corpus(tmp_path), bucket_size=20)
+    whole = stream(config)
+    list(islice(whole, taken))
+    resumed = stream(config, whole.position)
+    for one, other in islice(zip(whole, resumed, strict=False), 20):
+        assert one.indices == other.indices
+        assert one.source.equal(other.source)
+        assert whole.position == resumed.position
+
+
+def test_random_transforms_are_resumed_too(tmp_path: Path) -> None:
+    options = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
+    config = data(
+        corpus(tmp_path, transforms=("tokendrop",)), bucket_size=20, transform_options=options
+    )
+    whole = stream(config)
+    list(islice(whole, 9))
+    resumed = stream(config, whole.position)
+    random.seed(99)  # what the program draws elsewhere does not matter
+    batches = list(islice(whole, 12))
+    assert all(one.source.equal(other.source) for one, other in zip(batches, resumed, strict=False))
+    whole_lengths = {int(n) for batch in batches for n in batch.source_lengths}
+    assert min(whole_lengths) < 3, "tokendrop should have dropped something"
+
+
+def test_the_seed_decides_the_order(tmp_path: Path) -> None:
+    config = data(corpus(tmp_path))
+    first = [batch.indices for batch in islice(stream(config), 5)]
+    assert first == [batch.indices for batch in islice(stream(config), 5)]
+    assert first != [batch.indices for batch in islice(stream(replace(config, seed=1)), 5)]
+
+
+def test_weights_mix_corpora(tmp_path: Path) -> None:
+    small, large = corpus(tmp_path, "small", 10, weight=3), corpus(tmp_path, "large", 40)
+    batches = stream(data(small, large))
+    tokens = batches.vocabularies.source
+    seen = []
+    for batch in batches:
+        seen += tokens.decode(batch.source[0, :, 0].tolist())
+        if batches.epoch_ended:
+            break
+    # An epoch ends when the large corpus has been read once, three of the small for each of it.
+    assert seen.count("large") == 40
+    assert abs(seen.count("small") - 120) <= 3
+
+
+@pytest.mark.parametrize("level", ["silent", "warning", "error"])
+def test_empty_lines(tmp_path: Path, level: str, recwarn: pytest.WarningsRecorder) -> None:
+    config = corpus(tmp_path, size=4)
+    Path(config.path_tgt).write_text("A\n\nC\nD\n")
+    options = data(config, skip_empty_level=level)
+    if level == "error":
+        with pytest.raises(CorpusError, match="line 2 is empty on one side"):
+            list(read_pairs(config, options, is_train=True))
+        return
+    assert len(list(read_pairs(config, options, is_train=True))) == 3
+    assert (len(recwarn) == 1) == (level == "warning")
+
+
+def test_files_that_do_not_correspond_are_refused(tmp_path: Path) -> None:
+    config = corpus(tmp_path, size=4)
+    Path(config.path_tgt).write_text("A\nB\n")
+    with pytest.raises(CorpusError, match="has 4 lines and .* has 2"):
+        check_corpus(config)
+    Path(config.path_tgt).write_text("")
+    Path(config.path_src).write_text("")
+    with pytest.raises(CorpusError, match="is empty"):
+        check_corpus(config)
+
+
+def test_bytes_that_are_not_text_name_the_line(tmp_path: Path) -> None:
+    config = corpus(tmp_path, size=3)
+    Path(config.path_src).write_bytes(b"a\n\xff\nc\n")
+    with pytest.raises(CorpusError, match="line 2 is not valid UTF-8"):
+        list(read_pairs(config, data(config), is_train=True))
+
+
+def test_filtering_everything_is_an_error(tmp_path: Path) -> None:
+    config = data(
+        corpus(tmp_path, transforms=("filtertoolong",)),
+        transform_options={"src_seq_length": 0, "tgt_seq_length": 0},
+    )
+    with pytest.raises(CorpusError, match="no training pair is left"):
+        next(iter(stream(config)))

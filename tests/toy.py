@@ -1,0 +1,48 @@
+"""A toy task for tests of whole runs: reverse a string of letters."""
+
+import random
+from pathlib import Path
+
+import yaml
+
+
+def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str]:
+    """Write `name.src` and `name.tgt` and return their entry under `data:`."""
+    generator = random.Random(seed)
+    sources = [
+        [generator.choice("abcdef") for _ in range(generator.randint(2, 6))] for _ in range(size)
+    ]
+    paths = {"path_src": folder / f"{name}.src", "path_tgt": folder / f"{name}.tgt"}
+    paths["path_src"].write_text("".join(" ".join(s) + "\n" for s in sources))
+    paths["path_tgt"].write_text("".join(" ".join(reversed(s)) + "\n" for s in sources))
+    return {key: str(path) for key, path in paths.items()}
+
+
+def write_config(folder: Path, **changes: object) -> Path:
+    """Write the toy corpora and a configuration of a tiny model; returns the YAML file."""
+    config: dict[str, object] = {
+        "data": {
+            "corpus_1": write_corpus(folder, "train", 240, 1),
+            "valid": write_corpus(folder, "valid", 40, 2),
+        },
+        "save_model": str(folder / "run"),
+        "encoder_type": "brnn",
+        "layers": 1,
+        "rnn_size": 32,
+        "word_vec_size": 16,
+        "global_attention_function": "entmax15",
+        "generator_function": "entmax15",
+        "optim": "adam",
+        "learning_rate": 0.005,
+        "batch_size": 16,
+        "train_steps": 30,
+        "valid_steps": 10,
+        "save_checkpoint_steps": 10,
+        "report_every": 10,
+        "dropout": 0.3,
+        "seed": 3,
+    }
+    config |= changes
+    path = folder / "toy.yaml"
+    path.write_text(yaml.safe_dump({k: v for k, v in config.items() if v is not None}))
+    return path
