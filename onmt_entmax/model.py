@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
 from onmt_entmax.modules.output import OutputLayer
+from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
+from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder
 from onmt_entmax.opennmt import Embeddings, NMTModel, RNNDecoderBase, str2dec, str2enc
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.vocabulary import Vocabularies
@@ -61,12 +64,21 @@ class SparseNMTModel(NMTModel):
         """Decoder outputs for a batch with targets, teacher-forced.
 
         Returns:
-            The outputs ``(rows, hidden)`` that predict ``(rows,)`` target ids: a row for every
-            position of the batch, padding included (its target id is the padding's).
+            The outputs ``(rows, hidden)`` that predict ``(rows,)`` target ids, in any order.
+            Where the decoder cannot leave padding out, it has rows too, whose ids are `<blank>`.
         """
         assert batch.target is not None, "training and scoring need targets"
-        outputs, _ = self(batch.source, batch.target, batch.source_lengths)
-        return outputs.flatten(0, 1), batch.target[1:].flatten()
+        assert batch.target_lengths is not None
+        inputs, targets = batch.target[:-1], batch.target[1:].flatten()
+        if not isinstance(self.decoder, FastInputFeedRNNDecoder):
+            outputs, _ = self(batch.source, batch.target, batch.source_lengths)
+            return outputs.flatten(0, 1), targets
+        state, memory_bank, lengths = self.encoder(batch.source, batch.source_lengths)
+        self.decoder.init_state(batch.source, memory_bank, state)
+        outputs, index = self.decoder.packed_forward(
+            inputs, batch.target_lengths - 1, memory_bank, lengths
+        )
+        return outputs, targets[index]
 
 
 def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
@@ -109,6 +121,16 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
                 nn.init.xavier_uniform_(parameter)
 
 
+def _encoder_class(config: ModelConfig) -> Any:
+    recurrent = config.encoder_type in ("rnn", "brnn")
+    return FastRNNEncoder if recurrent else str2enc[config.encoder_type]
+
+
+def _decoder_class(config: ModelConfig) -> Any:
+    fed = config.decoder_type == "rnn" and config.input_feed
+    return FastInputFeedRNNDecoder if fed else str2dec[config.decoder_type]
+
+
 def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTModel:
     """A model with fresh weights drawn from torch's global generator.
 
@@ -120,9 +142,8 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     options = _opennmt_options(config)
     source_embeddings = _embeddings(config, config.src_word_vec_size, len(source), source.pad)
     target_embeddings = _embeddings(config, config.tgt_word_vec_size, len(target), target.pad)
-    encoder = str2enc[config.encoder_type].from_opt(options, source_embeddings)
-    name = "ifrnn" if config.decoder_type == "rnn" and config.input_feed else config.decoder_type
-    decoder = str2dec[name].from_opt(options, target_embeddings)
+    encoder = _encoder_class(config).from_opt(options, source_embeddings)
+    decoder = _decoder_class(config).from_opt(options, target_embeddings)
     if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
         decoder.attn = EntmaxGlobalAttention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
