@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import (
     CheckpointError,
+    LoadedModel,
     RunFolder,
-    best_step,
     checkpoint_steps,
     find_model,
     load,
-    read_config,
     read_training_state,
-    read_vocabularies,
     write_atomically,
 )
 from onmt_entmax.errors import UserError
@@ -38,20 +37,23 @@ from onmt_entmax.options.train import TrainingSetup, training_parser, training_s
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.records import Records
 from onmt_entmax.reports.writers import AnswerWriter, Summary, replaced_when_done
-from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
-from onmt_entmax.text.batch import Batch, group_by_length, make_batch
 from onmt_entmax.text.corpus import (
     CorpusError,
     TrainingBatches,
     all_pairs,
     check_corpus,
     extra_specials,
-    validation_batches,
-    validation_examples,
 )
 from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
-from onmt_entmax.training import Evaluate, Trainer
+from onmt_entmax.training import (
+    Outcome,
+    ProcessError,
+    Processes,
+    Trainer,
+    TrainingConfig,
+)
 from onmt_entmax.translation import Translator
+from onmt_entmax.validation import make_evaluate
 
 _HELP = ("-h", "--help", "-help")
 
@@ -60,13 +62,19 @@ def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _device(gpu: int | None) -> torch.device:
+def _silent(message: str) -> None:
+    """What the other processes of a run say."""
+
+
+def _device(gpu: int | None, local_rank: int | None = None) -> torch.device:
+    """The device asked for; with several processes, each takes the GPU of its own number."""
     if gpu is None:
         return torch.device("cpu")
     if not torch.cuda.is_available():
-        _say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
+        if not local_rank:
+            _say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
         return torch.device("cpu")
-    return torch.device("cuda", gpu)
+    return torch.device("cuda", gpu if local_rank is None else local_rank)
 
 
 # --- training --------------------------------------------------------------------------------
@@ -93,39 +101,103 @@ def train(arguments: Sequence[str]) -> int:
 
 def run_training(setup: TrainingSetup) -> int:
     """Train as `setup` says, from the start or from a checkpoint; returns the exit status."""
-    run_path = Path(setup.run.save_model)
-    resumed = _resumed_folder(setup)
+    processes = Processes()
+    say = _say if processes.writes else _silent
+    device = _device(setup.run.gpu, processes.local_rank if processes.count > 1 else None)
+    config = _shared_updates(setup, processes)
+    resumed = _resumed(setup, say)
     for corpus in [*setup.data.corpora, *([setup.data.valid] if setup.data.valid else [])]:
         check_corpus(corpus)
-    vocabularies = _vocabularies(setup) if resumed is None else read_vocabularies(resumed)
+    vocabularies = resumed.loaded.vocabularies if resumed else _vocabularies(setup)
     torch.manual_seed(setup.run.seed)
-    model = load(resumed).model if resumed else build_model(setup.model, vocabularies)
-    model.to(_device(setup.run.gpu))
-    run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
-    if setup.run.overwrite and setup.run.train_from is None:
-        _clear(run_path)
-    _announce(setup, model, vocabularies, resumed)
-    state = None
-    if resumed is not None and setup.record["reset_optim"] == "none":
-        state = read_training_state(resumed)
-    board = None if setup.run.tensorboard is None else Path(setup.run.tensorboard)
-    first = 0 if state is None else int(state["run"]["step"])
-    with Records(run_path, first, setup.training.train_steps, board) as records:
-        batches = TrainingBatches(setup.data, vocabularies)
-        evaluate = make_evaluate(setup, vocabularies) if setup.data.valid else None
-        trainer = Trainer(model, batches, setup.training, evaluate, run, records)
-        if state is not None:
-            trainer.load_state_dict(state)
-        outcome = trainer.train()
-    _say(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints are in {run_path}")
+    model = resumed.loaded.model if resumed else build_model(setup.model, vocabularies)
+    model.to(device)
+    if processes.rank > 0:  # other dropout masks than the first process has
+        torch.manual_seed(setup.run.seed + 1_000_003 * processes.rank)
+    _announce(setup, model, vocabularies, processes, say)
+    processes.connect(device)
+    try:
+        outcome = _train(setup, config, model, vocabularies, resumed, processes)
+    except RuntimeError as error:
+        if processes.count == 1:
+            raise
+        raise ProcessError(
+            f"another process of the run has died ({str(error).splitlines()[0]}); continue from "
+            f"the last checkpoint with -train_from {setup.run.save_model}"
+        ) from None
+    finally:
+        processes.disconnect()
+    say(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {setup.run.save_model}")
     if outcome.signal is not None:
-        _say(f"continue with the same command and -train_from {run_path}")
+        say(f"continue with the same command and -train_from {setup.run.save_model}")
         return 128 + outcome.signal
     return 0
 
 
-def _resumed_folder(setup: TrainingSetup) -> Path | None:
-    """The checkpoint to continue from, checked against what is asked for now."""
+def _train(
+    setup: TrainingSetup,
+    config: TrainingConfig,
+    model: SparseNMTModel,
+    vocabularies: Vocabularies,
+    resumed: Resumed | None,
+    processes: Processes,
+) -> Outcome:
+    """Put the parts of a run together and run it."""
+    run_path = Path(setup.run.save_model)
+    if setup.run.overwrite and setup.run.train_from is None and processes.writes:
+        _clear(run_path)
+    state = resumed.state if resumed else None
+    first = 0 if state is None else int(state["run"]["step"])
+    run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
+    evaluate = make_evaluate(setup, vocabularies) if setup.data.valid else None
+    board = None if setup.run.tensorboard is None else Path(setup.run.tensorboard)
+    with ExitStack() as stack:
+        records = None
+        if processes.writes:
+            records = stack.enter_context(Records(run_path, first, config.train_steps, board))
+        batches = TrainingBatches(setup.data, vocabularies)
+        trainer = Trainer(model, batches, config, evaluate, run, records, processes)
+        if state is not None:
+            trainer.load_state_dict(state)
+        return trainer.train()
+
+
+def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfig:
+    """The training configuration, with the batches of an update shared out to the processes.
+
+    An update of OpenNMT-py takes `accum_count` batches in each of `world_size` processes. It
+    takes as many here, whatever the number of processes that share them.
+
+    Raises:
+        ProcessError: they cannot be shared evenly.
+    """
+    config = setup.training
+    if processes.count > 1 and setup.run.world_size == 1:
+        several = tuple(count * processes.count for count in config.accum_count)
+        config = replace(config, accum_count=several)
+    for count in config.accum_count:
+        if count % processes.count:
+            raise ProcessError(
+                f"an update takes {count} batches (world_size times accum_count), which "
+                f"{processes.count} processes cannot share evenly; start another number of them"
+            )
+    return config
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A checkpoint to continue from."""
+
+    loaded: LoadedModel
+    state: dict[str, Any] | None  # None where only the weights are taken over
+
+
+def _resumed(setup: TrainingSetup, say: Callable[[str], None]) -> Resumed | None:
+    """The checkpoint to continue from, checked against what is asked for now.
+
+    Raises:
+        CheckpointError: there is none, it is of another model, or none of a run is whole.
+    """
     run_path = Path(setup.run.save_model)
     if setup.run.train_from is None:
         if checkpoint_steps(run_path) and not setup.run.overwrite:
@@ -134,16 +206,34 @@ def _resumed_folder(setup: TrainingSetup) -> Path | None:
                 f"start anew with -overwrite, or choose another save_model"
             )
         return None
-    folder = find_model(Path(setup.run.train_from), newest=True)
-    saved, _ = read_config(folder)
+    given = Path(setup.run.train_from)
+    steps = checkpoint_steps(given)
+    # Of a run folder, the newest checkpoint that is whole.
+    candidates = [given / f"step_{step}" for step in reversed(steps)] or [find_model(given)]
+    for number, folder in enumerate(candidates, 1):
+        try:
+            loaded = load(folder)
+            fresh = setup.record["reset_optim"] == "all"
+            state = None if fresh else read_training_state(folder)
+        except CheckpointError as error:
+            if number == len(candidates):
+                raise
+            say(f"warning: {error}; trying the checkpoint before")
+            continue
+        _check_same_model(setup.model, loaded.config, folder)
+        say(f"continuing from {folder}")
+        return Resumed(loaded, state)
+    raise AssertionError("the last candidate either loads or raises")
+
+
+def _check_same_model(now: ModelConfig, saved: ModelConfig, folder: Path) -> None:
     for field in fields(ModelConfig):
-        now, then = getattr(setup.model, field.name), getattr(saved, field.name)
-        if now != then and not field.name.startswith(("param_init", "freeze_")):
+        asked, made = getattr(now, field.name), getattr(saved, field.name)
+        if asked != made and not field.name.startswith(("param_init", "freeze_")):
             raise CheckpointError(
-                f"{folder}: cannot continue: the model was made with {field.name} {then!r}, "
-                f"the configuration now says {now!r}"
+                f"{folder}: cannot continue: the model was made with {field.name} {made!r}, "
+                f"the configuration now says {asked!r}"
             )
-    return folder
 
 
 def _clear(run: Path) -> None:
@@ -159,89 +249,23 @@ def _vocabularies(setup: TrainingSetup) -> Vocabularies:
 
 
 def _announce(
-    setup: TrainingSetup, model: SparseNMTModel, vocabularies: Vocabularies, resumed: Path | None
+    setup: TrainingSetup,
+    model: SparseNMTModel,
+    vocabularies: Vocabularies,
+    processes: Processes,
+    say: Callable[[str], None],
 ) -> None:
     source, target = vocabularies
-    _say(
+    say(
         f"{count_parameters(model):,} weights, vocabularies of {len(source)} source and "
         f"{len(target)} target tokens, attention alpha {setup.model.global_attention_alpha:g}, "
         f"output alpha {setup.model.generator_alpha:g}, on {device_of(model)}"
     )
-    if resumed is not None:
-        _say(f"continuing from {resumed}")
-    if setup.run.world_size > 1:
-        _say(
-            f"note: world_size {setup.run.world_size}: one process accumulates the gradients of "
-            f"{setup.run.world_size} batches instead, which gives the same updates"
+    if setup.run.world_size > processes.count:
+        say(
+            f"note: world_size {setup.run.world_size} but {processes.count} process: it "
+            f"accumulates the gradients of all batches, which gives the same updates"
         )
-
-
-def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
-    """What training calls to measure a model on the development set.
-
-    It gives `loss` (a target token, without label smoothing), `token_accuracy` (percent),
-    `support` (mean nonzero outputs a token), and, where it is selected by or a decoding size is
-    given, `exact_match`: the percentage of sampled sentences that are decoded exactly.
-    """
-    batches = validation_batches(setup.data, vocabularies)
-    decoded: list[Batch] = []
-    if setup.training.selection == "exact_match":
-        examples = validation_examples(setup.data, vocabularies)
-        if 0 < setup.run.valid_decode_size < len(examples):
-            examples = random.Random(0).sample(examples, setup.run.valid_decode_size)
-        groups = group_by_length(examples, setup.data.valid_batch_size, "sents")
-        decoded = [make_batch(group, vocabularies) for group in groups]
-    search = SearchConfig(
-        beam_size=setup.run.valid_beam_size, max_length=setup.run.max_length, stop="first"
-    )
-
-    def evaluate(model: SparseNMTModel) -> dict[str, float]:
-        values = _teacher_forced(model, batches, vocabularies.target.pad)
-        if decoded:
-            values["exact_match"] = _exact_match(model, decoded, vocabularies, search)
-        return values
-
-    return evaluate
-
-
-def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
-    loss = tokens = correct = support = 0.0
-    for batch in batches:
-        hidden, target = model.hidden_states(batch.to(device_of(model)))
-        result = model.generator.loss(hidden, target, pad)
-        loss += float(result.loss)
-        tokens += float(result.tokens)
-        correct += float(result.correct)
-        support += float(result.support)
-    tokens = max(tokens, 1.0)
-    return {
-        "loss": loss / tokens,
-        "token_accuracy": 100 * correct / tokens,
-        "support": support / tokens,
-    }
-
-
-def _exact_match(
-    model: SparseNMTModel,
-    batches: Sequence[Batch],
-    vocabularies: Vocabularies,
-    search: SearchConfig,
-) -> float:
-    stepper = ModelStepper(model, vocabularies.target)
-    right = total = 0
-    for batch in batches:
-        assert batch.target is not None
-        assert batch.target_lengths is not None
-        rows, lengths = batch.target[:, :, 0].t().tolist(), batch.target_lengths.tolist()
-        for result, row, length in zip(
-            beam_search(stepper, batch, search), rows, lengths, strict=True
-        ):
-            reference = tuple(row[1 : length - 1])
-            best = result.hypotheses[0].tokens if result.hypotheses else None
-            # An unknown token stands for many strings, so it never matches.
-            right += best == reference and vocabularies.target.unk not in reference
-            total += 1
-    return 100 * right / max(total, 1)
 
 
 # --- translation -----------------------------------------------------------------------------
@@ -318,6 +342,3 @@ def _lines(path: Path) -> Iterator[str]:
                 yield line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise UserError(f"{path}: line {number} is not UTF-8 ({error.reason})") from None
-
-
-__all__ = ["best_step", "make_evaluate", "run_training", "run_translation", "train", "translate"]

@@ -24,8 +24,8 @@ from onmt_entmax.mappings.conjugate import (
     Entries,
     conjugate,
     entries_gradient,
-    probabilities_again,
     row_groups,
+    write_probabilities,
 )
 from onmt_entmax.mappings.gradient import entropy_alpha_derivative
 
@@ -122,13 +122,10 @@ def _times_probabilities(
         assert scores is not None
         for first, last in row_groups(begin, end, shape[1], WHOLE):
             rows = slice(first, last)
-            again = probabilities_again(
-                scores[rows],
-                alpha[rows] if isinstance(alpha, Tensor) else alpha,
-                maxima[rows],
-                threshold[rows],
-            )
-            torch.mul(again, factors[rows].unsqueeze(1), out=product[rows])
+            alphas = alpha[rows] if isinstance(alpha, Tensor) else alpha
+            part = product[rows]
+            write_probabilities(scores[rows], alphas, maxima[rows], threshold[rows], part)
+            part *= factors[rows].unsqueeze(1)
     values = entries.probability * factors[entries.row]
     product.view(-1).scatter_(0, entries.position, values)
     return product

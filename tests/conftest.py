@@ -7,5 +7,5 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("repeatable")
 
-# The suite runs on machines with few cores, often beside other work; one thread is the fastest there.
+# The suite runs on few cores, often beside other work; one thread is the fastest there.
 torch.set_num_threads(1)

@@ -81,7 +81,7 @@ def test_damage_is_one_line_that_names_the_file(folder: Path, name: str, damage:
 
 def test_a_training_state_cut_in_half(folder: Path) -> None:
     halve(folder / "training" / "state.pt")
-    with pytest.raises(CheckpointError, match="state.pt: cut short or damaged"):
+    with pytest.raises(CheckpointError, match=r"state.pt: cut short or damaged"):
         read_training_state(folder)
 
 
@@ -162,5 +162,5 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing", "empty"])
 def test_folders_that_hold_no_model(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CheckpointError, match="no such model folder|not a model folder"):
+    with pytest.raises(CheckpointError, match=r"no such model folder|not a model folder"):
         find_model(tmp_path / name)

@@ -18,7 +18,7 @@ ROWS = [
     {"records", "search"},
     {"training", "reports"},
     {"options"},
-    {"translation"},
+    {"translation", "validation"},
     {"experiment"},
     {"commands", "__init__"},
 ]

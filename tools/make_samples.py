@@ -50,10 +50,10 @@ class Language:
 
 
 LANGUAGES = {
-    "english": Language(english.cells(), train=620, dev=120, dev_variants=8, new_lemmas=10),
-    "german": Language(german.cells(), train=600, dev=100, dev_variants=4, new_lemmas=8),
-    "spanish": Language(spanish.cells(), train=850, dev=120, dev_variants=4, new_lemmas=8),
-    "turkish": Language(turkish.cells(), train=750, dev=120, dev_variants=0, new_lemmas=10),
+    "english": Language(english.cells(), train=850, dev=120, dev_variants=6, new_lemmas=4),
+    "german": Language(german.cells(), train=700, dev=100, dev_variants=3, new_lemmas=4),
+    "spanish": Language(spanish.cells(), train=900, dev=120, dev_variants=3, new_lemmas=4),
+    "turkish": Language(turkish.cells(), train=750, dev=120, dev_variants=0, new_lemmas=4),
 }
 
 
@@ -71,16 +71,17 @@ def split(language: Language) -> tuple[list[Cell], list[Cell]]:
     regular = {cell.lemma for cell in drawn} - {c.lemma for c in drawn if not c.productive}
     new_lemmas = set(sorted(regular, key=checksum)[: language.new_lemmas])
 
-    new = [cell for cell in drawn if cell.lemma in new_lemmas and len(cell.forms) == 1]
-    known = [c for c in drawn if c.lemma not in new_lemmas and c.predictable]
-    several = list({cell.lemma: cell for cell in known if len(cell.forms) > 1}.values())
-    one = [cell for cell in known if len(cell.forms) == 1]
-    dev = (several[: language.dev_variants] + new[: 2 * language.new_lemmas] + one)[: language.dev]
+    known = [cell for cell in drawn if cell.lemma not in new_lemmas]
+    known.sort(key=lambda cell: cell.predictable)  # what cannot be guessed is always shown
+    train, rest = known[: language.train], known[language.train :]
+    shown = {cell.lemma for cell in train}
+    rest = [cell for cell in rest if cell.lemma in shown]
 
-    held_out = set(dev)
-    rest = [c for c in drawn if c.lemma not in new_lemmas and c not in held_out]
-    rest.sort(key=lambda cell: cell.predictable)  # what cannot be guessed is always shown
-    return rest[: language.train], dev
+    new = {cell.lemma: cell for cell in drawn if cell.lemma in new_lemmas and len(cell.forms) == 1}
+    several = {cell.lemma: cell for cell in rest if len(cell.forms) > 1}
+    dev = [*new.values(), *list(several.values())[: language.dev_variants]]
+    dev += [cell for cell in rest if len(cell.forms) == 1]
+    return train, dev[: language.dev]
 
 
 def render(language: Language) -> dict[str, str]:

@@ -36,7 +36,7 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """Logarithm of entmax, -inf exactly outside the support; as ``probabilities``."""
     if not isinstance(alpha, Tensor):
         if has_power_form(alpha):
-            return solve_power(scores, alpha).margin.log_().div_(alpha - 1)
+            return solve_power(scores, alpha).margin.mul_(alpha - 1).log_().div_(alpha - 1)
         if alpha == 1:
             result = torch.log_softmax(scores, -1)
             if bool(result[..., 0].isnan().any()):

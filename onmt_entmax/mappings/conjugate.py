@@ -1,48 +1,178 @@
-r"""The conjugate of the negative Tsallis entropy, which every entmax loss starts from."""
+r"""The conjugate of the negative Tsallis entropy, which every entmax loss starts from.
+
+:math:`\Omega^*(z) = \max_p p^\top z + H_\alpha(p)`, whose gradient is entmax. Rows are worked on in
+groups that fit the caches. Of a row with a small support only that is kept for the gradient; of any
+other row only its maximum and threshold, from which the scores give the probabilities again.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from onmt_entmax.mappings import selection
 from onmt_entmax.mappings.entropy import tsallis_entropy
+from onmt_entmax.mappings.gradient import slopes
 from onmt_entmax.mappings.threshold import (
     has_power_form,
+    log_curve,
     power,
     refuse_rows_without_answer,
     solve_log,
     solve_power,
 )
 
+# Scores in a group that is searched for candidates (third-level cache), and in one that Newton's
+# method runs over whole (second-level cache).
+_SEARCHED = 1 << 22
+WHOLE = 1 << 18
 
-def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
-    r"""Conjugate :math:`\max_p p^\top z + H_\alpha(p)` and its gradient, the probabilities.
 
-    Written through the threshold, where the sums of ``p z`` and of the entropy do not cancel:
-    ``max z + (sum p u + tau + (1 + tau) / beta) / alpha`` with margins ``u`` in the power form, and
-    ``max z + s - beta H(p)`` in the log form. The first is the dual objective, flat at the
-    threshold, so that a rounding error of the threshold enters squared.
+class Entries(NamedTuple):
+    """Probabilities that are not zero, in the order of the flattened scores.
+
+    Attributes:
+        position: (k,) int64, in the flattened scores.
+        row: (k,) int64.
+        probability: (k,).
+    """
+
+    position: Tensor
+    row: Tensor
+    probability: Tensor
+
+
+class Conjugate(NamedTuple):
+    """Solved rows of scores.
+
+    Attributes:
+        value: (rows,) the conjugates.
+        maxima: (rows, 1) the largest scores.
+        threshold: (rows, 1) float64 in the log form, where it is the shift; 0 at alpha = 1, where
+            ``maxima`` holds the logarithm of the sum of exponentials instead.
+        entries: of the rows outside ``dense``.
+        dense: ranges of rows (begin, end) of which no entries are kept.
+    """
+
+    value: Tensor
+    maxima: Tensor
+    threshold: Tensor
+    entries: Entries
+    dense: list[tuple[int, int]]
+
+
+def row_groups(begin: int, end: int, length: int, scores: int) -> Iterator[tuple[int, int]]:
+    """Split rows ``begin`` to ``end`` of a length into groups of at most so many scores."""
+    step = max(scores // max(length, 1), 1)
+    for first in range(begin, end, step):
+        yield first, min(first + step, end)
+
+
+def conjugate(scores: Tensor, alpha: float | Tensor) -> Conjugate:
+    """Conjugates of rows of scores, and what their gradient needs.
 
     Args:
-        scores: (rows, n), n >= 1, float32 or float64; no autograd.
+        scores: (rows, n), rows and n >= 1, contiguous, float32 or float64; no autograd.
         alpha: a number >= 1, or (rows, 1).
 
-    Returns:
-        The conjugates (rows,) and the probabilities (rows, n).
+    Raises:
+        ValueError: if a row is -inf everywhere.
     """
-    maxima = scores.amax(-1, keepdim=True)
-    if has_power_form(alpha):
-        beta = float(alpha) - 1
-        form = solve_power(scores, float(alpha))
-        probabilities = power(form.margin, beta)
-        energy = torch.linalg.vecdot(probabilities, form.margin).unsqueeze(-1)
-        dual = (energy + form.threshold + (1 + form.threshold) / beta) / alpha
-        return (maxima + dual).squeeze(-1), probabilities
-    if not isinstance(alpha, Tensor) and alpha == 1:
-        conjugates = torch.logsumexp(scores, -1)
-        if bool(torch.isneginf(conjugates).any()):
-            refuse_rows_without_answer(conjugates)
-        return conjugates, torch.softmax(scores, -1)
-    logs, shift = solve_log(scores, alpha)
-    exact = logs.exp()
-    entropy = tsallis_entropy(exact, alpha).unsqueeze(-1)
-    conjugates = maxima.double() + shift - (alpha - 1) * entropy
-    return conjugates.squeeze(-1).to(scores.dtype), exact.to(scores.dtype)
+    rows, n = scores.shape
+    solved: list[Sequence[Tensor]] = []
+    found: list[Entries] = []
+    dense: list[tuple[int, int]] = []
+    for begin, end in row_groups(0, rows, n, _SEARCHED):
+        group = scores[begin:end]
+        bound = None
+        if not isinstance(alpha, Tensor) and (has_power_form(alpha) or alpha > 2):
+            bound = selection.lower_bound(group, alpha)
+            candidates = bound and selection.select(group, alpha, *bound)
+            if candidates:
+                *part, probability = _solve(candidates.scores, alpha)
+                probability = probability.view(-1)[candidates.slot]
+                inside = probability > 0
+                position, row = candidates.position[inside], candidates.row[inside]
+                found.append(Entries(position + begin * n, row + begin, probability[inside]))
+                solved.append(part)
+                continue
+        for first, last in row_groups(begin, end, n, WHOLE):
+            start = None if bound is None else bound[2][first - begin : last - begin]
+            alphas = alpha[first:last] if isinstance(alpha, Tensor) else alpha
+            solved.append(_solve(scores[first:last], alphas, start)[:3])
+        dense.append((begin, end))
+    value, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
+    if not found:
+        nowhere = torch.empty(0, dtype=torch.int64, device=scores.device)
+        found.append(Entries(nowhere, nowhere, scores.new_empty(0)))
+    entries = Entries(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+    return Conjugate(value.squeeze(1), maxima, threshold, entries, dense)
+
+
+def write_probabilities(
+    scores: Tensor, alpha: float | Tensor, maxima: Tensor, threshold: Tensor, out: Tensor
+) -> Tensor:
+    """Probabilities of solved rows, from what :class:`Conjugate` keeps of them, into ``out``.
+
+    Args:
+        scores: (rows, n).
+        alpha: a number >= 1, or (rows, 1).
+        maxima: (rows, 1).
+        threshold: (rows, 1).
+        out: (rows, n), returned.
+    """
+    if not isinstance(alpha, Tensor):
+        if alpha == 1:
+            return torch.sub(scores, maxima, out=out).exp_()
+        if has_power_form(alpha):
+            torch.sub(scores, maxima, out=out).sub_(threshold).relu_()
+            return power(out, alpha - 1, out)
+    exact = log_curve(scores - maxima - threshold, alpha).exp_()
+    # Above 2 the curve is steep at the threshold: share out what bisection left over.
+    steep = torch.as_tensor(alpha, device=scores.device) > 2
+    return out.copy_(exact.div_(torch.where(steep, exact.sum(1, keepdim=True), 1.0)))
+
+
+def entries_gradient(
+    entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size
+) -> Tensor:
+    """Gradient in the scores, of this shape, given the gradient (k,) in the entries.
+
+    The Jacobian of :mod:`onmt_entmax.mappings.gradient`, summed along the support only.
+    """
+    slope = slopes(entries.probability, alpha)
+    along = slope * gradient
+    sums = gradient.new_zeros(2, shape[0])
+    sums = sums.index_add(1, entries.row, torch.stack([along, slope]))
+    mean = (sums[0] / sums[1].clamp_min(torch.finfo(slope.dtype).tiny))[entries.row]
+    whole = gradient.new_zeros(shape.numel())
+    return whole.scatter(0, entries.position, along - slope * mean).view(shape)
+
+
+def _solve(
+    scores: Tensor, alpha: float | Tensor, start: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Value, maximum and threshold of rows, each (rows, 1), and the probabilities (rows, n).
+
+    In the power form the value is ``max z + t + (beta sum p u + 1 / beta) / alpha`` with margins
+    ``u``: the dual objective, flat at the threshold ``t``, so that a rounding error of the
+    threshold enters squared. In the log form it is ``max z + s - beta H(p)``.
+    """
+    if not isinstance(alpha, Tensor):
+        if alpha == 1:
+            value = scores.logsumexp(1, keepdim=True)
+            refuse_rows_without_answer(value)
+            return value, value, torch.zeros_like(value), value
+        if has_power_form(alpha):
+            beta = alpha - 1
+            maxima, threshold, margin = solve_power(scores, alpha, start)
+            probability = power(margin, beta)
+            energy = torch.linalg.vecdot(probability, margin).unsqueeze(1)
+            dual = threshold + (beta * energy + 1 / beta) / alpha
+            return maxima + dual, maxima, threshold, probability
+    maxima, shift, logs = solve_log(scores, alpha)
+    probability = logs.exp()
+    entropy = tsallis_entropy(probability, alpha, 1).unsqueeze(1)
+    value = (maxima + shift - (alpha - 1) * entropy).to(scores.dtype)
+    return value, maxima.to(scores.dtype), shift, probability.to(scores.dtype)

@@ -20,13 +20,12 @@ from onmt_entmax.modules.attention import EntmaxGlobalAttention
 from onmt_entmax.modules.recurrence_attention import RecurrentAttention
 from onmt_entmax.modules.recurrence_cell import (
     CellTrace,
-    double_candidate,
+    double_candidate_,
     dropout_mask,
     lstm_cell,
     lstm_cell_backward,
-    tanh,
 )
-from onmt_entmax.modules.recurrence_products import PreparedWeight, weight_gradient
+from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence_steps import Steps
 from onmt_entmax.opennmt import GlobalAttention, InputFeedRNNDecoder, StackedLSTM, sequence_mask
 
@@ -75,12 +74,13 @@ class _Layers:
         self._recurrent, self._products = [], []
         for layer in range(self.count):
             weight, recurrent, *biases = weights[4 * layer : 4 * layer + 4]
-            bias = double_candidate(biases[0] + biases[1])
+            bias = double_candidate_(biases[0] + biases[1])
             if layer == 0:
-                self._lowest = double_candidate(weight[:, :size])
-                self._embedded_gates = PreparedWeight(self._lowest, bias, plan.dtype)(embedded)
+                lowest = double_candidate_(weight[:, :size].clone())
+                self._embedded_gates = product(embedded, lowest, bias, plan.dtype)
+                self._lowest = lowest
                 weight, bias = weight[:, size:], None
-            both = double_candidate(torch.cat([weight, recurrent], dim=1))
+            both = double_candidate_(torch.cat([weight, recurrent], dim=1))
             self._recurrent.append(both)
             self._products.append(PreparedWeight(both, bias, plan.dtype))
         total = plan.steps.total
@@ -95,7 +95,7 @@ class _Layers:
         size = rows.stop - rows.start
         below, mask = feed, None
         hidden_now, cell_now, traces = [], [], []
-        for layer, product in enumerate(self._products):
+        for layer, multiply in enumerate(self._products):
             inputs = self._inputs[layer][rows]
             first, second = inputs.chunk(2, dim=1)
             if mask is None:
@@ -103,7 +103,7 @@ class _Layers:
             else:
                 torch.mul(below, mask[layer - 1, rows], out=first)
             second.copy_(hidden[layer][:size])
-            gates = product(inputs, self._embedded_gates[rows] if layer == 0 else None)
+            gates = multiply(inputs, self._embedded_gates[rows] if layer == 0 else None)
             below, state, trace = lstm_cell(gates, cell[layer][:size])
             mask = self._plan.between
             hidden_now.append(below)
@@ -155,11 +155,11 @@ class _Layers:
         grads: list[Tensor] = []
         for layer, (inputs, grad) in enumerate(zip(self._inputs, self._grad_gates, strict=True)):
             if layer == 0:
-                grad_embedded = PreparedWeight(self._lowest.t(), None, dtype)(grad)
+                grad_embedded = product(grad, self._lowest.t(), None, dtype)
                 inputs = torch.cat([self._embedded, inputs], dim=1)
-            both = double_candidate(weight_gradient(grad, inputs, dtype))
+            both = double_candidate_(weight_gradient(grad, inputs, dtype))
             split = both.size(1) - grad.size(1) // 4
-            bias = double_candidate(grad.sum(dim=0))
+            bias = double_candidate_(grad.sum(dim=0))
             grads += [both[:, :split], both[:, split:], bias, bias]
         return grad_embedded, grads
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from onmt_entmax.mappings import entmax
 from onmt_entmax.modules.recurrence_cell import tanh
-from onmt_entmax.modules.recurrence_products import PreparedWeight, weight_gradient
+from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence_steps import Steps
 
 # Newton's method has converged after 9 steps at most (measured over 200 scores a row or fewer, of
@@ -120,18 +120,16 @@ class RecurrentAttention:
         self.additive = "v.weight" in weights
         self._context, query = weights["linear_out.weight"].split(hidden, dim=1)
         self._from_query = PreparedWeight(query, weights.get("linear_out.bias"), dtype)
-        self._values = PreparedWeight(self._context, None, dtype)(flat).view_as(bank)
+        self._values = product(flat, self._context, None, dtype).view_as(bank)
         self._keys = bank
         if self.additive:
-            keys = PreparedWeight(weights["linear_context.weight"], None, dtype)
-            self._keys = keys(flat).view_as(bank)
+            self._keys = product(flat, weights["linear_context.weight"], None, dtype).view_as(bank)
             self._to_match = PreparedWeight(
                 weights["linear_query.weight"], weights["linear_query.bias"], dtype
             )
             self._matches: list[Tensor] = []
         elif "linear_in.weight" in weights:
-            keys = PreparedWeight(weights["linear_in.weight"].t(), None, dtype)
-            self._keys = keys(flat).view_as(bank)
+            self._keys = product(flat, weights["linear_in.weight"].t(), None, dtype).view_as(bank)
         self._queries = bank.new_empty(steps.total, hidden)
         self.weights = bank.new_zeros(len(steps.sizes), steps.batch, bank.size(1))
 
@@ -206,7 +204,7 @@ class RecurrentAttention:
         hidden = self._bank.size(2)
         flat = self._bank.view(-1, hidden)
         grad_values = _sum_over_steps(self.weights, self._steps.padded(grad)).view(-1, hidden)
-        grad_bank = PreparedWeight(self._context.t(), None, self._dtype)(grad_values)
+        grad_bank = product(grad_values, self._context.t(), None, self._dtype)
         grad_context = weight_gradient(grad_values, flat, self._dtype)
         grad_query = weight_gradient(grad, self._queries, self._dtype)
         grads = {"linear_out.weight": torch.cat([grad_context, grad_query], dim=1)}
@@ -215,7 +213,7 @@ class RecurrentAttention:
         if self.additive:
             grad_keys = self._grad_keys.view(-1, hidden)
             to_bank = self._given["linear_context.weight"].t()
-            grad_bank += PreparedWeight(to_bank, None, self._dtype)(grad_keys)
+            grad_bank += product(grad_keys, to_bank, None, self._dtype)
             grads["linear_context.weight"] = weight_gradient(grad_keys, flat, self._dtype)
             grads["linear_query.weight"] = weight_gradient(
                 self._grad_matches, self._queries, self._dtype
@@ -226,8 +224,7 @@ class RecurrentAttention:
         queries = self._steps.padded(self._queries)
         grad_keys = _sum_over_steps(self._grad_scores, queries).view(-1, hidden)
         if "linear_in.weight" in self._given:
-            to_bank = PreparedWeight(self._given["linear_in.weight"], None, self._dtype)
-            grad_bank += to_bank(grad_keys)
+            grad_bank += product(grad_keys, self._given["linear_in.weight"], None, self._dtype)
             grads["linear_in.weight"] = weight_gradient(flat, grad_keys, self._dtype)
         else:
             grad_bank += grad_keys

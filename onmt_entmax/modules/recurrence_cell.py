@@ -22,15 +22,13 @@ class CellTrace(NamedTuple):
     squashed: Tensor  # tanh of the cell state after the step, (rows, hidden)
 
 
-def double_candidate(weight: Tensor) -> Tensor:
-    """A copy of a weight ``(4 * hidden, ...)`` or bias whose candidate rows count twice.
+def double_candidate_(weight: Tensor) -> Tensor:
+    """Double the candidate's rows of a weight or bias ``(4 * hidden, ...)``, in place.
 
-    Applied to weights before the recurrence and to their gradients after it.
+    Applied to copies of the weights before the recurrence, and to their gradients after it.
     """
-    doubled = weight.clone(memory_format=torch.contiguous_format)
-    quarter = weight.size(0) // 4
-    doubled[2 * quarter : 3 * quarter].mul_(2)
-    return doubled
+    weight.chunk(4)[2].mul_(2)
+    return weight
 
 
 def tanh(x: Tensor) -> Tensor:

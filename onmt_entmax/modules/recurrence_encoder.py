@@ -14,12 +14,12 @@ from torch.autograd.function import once_differentiable
 
 from onmt_entmax.modules.recurrence_cell import (
     CellTrace,
-    double_candidate,
+    double_candidate_,
     dropout_mask,
     lstm_cell,
     lstm_cell_backward,
 )
-from onmt_entmax.modules.recurrence_products import PreparedWeight, weight_gradient
+from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence_steps import Steps
 from onmt_entmax.opennmt import RNNEncoder
 
@@ -44,8 +44,9 @@ class _Direction:
         if reverse:
             self._order.reverse()
         self._hidden = recurrent.size(1)
-        self._enter, self._recurrent = double_candidate(enter), double_candidate(recurrent)
-        self._bias = double_candidate(biases[0] + biases[1])
+        self._enter = double_candidate_(enter.clone())
+        self._recurrent = double_candidate_(recurrent.clone())
+        self._bias = double_candidate_(biases[0] + biases[1])
         self._before = recurrent.new_empty(steps.total, self._hidden)
         self._traces: dict[int, CellTrace] = {}
 
@@ -57,8 +58,8 @@ class _Direction:
             outputs: receives the hidden states, ``(total, hidden)``.
             last: receives the last hidden and cell states, ``(2, batch, hidden)``.
         """
-        entering = PreparedWeight(self._enter, self._bias, self._dtype)(x)
-        product = PreparedWeight(self._recurrent, None, self._dtype)
+        entering = product(x, self._enter, self._bias, self._dtype)
+        multiply = PreparedWeight(self._recurrent, None, self._dtype)
         hidden = cell = x.new_zeros(0, self._hidden)
         for step in self._order:
             rows = self._steps.rows(step)
@@ -71,7 +72,7 @@ class _Direction:
                 hidden, cell = torch.cat([hidden, zeros]), torch.cat([cell, zeros])
             before = self._before[rows]
             before.copy_(hidden[:size])
-            gates = product(before, entering[rows])
+            gates = multiply(before, entering[rows])
             hidden, cell, self._traces[step] = lstm_cell(gates, cell[:size])
             outputs[rows] = hidden
         last[0, : hidden.size(0)] = hidden
@@ -87,22 +88,22 @@ class _Direction:
             grad_outputs: ``(total, hidden)``.
             grad_last: of the last hidden and cell states, ``(2, batch, hidden)``; overwritten.
         """
-        product = PreparedWeight(self._recurrent.t(), None, self._dtype)
+        multiply = PreparedWeight(self._recurrent.t(), None, self._dtype)
         grad = x.new_empty(self._steps.total, 4 * self._hidden)
         for step in reversed(self._order):
             rows = self._steps.rows(step)
             hidden, cell = grad_last[:, : self._steps.sizes[step]]
             hidden += grad_outputs[rows]
             lstm_cell_backward(hidden, cell, self._traces[step], grad[rows])
-            hidden.copy_(product(grad[rows]))
-        bias = double_candidate(grad.sum(dim=0))
+            hidden.copy_(multiply(grad[rows]))
+        bias = double_candidate_(grad.sum(dim=0))
         grads = [
-            double_candidate(weight_gradient(grad, x, self._dtype)),
-            double_candidate(weight_gradient(grad, self._before, self._dtype)),
+            double_candidate_(weight_gradient(grad, x, self._dtype)),
+            double_candidate_(weight_gradient(grad, self._before, self._dtype)),
             bias,
             bias,
         ]
-        return PreparedWeight(self._enter.t(), None, self._dtype)(grad), grads
+        return product(grad, self._enter.t(), None, self._dtype), grads
 
 
 class _LSTMLayer(torch.autograd.Function):
@@ -133,9 +134,7 @@ class _LSTMLayer(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(
-        ctx: Any, grad_outputs: Tensor, grad_last: Tensor
-    ) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_outputs: Tensor, grad_last: Tensor) -> tuple[Tensor | None, ...]:
         directions: list[_Direction] = ctx.directions
         (x,) = ctx.saved_tensors
         grad_last = grad_last.clone()

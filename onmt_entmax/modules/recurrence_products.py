@@ -1,8 +1,9 @@
-"""Matrix products of the recurrences: the same weight applied to a few rows, step after step.
+"""Matrix products of the recurrences, on CPUs through oneDNN.
 
 PyTorch sends float32 products on CPUs to MKL, which leaves more than half of the speed of some
 processors unused (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch carries too, does
-not. The sums are float32 in both, only their order differs.
+not. The sums are float32 in both, only their order differs. All functions here are for the
+inside of autograd functions: nothing is recorded.
 """
 
 from __future__ import annotations
@@ -13,96 +14,111 @@ import torch
 from torch import Tensor
 
 
+def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
 @cache
-def _has_onednn_linear() -> bool:
-    """Whether oneDNN's fused linear layer is in this PyTorch and right on this machine."""
+def _has_onednn() -> bool:
+    """Whether oneDNN's linear layer is in this PyTorch, and right, on this machine."""
     if not torch.backends.mkldnn.is_available():
         return False
-    x, weight = torch.randn(3, 5), torch.randn(4, 5)
+    x, weight = torch.arange(15.0).view(3, 5), torch.arange(20.0).view(4, 5)
     try:
         with torch.no_grad():
-            product = PreparedWeight(weight, onednn=True)(x)
-    except (AttributeError, RuntimeError):  # the operator is not public: it may be gone
+            prepared = torch.ops.mkldnn._reorder_linear_weight(weight, 3)
+            products = (_onednn(x, weight), _onednn(x, prepared))
+    except (AttributeError, RuntimeError):  # the operators are not public: they may be gone
         return False
-    return torch.allclose(product, x @ weight.t(), atol=1e-4)
+    return all(torch.allclose(product, x @ weight.t()) for product in products)
 
 
-def _use_onednn(tensor: Tensor) -> bool:
-    return (
-        tensor.device.type == "cpu"
-        and tensor.dtype in (torch.float32, torch.bfloat16)
-        and torch.backends.mkldnn.flags is not None
-        and _has_onednn_linear()
-    )
+def _uses_onednn(tensor: Tensor) -> bool:
+    quick = tensor.dtype in (torch.float32, torch.bfloat16)
+    return quick and tensor.device.type == "cpu" and _has_onednn()
+
+
+def _dense(matrix: Tensor) -> Tensor:
+    """`matrix`, copied if need be: of a slice of columns oneDNN makes a product in seconds."""
+    return matrix if matrix.t().is_contiguous() else matrix.contiguous()
+
+
+def product(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
+) -> Tensor:
+    """``x @ weight.T (+ bias)``, once, for many rows.
+
+    Args:
+        x: ``(rows, in)``.
+        weight: ``(out, in)``, as in `torch.nn.Linear`; may be a transposed view.
+        bias: ``(out,)`` or None.
+        dtype: type of the factors, e.g. `torch.bfloat16`; None keeps their own.
+
+    Returns:
+        ``(rows, out)`` in the type of `x`.
+    """
+    given = x.dtype
+    if dtype is not None and dtype != given:
+        result = product(x.to(dtype), weight.to(dtype)).to(given)
+        return result if bias is None else result.add_(bias)
+    if _uses_onednn(x):
+        return _onednn(_dense(x), _dense(weight), bias)
+    return torch.nn.functional.linear(x, weight, bias)
+
+
+def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Gradient of the weight of ``y = x @ weight.T``, which is ``grad.T @ x``.
+
+    Args:
+        grad: gradient of y, ``(rows, out)``.
+        x: ``(rows, in)``.
+        dtype: as in `product`.
+
+    Returns:
+        ``(out, in)``, contiguous, in the type of `grad`.
+    """
+    return product(grad.contiguous().t(), x.contiguous().t(), None, dtype)
 
 
 class PreparedWeight:
-    """A weight brought once into the layout (and type) in which many products use it.
-
-    Only for use inside an autograd function: nothing is recorded.
+    """A weight for the same product with a few rows, many times over.
 
     Args:
-        weight: ``(out, in)``, as in `torch.nn.Linear`; transposed views are welcome.
+        weight: ``(out, in)``; may be a transposed view.
         bias: ``(out,)`` or None.
-        dtype: type in which the products are computed, e.g. `torch.bfloat16`; None keeps the
-            weight's own. Results always have the weight's own type.
-        onednn: use oneDNN; None decides by device and type.
+        dtype: as in `product`.
     """
 
     def __init__(
-        self,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        dtype: torch.dtype | None = None,
-        onednn: bool | None = None,
+        self, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> None:
-        self._result_type = weight.dtype
+        self._given = weight.dtype
         self._bias = bias
         self._weight = weight.to(dtype or weight.dtype)
-        self._onednn = _use_onednn(self._weight) if onednn is None else onednn
-        if self._onednn:
-            self._weight = torch.ops.mkldnn._reorder_linear_weight(self._weight.contiguous(), 64)
+        self._prepared = _uses_onednn(self._weight)
+        if self._prepared:
+            batch = 64  # a hint only: the layout it gives is as quick for fewer rows
+            self._weight = torch.ops.mkldnn._reorder_linear_weight(_dense(self._weight), batch)
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """``x @ weight.T (+ bias) (+ add)``.
 
         Args:
             x: ``(rows, in)``.
-            add: ``(rows, out)``, not together with a bias.
+            add: ``(rows, out)``; not together with a bias.
+
+        Returns:
+            ``(rows, out)`` in the type that the weight came in.
         """
         assert add is None or self._bias is None
-        term = self._bias if add is None else add
-        if self._weight.dtype != self._result_type:
-            product = self._multiply(x.to(self._weight.dtype)).to(self._result_type)
-            return product if term is None else product.add_(term)
-        if not self._onednn:
-            return self._multiply(x) if term is None else torch.addmm(term, x, self._weight.t())
+        bias = self._bias if add is None else add
+        if self._weight.dtype != self._given:
+            x = x.to(self._weight.dtype)
+            plain = _onednn(x, self._weight) if self._prepared else x @ self._weight.t()
+            result = plain.to(self._given)
+            return result if bias is None else result.add_(bias)
+        if not self._prepared:
+            return x @ self._weight.t() if bias is None else bias.addmm(x, self._weight.t())
         if add is None:
-            return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
+            return _onednn(x, self._weight, bias)
         return torch.ops.mkldnn._linear_pointwise.binary(x, add, self._weight, None, "add")
-
-    def _multiply(self, x: Tensor) -> Tensor:
-        if self._onednn:
-            return torch.ops.mkldnn._linear_pointwise(x, self._weight, None, "none", [], "")
-        return x @ self._weight.t()
-
-
-def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Gradient of the weight of ``y = x @ weight.T``: ``grad.T @ x``.
-
-    Args:
-        grad: gradient of y, ``(rows, out)``.
-        x: ``(rows, in)``.
-        dtype: type of the factors, as in `PreparedWeight`.
-
-    Returns:
-        ``(out, in)`` in the type of `grad`.
-    """
-    result_type = grad.dtype
-    if dtype is not None:
-        grad, x = grad.to(dtype), x.to(dtype)
-    if _use_onednn(grad):
-        product = torch.ops.mkldnn._linear_pointwise(grad.t(), x.t(), None, "none", [], "")
-    else:
-        product = grad.t() @ x
-    return product.to(result_type)

@@ -1,18 +1,39 @@
 """Finding outputs, and proving what was found. Sees a `Stepper`, never a model class."""
 
-from onmt_entmax.search.beam import SearchConfig, beam_search
+from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
+from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.constraints import Constraints
+from onmt_entmax.search.decoder import ModelStepper
 from onmt_entmax.search.enumerate import enumerate_support
-from onmt_entmax.search.stepper import EnsembleStepper, ModelStepper, Stepper
+from onmt_entmax.search.exact import Budget, exact_search
+from onmt_entmax.search.penalties import Penalties
+from onmt_entmax.search.score import TargetScore, TokenScore, score_targets
+from onmt_entmax.search.stepper import EnsembleStepper, Stepper
+from onmt_entmax.search.stream import stream_search
+from onmt_entmax.search.suggest import Suggestion, suggest
+from onmt_entmax.search.verify import Verification, verify
 
 __all__ = [
+    "Budget",
     "Certificate",
+    "Constraints",
     "EnsembleStepper",
     "Hypothesis",
     "ModelStepper",
+    "Penalties",
     "SearchConfig",
     "SearchResult",
     "Stepper",
+    "Suggestion",
+    "TargetScore",
+    "TokenScore",
+    "Verification",
     "beam_search",
     "enumerate_support",
+    "exact_search",
+    "score_targets",
+    "stream_search",
+    "suggest",
+    "verify",
 ]

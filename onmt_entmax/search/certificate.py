@@ -36,12 +36,13 @@ class Certificate:
     level: Level
     """`exhaustive`: F is the whole support. `optimal`: the first hypothesis is the most probable
     string of all (or shares that place in a tie). `none`: neither is proven; the bound still
-    holds."""
+    holds. Under penalties `optimal` speaks of scores, and of strings within the length limit."""
     log_bound: float
     """No string outside F has a log-probability above this; -inf where nothing was dropped."""
     gap: float
-    """Log-probability of the most probable string found, minus `log_bound` (nats); inf where
-    nothing was dropped, -inf where nothing finished. `optimal` means that it is not negative."""
+    """Score of the first hypothesis minus the best score that a string outside F may have (the
+    bound itself where scores are log-probabilities); inf where nothing was dropped, else -inf
+    where nothing finished. `optimal` means that it is not negative."""
     proven: int
     """How many of the returned hypotheses, from the first, hold their rank among all strings."""
     mass: float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,27 +75,28 @@ class Ledger:
         new[sentence[order], rank] = score[order]
         self.lines["top"] = -np.sort(-np.concatenate([top, new], axis=1), axis=1)[:, :ranks]
 
-    def certify(self, line: int, log_probs: list[float], penalised: bool) -> Certificate:
+    def certify(
+        self, line: int, scores: list[float], limit: Callable[[float], float]
+    ) -> Certificate:
         """The certificate of one sentence.
 
         Args:
             line: the sentence's.
-            log_probs: of the returned hypotheses, best first.
-            penalised: whether hypotheses are ranked by anything else than their probability.
+            scores: of the returned hypotheses, best first.
+            limit: maps a prefix's log-probability to the best score that a string starting with it
+                can have; the identity where strings are ranked by probability.
         """
         books = self.lines[line]
-        bound = float(books["bound"])
-        cut = int(books["truncated"])
+        bound, cut = float(books["bound"]), int(books["truncated"])
         complete = int(books["dropped"]) + cut == 0
-        proven = sum(log_prob >= bound for log_prob in log_probs)
-        if penalised and not complete:
-            proven = 0
+        best_unseen = -np.inf if complete else limit(bound)
+        proven = sum(score >= best_unseen for score in scores)
         level: Level = "exhaustive" if complete else "optimal" if proven > 0 else "none"
-        best = max(log_probs, default=-np.inf)
+        best = scores[0] if scores else -np.inf
         return Certificate(
             level=level,
             log_bound=bound,
-            gap=np.inf if complete else float(best - bound),
+            gap=np.inf if complete else float(best - best_unseen),
             proven=proven,
             mass=float(books["mass"]),
             dropped=int(books["dropped"]),

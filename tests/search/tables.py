@@ -3,8 +3,10 @@ prefix."""
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -18,7 +20,7 @@ BOS, EOS = 0, 1
 def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
     """Alpha-entmax of a few scores in plain Python; a slow oracle, with exact zeros."""
     if alpha == 1:
-        exps = [torch.tensor(s - max(scores), dtype=torch.float64).exp().item() for s in scores]
+        exps = [math.exp(s - max(scores)) for s in scores]
         return [e / sum(exps) for e in exps]
     z = [(alpha - 1) * s for s in scores]
     low, high = max(z) - 1, max(z)
@@ -45,11 +47,16 @@ class Table:
 
     def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
         """The distribution after a prefix (`bos` left out)."""
-        draw = random.Random(f"{self.seed} {prefix}")
-        scores = [draw.gauss(0.0, self.spread) for _ in range(self.vocabulary_size)]
-        scores[EOS] += self.end * len(prefix)
-        probabilities = entmax_by_bisection(scores, self.alpha)
-        return [torch.tensor(p, dtype=torch.float64).log().item() for p in probabilities]
+        return drawn(self, prefix)
+
+
+@lru_cache(maxsize=100_000)
+def drawn(table: Table, prefix: tuple[int, ...]) -> list[float]:
+    """The log-probabilities of a table after a prefix; not to be changed."""
+    draw = random.Random(f"{table.seed} {prefix}")
+    scores = [draw.gauss(0.0, table.spread) for _ in range(table.vocabulary_size)]
+    scores[EOS] += table.end * len(prefix)
+    return [math.log(p) if p else -math.inf for p in entmax_by_bisection(scores, table.alpha)]
 
 
 class TableStepper:
@@ -96,3 +103,6 @@ class TableStepper:
 
     def join(self, states: Any) -> Any:
         return [row for state in states for row in state]
+
+    def double(self) -> TableStepper:
+        return self

@@ -1,42 +1,31 @@
-"""English: five verb forms and the noun plural, with irregulars, phrasal verbs and divided usage."""
+"""English: five verb forms and two noun forms, with irregulars, phrasal verbs and divided usage."""
 
 from __future__ import annotations
 
 from sample_languages.paradigm import Cell
 
 REGULAR_VERBS = """
-    accept add admire admit agree allow amuse answer appear applaud apply argue arrange arrive ask
-    attach avoid bake ban bathe beg behave blame blink boil borrow bounce brush bury call camp carry
-    cause change chase check chew chop claim clap clean climb close collect compare confuse copy
-    cough count cover crash cry cure dance deny dislike divide drag drain dress drop drum dry dust
-    earn embrace employ empty enjoy envy escape excuse exist explain fade fail fasten fetch film fit
-    fix flap float fold fry gather glue grab grin guess hammer hand hate hop hope hug hunt hurry
-    improve invite jog joke jump kick kiss knit knock laugh like list love marry match melt mend mix
-    mop move murmur nod note obey offer open order paint pass pat phone pinch plan plant play point
-    polish pour practise pray preach press pretend promise push race reach relax rely remove repair
-    reply rescue rob rub rush satisfy save scatter scratch scream search serve share shop shrug ski
-    skip slam slip smile sneeze sniff snow splash stare start stay step stir stop study supply taste
-    tease thank tie tip touch trap travel trim try tug turn use visit wait walk wander wash watch
-    water whisper wipe wish wrap yawn zip
+    admire agree allow answer apply arrive ask bake beg blame boil borrow brush bury call carry
+    change chase chew chop clean climb close collect compare copy count cover cry dance deny drag
+    drop drum dry earn empty enjoy explain fade fetch fix fry gather grab guess hammer hop hope hug
+    hunt hurry invite jump kick kiss knit knock laugh like list love marry match mix mop move murmur
+    obey offer open order paint pass pat phone plan play polish pour push reach relax repair reply
+    rob rush save scratch serve share shop skip slip smile start stay stir stop study supply taste
+    tease thank tie touch travel trim try turn use visit wait walk wash watch whisper wipe wish work
+    wrap
 """
 
 # lemma past participle
 IRREGULAR_VERBS = """
-    begin began begun, bite bit bitten, blow blew blown, break broke broken, bring brought brought,
-    build built built, buy bought bought, catch caught caught, choose chose chosen, come came come,
-    cut cut cut, dig dug dug, draw drew drawn, drink drank drunk, drive drove driven, eat ate eaten,
-    fall fell fallen, feed fed fed, feel felt felt, fight fought fought, find found found, fly flew
-    flown, forget forgot forgotten, freeze froze frozen, give gave given, go went gone, grow grew
-    grown, hear heard heard, hide hid hidden, hit hit hit, hold held held, keep kept kept, know knew
-    known, lead led led, leave left left, lend lent lent, lose lost lost, make made made, meet met
-    met, pay paid paid, put put put, read read read, ride rode ridden, ring rang rung, rise rose
-    risen, run ran run, say said said, see saw seen, sell sold sold, send sent sent, set set set,
-    shake shook shaken, shut shut shut, sing sang sung, sink sank sunk, sit sat sat, sleep slept
-    slept, speak spoke spoken, spend spent spent, stand stood stood, steal stole stolen, stick stuck
-    stuck, sting stung stung, swear swore sworn, swim swam swum, swing swung swung, take took taken,
-    teach taught taught, tear tore torn, tell told told, think thought thought, throw threw thrown,
-    understand understood understood, wake woke woken, wear wore worn, win won won, write wrote
-    written
+    begin began begun, blow blew blown, break broke broken, bring brought brought, build built
+    built, buy bought bought, catch caught caught, choose chose chosen, cut cut cut, draw drew
+    drawn, drink drank drunk, drive drove driven, eat ate eaten, feed fed fed, feel felt felt, fight
+    fought fought, find found found, fly flew flown, give gave given, go went gone, grow grew grown,
+    hide hid hidden, keep kept kept, know knew known, make made made, meet met met, put put put,
+    ride rode ridden, run ran run, see saw seen, sell sold sold, send sent sent, sing sang sung, sit
+    sat sat, sleep slept slept, speak spoke spoken, stand stood stood, swim swam swum, take took
+    taken, teach taught taught, think thought thought, throw threw thrown, wear wore worn, win won
+    won, write wrote written
 """
 
 # Past and participle are the same word; both variants are in use for either.
@@ -47,9 +36,8 @@ DIVIDED_VERBS = """
 """
 
 PHRASAL_VERBS = """
-    add up, break down, bring up, call off, carry on, come back, drop in, fall over, find out, give
-    up, go on, grow up, look after, pick up, put off, run away, set out, sit down, stand up, take
-    off, turn down, wake up, wash up, work out, write down
+    break down, call off, carry on, find out, give up, go on, look after, run away, take off, work
+    out
 """
 
 DOUBLING = set(
@@ -59,12 +47,11 @@ DOUBLING = set(
 )
 
 REGULAR_NOUNS = """
-    apple baby basket bench berry bird book bottle box boy branch bridge brush bus bush button cake
-    candle cherry church city class clock cloud coat country cup daisy dish dog dress engine eye
-    family farmer fence finger fly forest fox garden glass hand hedge hill horse island jacket judge
-    key kitchen lady lake lamp letter lorry lunch map match mirror monkey mountain orange party
-    peach pencil penny pocket pony puppy queen river road rose sandwich sea ship shoe sky spoon
-    story street sun table tax tower toy tree valley village wall watch window witch
+    apple baby basket berry book bottle box branch bridge bus button candle cherry city class clock
+    cloud dish dog engine family farmer fence forest fox garden hedge horse island jacket key
+    kitchen lady lamp letter lorry lunch map mirror monkey mountain orange party peach pencil pony
+    queen river road sandwich shoe spoon story street sun table tower toy tree valley village window
+    witch
 """
 
 IRREGULAR_NOUNS = """
@@ -152,7 +139,8 @@ def cells() -> tuple[Cell, ...]:
         found += verb_cells(verb, (past,), (participle,), regular=False, particle=particle)
 
     for noun in REGULAR_NOUNS.split():
-        found.append(Cell(noun, (add_s(noun),), "N;PL"))
+        found += [Cell(noun, (noun,), "N;SG"), Cell(noun, (add_s(noun),), "N;PL")]
     for noun, *plurals in triples(IRREGULAR_NOUNS) + triples(DIVIDED_NOUNS):
+        found.append(Cell(noun, (noun,), "N;SG", productive=False))
         found.append(Cell(noun, tuple(plurals), "N;PL", predictable=False, productive=False))
     return tuple(found)

@@ -9,48 +9,42 @@ from sample_languages.paradigm import Cell
 
 # Masculine or neuter, plural in -e; a second word is a plural with a changed vowel.
 PLURAL_E = """
-    Abend, Arm, Arzt Ärzte, Ball Bälle, Baum Bäume, Berg, Bericht, Besuch, Bleistift, Brief, Brot,
-    Erfolg, Fisch, Freund, Fuß Füße, Gast Gäste, Geschäft, Haar, Hals Hälse, Heft, Hof Höfe, Hund,
-    Hut Hüte, Jahr, König, Monat, Pferd, Pilz, Platz Plätze, Preis, Punkt, Raum Räume, Ring, Salat,
-    Satz Sätze, Schiff, Schrank Schränke, Sohn Söhne, Spiel, Stein, Stern, Stuhl Stühle, Tag, Teil,
-    Tier, Tisch, Topf Töpfe, Traum Träume, Turm Türme, Versuch, Weg, Wolf Wölfe, Wunsch Wünsche,
-    Zahn Zähne, Zaun Zäune, Zug Züge
+    Abend, Arm, Arzt Ärzte, Ball Bälle, Baum Bäume, Berg, Brief, Brot, Fisch, Freund, Fuß Füße, Gast
+    Gäste, Geschäft, Hof Höfe, Hund, Hut Hüte, König, Monat, Pferd, Platz Plätze, Preis, Salat,
+    Schiff, Schrank Schränke, Sohn Söhne, Spiel, Stein, Stern, Stuhl Stühle, Tag, Tier, Tisch, Topf
+    Töpfe, Traum Träume, Turm Türme, Weg, Wolf Wölfe, Wunsch Wünsche, Zahn Zähne, Zaun Zäune, Zug
+    Züge
 """
 # Masculine or neuter, plural in -er.
 PLURAL_ER = """
-    Bild, Blatt Blätter, Buch Bücher, Dach Dächer, Dorf Dörfer, Ei, Feld, Glas Gläser, Haus Häuser,
-    Huhn Hühner, Kind, Kleid, Land Länder, Licht, Lied, Loch Löcher, Mann Männer, Rad Räder, Schild,
-    Schloss Schlösser, Tal Täler, Tuch Tücher, Volk Völker, Wald Wälder, Wort Wörter
+    Bild, Blatt Blätter, Buch Bücher, Dach Dächer, Dorf Dörfer, Feld, Glas Gläser, Haus Häuser, Huhn
+    Hühner, Kind, Kleid, Land Länder, Licht, Lied, Mann Männer, Rad Räder, Schloss Schlösser, Tal
+    Täler, Wald Wälder, Wort Wörter
 """
 # Masculine or neuter in -el, -en, -er: no ending in the plural.
 PLURAL_NONE = """
-    Adler, Apfel Äpfel, Arbeiter, Bäcker, Becher, Boden Böden, Bruder Brüder, Computer, Eimer,
-    Fahrer, Fehler, Fenster, Finger, Fischer, Flügel, Garten Gärten, Hafen Häfen, Hammer Hämmer,
-    Himmel, Igel, Käfer, Keller, Koffer, Kuchen, Laden Läden, Lehrer, Löffel, Maler, Mantel Mäntel,
-    Messer, Morgen, Nagel Nägel, Ofen Öfen, Onkel, Ritter, Sänger, Schatten, Schlüssel, Schüler,
-    Sommer, Spiegel, Teller, Vater Väter, Vogel Vögel, Wagen, Winter, Zettel, Zimmer
+    Adler, Apfel Äpfel, Bäcker, Becher, Bruder Brüder, Eimer, Fahrer, Fehler, Fenster, Finger,
+    Flügel, Garten Gärten, Hafen Häfen, Himmel, Käfer, Keller, Koffer, Kuchen, Laden Läden, Lehrer,
+    Löffel, Mantel Mäntel, Messer, Morgen, Nagel Nägel, Ofen Öfen, Onkel, Schlüssel, Sommer,
+    Spiegel, Teller, Vater Väter, Vogel Vögel, Wagen, Winter, Zimmer
 """
 # Feminine, plural in -n or -en.
 FEMININE = """
-    Ampel, Antwort, Arbeit, Blume, Brille, Brücke, Burg, Dose, Ecke, Einheit, Ente, Erinnerung,
-    Fahrt, Familie, Farbe, Feder, Flasche, Fliege, Frage, Frau, Freiheit, Gabel, Gasse, Geschichte,
-    Glocke, Hoffnung, Insel, Jacke, Karte, Kartoffel, Katze, Kerze, Kirche, Krankheit, Küche, Lampe,
-    Leitung, Meinung, Minute, Mischung, Nase, Ordnung, Pflanze, Prüfung, Rechnung, Rose, Sache,
-    Sammlung, Schere, Schlange, Schulter, Schule, Schwester, Seite, Sendung, Sonne, Sprache, Straße,
-    Stunde, Tasche, Tasse, Treppe, Tür, Übung, Uhr, Wahrheit, Wiese, Woche, Wohnung, Wolke, Zahl,
-    Zeitung, Zitrone, Zwiebel
+    Antwort, Arbeit, Blume, Brille, Brücke, Burg, Dose, Ecke, Einheit, Ente, Farbe, Feder, Flasche,
+    Fliege, Frage, Frau, Freiheit, Gabel, Glocke, Hoffnung, Insel, Jacke, Karte, Kartoffel, Katze,
+    Kerze, Kirche, Krankheit, Lampe, Meinung, Minute, Nase, Ordnung, Pflanze, Prüfung, Rechnung,
+    Rose, Schere, Schlange, Schule, Schwester, Seite, Sonne, Stunde, Tasche, Treppe, Tür, Uhr,
+    Wahrheit, Wiese, Woche, Wohnung, Wolke, Zahl, Zeitung, Zitrone, Zwiebel
 """
 # Masculine, -n or -en everywhere but the nominative singular.
 WEAK = """
-    Affe, Bär, Bote, Elefant, Hase, Held, Junge, Kunde, Löwe, Mensch, Neffe, Planet, Polizist, Rabe,
-    Soldat, Student, Tourist, Zeuge
+    Affe, Bär, Bote, Elefant, Hase, Held, Junge, Löwe, Mensch, Rabe, Soldat, Student, Tourist, Zeuge
 """
 # Plural in -s; feminine ones have no ending in the genitive.
 PLURAL_S = """
-    Auto, Büro, Café, Foto, Hobby, Hotel, Kamera, Kino, Kiwi, Oma, Opa, Park, Radio, Sofa, Taxi,
-    Team, Zebra
+    Auto, Büro, Foto, Hobby, Hotel, Kamera, Kino, Oma, Opa, Park, Radio, Sofa, Taxi, Zebra
 """
-FEMININE_S = {"Kamera", "Kiwi", "Oma"}
+FEMININE_S = {"Kamera", "Oma"}
 
 CASES = ("NOM", "GEN", "DAT", "ACC")
 

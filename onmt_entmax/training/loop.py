@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from onmt_entmax.checkpoint import RunFolder, remember_best
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
+from onmt_entmax.modules.output import OutputLoss
+from onmt_entmax.opennmt import build_torch_optimizer
 from onmt_entmax.records import Records
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.corpus import Position, TrainingBatches
+from onmt_entmax.training.interrupt import collected_signals
+from onmt_entmax.training.optimizer import OptimizerConfig, learning_rate_schedule
+from onmt_entmax.training.processes import Processes
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
 
 
 class TrainingError(UserError):
     """Training cannot go on; the message says at which step and why."""
-
-
-@dataclass(frozen=True)
-class OptimizerConfig:
-    """How a step is taken; the names are OpenNMT-py's options (its functions read them)."""
-
-    optim: str = "sgd"
-    learning_rate: float = 1.0
-    learning_rate_decay: float = 0.5
-    decay_method: str = "none"  # none, noam, noamwd, rsqrt (OpenNMT-py's), plateau, cosine (ours)
-    start_decay_steps: int = 50000
-    decay_steps: int = 10000
-    warmup_steps: int = 4000
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.999
-    adagrad_accumulator_init: float = 0.0
-    max_grad_norm: float = 5.0
-    rnn_size: int = 500  # the model size in the schedules noam and noamwd
 
 
 @dataclass(frozen=True)
@@ -93,32 +78,21 @@ class Outcome:
     signal: int | None = None  # the signal that ended it
 
 
-def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:
-    """The factor on the learning rate for update number 1, 2, ...
-
-    Args:
-        config: `cosine` warms up linearly over `warmup_steps` and falls to zero at `last`;
-            `plateau` is flat (validation lowers it); the rest are OpenNMT-py's.
-        last: the last update, which `cosine` needs.
-    """
-    if config.decay_method == "plateau":
-        return lambda step: 1.0
-    if config.decay_method == "cosine":
-        assert last is not None, "the configuration asks for train_steps with cosine"
-        return functools.partial(_cosine, warmup=config.warmup_steps, last=last)
-    decay: Callable[[int], float] = make_learning_rate_decay_fn(config)
-    return decay
-
-
-def _cosine(step: int, warmup: int, last: int) -> float:
-    if step <= warmup:
-        return step / warmup
-    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(last - warmup, 1)))
-
-
 def _value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
     """The value in force after `step` updates, where each value has a step it starts at."""
     return [value for value, start in zip(values, starts, strict=True) if step >= start][-1]
+
+
+class _Objective(nn.Module):
+    """The loss of a batch as a module, which is what DistributedDataParallel wraps."""
+
+    def __init__(self, model: SparseNMTModel, pad: int, label_smoothing: float) -> None:
+        super().__init__()
+        self.model, self.pad, self.label_smoothing = model, pad, label_smoothing
+
+    def forward(self, batch: Batch) -> OutputLoss:
+        hidden, target = self.model.hidden_states(batch)
+        return self.model.generator.loss(hidden, target, self.pad, self.label_smoothing)
 
 
 class Trainer:
@@ -131,7 +105,8 @@ class Trainer:
         evaluate: measures the model on the development set; gives at least `loss` and the
             selection metric. Called in evaluation mode without gradients.
         run: where checkpoints go.
-        records: where measurements go.
+        records: where measurements go; None in all processes but the first.
+        processes: of which this is one.
     """
 
     def __init__(
@@ -141,14 +116,18 @@ class Trainer:
         config: TrainingConfig,
         evaluate: Evaluate | None,
         run: RunFolder,
-        records: Records,
+        records: Records | None,
+        processes: Processes,
     ) -> None:
         self.model, self.batches, self.config = model, batches, config
         self.evaluate, self.run, self.records = evaluate, run, records
+        self.processes = processes
         self.state = RunState()
         self.optimizer = build_torch_optimizer(model, config.optimizer)
         self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
+        objective = _Objective(model, run.vocabularies.target.pad, config.label_smoothing)
+        self.objective = processes.share(objective, device_of(model))
         self._seen = _Averages()
         self._saved = -1  # the step last saved by this run
 
@@ -157,21 +136,20 @@ class Trainer:
         self.model.train()
         stream = iter(self.batches)
         started = time.monotonic() - self.state.seconds
-        with _signals() as received:
-            outcome = self._finished()
+        with collected_signals() as received:
+            outcome = self._finished(0)
             while outcome is None:
                 epochs = self.batches.position.epoch
                 accumulate = _value_at(
                     self.config.accum_count, self.config.accum_steps, self.state.step
                 )
-                self._update(list(islice(stream, accumulate)))
-                self.state.seconds = time.monotonic() - started
+                asked = self._update(list(islice(stream, accumulate)), received)
+                self.state.seconds = self.processes.from_first(time.monotonic() - started)
                 if self._due(epochs):
                     self._validate()
-                    self.state.seconds = time.monotonic() - started
                 elif self.state.step % self.config.save_checkpoint_steps == 0:
                     self._save()
-                outcome = self._finished(received)
+                outcome = self._finished(asked)
         if outcome.signal is None and self.state.validated < self.state.step:
             self._validate()
         self._save()
@@ -179,37 +157,58 @@ class Trainer:
 
     # --- one update ------------------------------------------------------------------------
 
-    def _update(self, batches: Sequence[Batch]) -> None:
-        """One step of the optimiser on the gradient of all `batches` together."""
-        config, state = self.config, self.state
+    def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> int:
+        """One step of the optimiser on the gradient of all `batches` together.
+
+        Returns:
+            The signal that any process has received, or 0; all of them learn of it here.
+        """
+        config, state, processes = self.config, self.state, self.processes
         self._set_dropout()
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate(state.step + 1)
         by_tokens = config.normalization == "tokens"
         size = sum(_target_tokens(batch) if by_tokens else len(batch) for batch in batches)
+        mine = batches[processes.rank :: processes.count]
         self.optimizer.zero_grad(set_to_none=True)
-        pad = self.run.vocabularies.target.pad
-        for batch in batches:
-            hidden, target = self.model.hidden_states(batch.to(device_of(self.model)))
-            result = self.model.generator.loss(hidden, target, pad, config.label_smoothing)
-            (result.loss / size).backward()
-            self._seen.add(result)
-        if not math.isfinite(self._seen.last_loss):
+        measured = torch.zeros(5, device=device_of(self.model))
+        for number, batch in enumerate(mine, 1):
+            # DistributedDataParallel averages where a sum is meant, hence the factor.
+            with self._apart() if number < len(mine) else nullcontext():
+                result = self.objective(batch.to(device_of(self.model)))
+                (result.loss * (processes.count / size)).backward()
+            measured[:4] += torch.stack([value.detach().float() for value in result])
+        measured[4] = received[0] if received else 0
+        loss, tokens, correct, support, asked = processes.sum(measured).tolist()
+        if not math.isfinite(loss):
             raise TrainingError(
-                f"the loss is {self._seen.last_loss} at step {state.step + 1}; "
-                f"lower the learning rate, or continue from a checkpoint in {self.run.path}"
+                f"the loss is {loss} at step {state.step + 1}; lower the learning rate, or "
+                f"continue from a checkpoint in {self.run.path}"
             )
+        self._seen.add(loss, tokens, correct, support)
         if config.optimizer.max_grad_norm > 0:
             torch.nn.utils.clip_grad_norm_(self.parameters, config.optimizer.max_grad_norm)
         self.optimizer.step()
         state.step += 1
+        self._report()
+        # Signals of several processes add up; whichever it was, the run ends.
+        return int(asked) if processes.count == 1 or not asked else signal.SIGTERM
+
+    def _apart(self) -> AbstractContextManager[None]:
+        """Accumulate without exchanging gradients yet."""
+        if isinstance(self.objective, nn.parallel.DistributedDataParallel):
+            return self.objective.no_sync()
+        return nullcontext()
+
+    def _report(self) -> None:
+        if self.records is None:
+            return
         self.records.advance()
-        if state.step % config.report_every == 0:
-            rate = self._learning_rate(state.step)
-            self.records.training(
-                state.step,
-                self._seen.take() | {"learning_rate": rate, "epoch": self.batches.position.epoch},
-            )
+        if self.state.step % self.config.report_every == 0:
+            rate = self._learning_rate(self.state.step)
+            epoch = self.batches.position.epoch
+            values = self._seen.take() | {"learning_rate": rate, "epoch": epoch}
+            self.records.training(self.state.step, values)
 
     def _learning_rate(self, step: int) -> float:
         return self.config.optimizer.learning_rate * self.schedule(step) * self.state.decay
@@ -237,10 +236,7 @@ class Trainer:
         if self.evaluate is None:
             self._save()
             return
-        self.model.eval()
-        with torch.no_grad():
-            values = self.evaluate(self.model)
-        self.model.train()
+        values = self.processes.from_first(self._measure() if self.processes.writes else None)
         rose = state.previous_loss is not None and values["loss"] > state.previous_loss
         if rose and config.optimizer.decay_method == "plateau":
             state.decay *= config.optimizer.learning_rate_decay
@@ -251,17 +247,27 @@ class Trainer:
         state.waited = 0 if better else state.waited + 1
         if better:
             state.best = value
-        self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
+        if self.records is not None:
+            self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
         if better:
             self._save()  # before it is named the best, so that the name never points at nothing
-            remember_best(self.run.path, state.step, config.selection, value)
+            if self.processes.writes:
+                remember_best(self.run.path, state.step, config.selection, value)
         elif state.step % config.save_checkpoint_steps == 0:
             self._save()
 
-    def _finished(self, received: Sequence[int] = ()) -> Outcome | None:
+    def _measure(self) -> dict[str, float]:
+        assert self.evaluate is not None
+        self.model.eval()
+        with torch.no_grad():
+            values = self.evaluate(self.model)
+        self.model.train()
+        return values
+
+    def _finished(self, asked: int) -> Outcome | None:
         config, state = self.config, self.state
-        if received:
-            return Outcome(state.step, signal.Signals(received[0]).name, received[0])
+        if asked:
+            return Outcome(state.step, signal.Signals(asked).name, asked)
         if config.train_steps is not None and state.step >= config.train_steps:
             return Outcome(state.step, "train_steps")
         if config.train_epochs is not None and self.batches.position.epoch >= config.train_epochs:
@@ -275,28 +281,40 @@ class Trainer:
     # --- checkpoints -----------------------------------------------------------------------
 
     def _save(self) -> None:
-        if self._saved != self.state.step:
-            self.run.save(self.state.step, self.model, self.state_dict())
-            self._saved = self.state.step
+        if self._saved == self.state.step:
+            return
+        saved = self.state_dict()  # all processes give their random states
+        if self.processes.writes:
+            self.run.save(self.state.step, self.model, saved)
+        self._saved = self.state.step
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that continuing needs, as tensors, numbers and dicts."""
-        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
         return {
             "run": asdict(self.state),
             "position": asdict(self.batches.position),
             "optimizer": self.optimizer.state_dict(),
-            "random": {"cpu": torch.random.get_rng_state(), "cuda": cuda},
+            "random": {
+                "cpu": self.processes.gather(torch.random.get_rng_state()),
+                "cuda": self.processes.gather(self._cuda_state()),
+            },
         }
 
+    def _cuda_state(self) -> Tensor:
+        device = device_of(self.model)
+        return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.empty(0)
+
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` gave, at the next batch and the same random state."""
+        """Continue from what `state_dict` gave: the same batches and, if there are as many
+        processes as there were, the same random states."""
         self.state = RunState(**saved["run"])
         self.batches.position = Position(**saved["position"])
         self.optimizer.load_state_dict(saved["optimizer"])
-        torch.random.set_rng_state(saved["random"]["cpu"])
-        if torch.cuda.is_available() and saved["random"]["cuda"]:
-            torch.cuda.set_rng_state_all(saved["random"]["cuda"])
+        states, rank = saved["random"], self.processes.rank
+        if len(states["cpu"]) == self.processes.count:
+            torch.random.set_rng_state(states["cpu"][rank])
+            if len(states["cuda"][rank]) and device_of(self.model).type == "cuda":
+                torch.cuda.set_rng_state(states["cuda"][rank], device_of(self.model))
 
 
 def _target_tokens(batch: Batch) -> int:
@@ -308,19 +326,17 @@ class _Averages:
     """Running averages of what the output layer reports, for the log."""
 
     def __init__(self) -> None:
-        self.last_loss = 0.0
         self._reset()
 
     def _reset(self) -> None:
         self._loss = self._tokens = self._correct = self._support = 0.0
         self._since = time.monotonic()
 
-    def add(self, result: Any) -> None:
-        self.last_loss = float(result.loss.detach())
-        self._loss += self.last_loss
-        self._tokens += float(result.tokens)
-        self._correct += float(result.correct)
-        self._support += float(result.support)
+    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
+        self._loss += loss
+        self._tokens += tokens
+        self._correct += correct
+        self._support += support
 
     def take(self) -> dict[str, float]:
         """Averages a target token since the last call."""
@@ -333,23 +349,3 @@ class _Averages:
         }
         self._reset()
         return averages
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying of them; a second one kills as usual."""
-    received: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        signal.signal(number, before[signal.Signals(number)])
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number in numbers:
-        signal.signal(number, handle)
-    try:
-        yield received
-    finally:
-        for number in numbers:
-            signal.signal(number, before[number])

@@ -1,0 +1,138 @@
+r"""The few scores of a long row that can be in the support, found in one pass and without a sort.
+
+The threshold of a part of a row is never above the threshold of the whole row, since every further
+score adds probability. So the threshold of the block maxima, or any lower bound of it such as a few
+Newton steps give, is a lower bound for the row; what lies under it has probability 0 for certain.
+Blocks whose maximum lies above are looked into, and what is left is compacted to a narrow matrix
+that the ordinary methods solve.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.mappings.threshold import newton_step
+
+# Contiguous blocks of this width are reduced at the speed of memory; many other widths are not.
+_WIDTH = 64
+_LONG = 4096
+_MEDIUM = 512
+_SLICES = 8
+_STEPS = 4
+# Rounding in the steps must not carry the bound over the threshold.
+_SLACK = 32
+# Parts of the whole above which the work on candidates costs more than the work on all scores:
+# blocks to look into, where the power is a square or none, and where it is any other; candidates.
+_MOST_BLOCKS = 0.25
+_MOST_BLOCKS_POWER = 0.8
+_MOST_CANDIDATES = 0.10
+
+
+class Candidates(NamedTuple):
+    """Scores that may be in the support of their rows, every other score being outside it.
+
+    Attributes:
+        scores: (rows, width) the candidates of each row, filled up with -inf.
+        position: (k,) int64, where each candidate lies in the flattened whole scores; ascending.
+        slot: (k,) int64, where it lies in the flattened ``scores``.
+        row: (k,) int64, its row.
+    """
+
+    scores: Tensor
+    position: Tensor
+    slot: Tensor
+    row: Tensor
+
+
+def lower_bound(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Lower bounds of the thresholds of rows of medium or greater length, from block maxima.
+
+    Args:
+        scores: (rows, n) float32 or float64, contiguous.
+        alpha: a number > 1; above 2 the bound is the trivial one, -1 / (alpha - 1).
+
+    Returns:
+        The block maxima (rows, blocks), the row maxima (rows, 1) and the bounds (rows, 1); or None
+        if the rows are short, or a row has a maximum that is not finite.
+    """
+    n = scores.shape[1]
+    if n < _MEDIUM:
+        return None
+    if n >= _LONG:
+        blocks, dim = scores[:, : n // _WIDTH * _WIDTH].unflatten(1, (-1, _WIDTH)), 2
+    else:
+        blocks, dim = scores[:, : n // _SLICES * _SLICES].unflatten(1, (_SLICES, -1)), 1
+    block_maxima = blocks.amax(dim)
+    rest = n - blocks.shape[1] * blocks.shape[2]
+    if rest:
+        block_maxima = torch.cat([block_maxima, scores[:, -rest:].amax(1, True)], 1)
+    maxima = block_maxima.amax(1, True)
+    if not bool(maxima.isfinite().all()):
+        return None
+    beta = alpha - 1
+    bound = torch.full_like(maxima, -1 / beta)
+    if alpha <= 2:
+        below = block_maxima - maxima
+        margin, scratch = torch.empty_like(below), torch.empty_like(below)
+        for _ in range(_STEPS):
+            torch.sub(below, bound, out=margin).relu_()
+            bound += newton_step(margin, beta, scratch)[1]
+        bound -= _SLACK * torch.finfo(scores.dtype).eps / beta
+    return block_maxima, maxima, bound
+
+
+def select(
+    scores: Tensor, alpha: float, block_maxima: Tensor, maxima: Tensor, bound: Tensor
+) -> Candidates | None:
+    """Candidates of long rows above the bounds of :func:`lower_bound`; None if they are many.
+
+    Args:
+        scores: (rows, n) contiguous.
+        alpha: a number > 1.
+        block_maxima: (rows, blocks).
+        maxima: (rows, 1).
+        bound: (rows, 1).
+    """
+    rows, n = scores.shape
+    if n < _LONG:
+        return None
+    # The next smaller number, so that rounding to the size of the scores excludes nothing.
+    cut = torch.nextafter(maxima + bound, maxima.new_tensor(-torch.inf))
+    hot = (block_maxima > cut).flatten().nonzero().squeeze(1)
+    most = _MOST_BLOCKS if alpha in (1.5, 2) else _MOST_BLOCKS_POWER
+    if hot.numel() * _WIDTH > most * scores.numel():
+        return None
+    row = hot // block_maxima.shape[1]
+    column = (hot - row * block_maxima.shape[1]) * _WIDTH
+    # The last block may overlap the one before it: blocks are read through a window of their width.
+    start = column.clamp_max(n - _WIDTH)
+    begin = row * n + start
+    windows = scores.as_strided((scores.numel() - _WIDTH + 1, _WIDTH), (1, 1))
+    inside = windows.index_select(0, begin)
+    above = inside > cut.squeeze(1)[row].unsqueeze(1)
+    if n % _WIDTH:
+        above &= torch.arange(_WIDTH, device=scores.device) >= (column - start).unsqueeze(1)
+    found = _nonzero(above)
+    block = found // _WIDTH
+    row = row[block]
+    counts = torch.bincount(row, minlength=rows)
+    width = int(counts.max())
+    if width > _MOST_CANDIDATES * n:
+        return None
+    slot = torch.arange(len(row), device=scores.device) - (counts.cumsum(0) - counts)[row]
+    slot += row * width
+    compact = scores.new_full((rows, width), -torch.inf)
+    compact.view(-1)[slot] = inside.view(-1)[found]
+    return Candidates(compact, begin[block] + found % _WIDTH, slot, row)
+
+
+def _nonzero(mask: Tensor) -> Tensor:
+    """Positions in a flattened mask whose last dimension is a multiple of 8, ascending.
+
+    Eight booleans are looked at as one integer first: several times faster when few are true.
+    """
+    flat = mask.flatten()
+    eights = flat.view(torch.int64).nonzero()
+    positions = (eights * 8 + torch.arange(8, device=mask.device)).flatten()
+    return positions[flat[positions]]

@@ -1,0 +1,238 @@
+"""The stepper that drives a model: OpenNMT-py's decoder and our output layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from onmt_entmax.search.stepper import Step
+
+if TYPE_CHECKING:
+    from onmt_entmax.model import SparseNMTModel
+    from onmt_entmax.text.batch import Batch
+    from onmt_entmax.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the decoder knows of the source: one copy for each sentence, not for each row."""
+
+    memory_bank: Tensor
+    """(source length, sentences, hidden)"""
+    lengths: Tensor
+    """(sentences,)"""
+    src: Tensor | None = None
+    """(source length, sentences, 1) ids, of a Transformer"""
+    cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    """Keys and values of a Transformer's layers, (sentences, heads, source length, size)"""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def rows(self, owner: Tensor) -> Source:
+        """The source of each row, or of chosen sentences.
+
+        Args:
+            owner: (rows,) sentence of each row, on the CPU.
+        """
+        if torch.equal(owner, torch.arange(len(self))):
+            return self
+        if len(self) == 1:  # a view suffices
+
+            def pick(tensor: Tensor, dim: int) -> Tensor:
+                shape = [-1] * tensor.dim()
+                shape[dim] = len(owner)
+                return tensor.expand(shape)
+        else:
+            index = owner.to(self.lengths.device)
+
+            def pick(tensor: Tensor, dim: int) -> Tensor:
+                return tensor.index_select(dim, index)
+
+        return Source(
+            pick(self.memory_bank, 1),
+            pick(self.lengths, 0),
+            None if self.src is None else pick(self.src, 1),
+            {
+                layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
+                for layer, tensors in self.cache.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """One state of an OpenNMT-py decoder, taken out of the module that normally keeps it."""
+
+    inside: dict[str, Any]
+    """The decoder's own `state`, without what is in `source`."""
+    source: Source
+    owner: Tensor
+    """(rows,) place in `source` of each row's sentence, on the CPU"""
+    length: int = 0
+    """Tokens taken so far, `bos` included."""
+    spread: list[Source] = field(default_factory=list, repr=False)
+    """`source` for each row, once it was needed; shared by the states that agree on `owner`."""
+
+    def source_rows(self) -> Source:
+        """The source of each row."""
+        if not self.spread:
+            self.spread.append(self.source.rows(self.owner))
+        return self.spread[0]
+
+    def compact(self) -> DecoderState:
+        """The same state without the sentences that no row belongs to."""
+        used, owner = torch.unique(self.owner, return_inverse=True)
+        if len(used) == len(self.source):
+            return self
+        return replace(self, source=self.source.rows(used), owner=owner, spread=[])
+
+
+def _copy_dicts(tree: dict[str, Any]) -> dict[str, Any]:
+    """Copy nested dicts, but not tensors: OpenNMT-py's decoders replace and never overwrite
+    them."""
+    return {
+        key: _copy_dicts(value) if isinstance(value, dict) else value for key, value in tree.items()
+    }
+
+
+class ModelStepper:
+    """Runs the decoder of a model, recurrent or Transformer.
+
+    It owns the model's decoder while it works: OpenNMT-py decoders keep their state inside the
+    module.
+
+    Args:
+        model: in evaluation mode.
+        vocabulary: of the target.
+        attention: whether `step` returns attention.
+
+    Raises:
+        ValueError: if the model is in training mode, or its output layer has another size than the
+            vocabulary.
+    """
+
+    def __init__(
+        self, model: SparseNMTModel, vocabulary: Vocabulary, attention: bool = False
+    ) -> None:
+        if model.training:
+            raise ValueError(
+                "search needs the model in evaluation mode (call model.eval()): dropout is random"
+            )
+        size = model.generator.weight.shape[0]
+        if size != len(vocabulary):
+            raise ValueError(
+                f"the model has {size} output symbols, the target vocabulary {len(vocabulary)}"
+            )
+        self.model = model
+        self.attention = attention
+        self.bos, self.eos = vocabulary.bos, vocabulary.eos
+        self.excluded = (vocabulary.pad, vocabulary.bos)
+        self.vocabulary_size = size
+        # A Transformer's position is one number for the whole batch.
+        self.can_join = not hasattr(model.decoder, "transformer_layers")
+
+    def double(self) -> ModelStepper:
+        """A stepper of a copy of the model in float64.
+
+        Raises:
+            ValueError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
+        """
+        if type(self.model.encoder).__name__ == "MeanEncoder":
+            raise ValueError("OpenNMT-py's mean encoder cannot be computed in float64")
+        other = copy(self)
+        other.model = deepcopy(self.model).double()
+        return other
+
+    def start(self, batch: Batch) -> DecoderState:
+        """Encode the batch; returns the state of one row for each sentence, in its order."""
+        batch = batch.to(next(self.model.parameters()).device)
+        encoder_state, memory_bank, lengths = self.model.encoder(batch.source, batch.source_lengths)
+        decoder = self.model.decoder
+        decoder.init_state(batch.source, memory_bank, encoder_state)
+        inside = _copy_dicts(decoder.state)
+        source = Source(memory_bank, lengths, inside.pop("src", None))
+        return DecoderState(inside, source, torch.arange(len(lengths)))
+
+    def step(self, state: DecoderState, tokens: Tensor) -> Step:
+        """Append `tokens` (rows,) int64 to the rows."""
+        decoder, source = self.model.decoder, state.source_rows()
+        decoder.state = _copy_dicts(state.inside)
+        if source.src is not None:
+            decoder.state["src"] = source.src
+        for layer, tensors in source.cache.items():
+            decoder.state["cache"][layer].update(tensors)
+        hidden, attentions = decoder(
+            tokens.to(source.lengths.device).view(1, -1, 1),
+            source.memory_bank,
+            memory_lengths=source.lengths,
+            step=state.length,
+        )
+        attention = attentions["std"][0] if self.attention and "std" in attentions else None
+        return Step(
+            log_probs=self.model.generator.log_probs(hidden[0]),
+            attention=attention,
+            state=self._take_state(state),
+            source_lengths=None if attention is None else source.lengths,
+        )
+
+    def _take_state(self, before: DecoderState) -> DecoderState:
+        """The state after a step, out of the decoder."""
+        inside = _copy_dicts(self.model.decoder.state)
+        inside.pop("src", None)
+        after = replace(before, inside=inside, length=before.length + 1)
+        if before.source.src is None:
+            return after
+        cache = {
+            layer: {name: tensors.pop(name) for name in ("memory_keys", "memory_values")}
+            for layer, tensors in inside["cache"].items()
+        }
+        if before.source.cache:
+            return after
+        # The first step has one row for each sentence: what it computed of the source is kept once.
+        # From now on the decoder reads no more of the memory than how many rows it has.
+        source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
+        return replace(after, source=source, spread=[])
+
+    def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
+        """Return the state of `rows` (new rows,) int64."""
+        owner = state.owner[rows]
+        decoder = self.model.decoder
+        decoder.state = {"src": None, **_copy_dicts(state.inside)}
+        index = rows.to(state.source.lengths.device)
+        decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
+        inside = _copy_dicts(decoder.state)
+        inside.pop("src")
+        if torch.equal(owner, state.owner):
+            return replace(state, inside=inside)
+        after = replace(state, inside=inside, owner=owner, spread=[])
+        # Copying the source of the sentences that are left is worth it once half have gone.
+        return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after
+
+    def join(self, states: Sequence[DecoderState]) -> DecoderState:
+        """Return one state of all rows of recurrent states."""
+        states = [state.compact() for state in states]
+        banks = [state.source.memory_bank for state in states]
+        longest = max(len(bank) for bank in banks)
+        sizes = [0, *(len(state.source) for state in states)]
+        starts = torch.tensor(sizes).cumsum(0).tolist()
+        hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
+        inside = {
+            "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
+            "input_feed": torch.cat([state.inside["input_feed"] for state in states], 1),
+            "coverage": None,
+        }
+        source = Source(
+            torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
+            torch.cat([state.source.lengths for state in states]),
+        )
+        owner = torch.cat(
+            [state.owner + start for state, start in zip(states, starts, strict=False)]
+        )
+        return DecoderState(inside, source, owner, max(state.length for state in states))

@@ -1,0 +1,76 @@
+"""Forced decoding: what a model says of given targets, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+
+from onmt_entmax.search.stepper import Stepper
+
+
+class TokenScore(NamedTuple):
+    """One token of a target, or its end symbol."""
+
+    log_prob: float
+    """-inf where the model excludes the token here."""
+    rank: int
+    """1 + how many tokens are more probable here; support + 1 for an excluded token."""
+    support: int
+    """How many tokens have positive probability here."""
+
+
+@dataclass(frozen=True)
+class TargetScore:
+    """What the model says of one target."""
+
+    steps: tuple[TokenScore, ...]
+    """One for each token, then one for the end symbol."""
+
+    @property
+    def log_prob(self) -> float:
+        """Log-probability of the target, -inf where the model cannot produce it."""
+        return sum(step.log_prob for step in self.steps)
+
+    @property
+    def excluded_at(self) -> int | None:
+        """Position (from 0) of the first token that the model excludes, or None."""
+        positions = (i for i, step in enumerate(self.steps) if step.log_prob == -torch.inf)
+        return next(positions, None)
+
+
+@torch.inference_mode()
+def score_targets(
+    stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
+) -> list[TargetScore]:
+    """Score one target for each sentence; an excluded token does not end the scoring.
+
+    Args:
+        stepper: the model.
+        batch: the sentences.
+        targets: for each sentence token ids, without start and end symbol.
+
+    Returns:
+        A score for each sentence.
+    """
+    complete = [[*target, stepper.eos] for target in targets]
+    scores: list[list[TokenScore]] = [[] for _ in targets]
+    state, live = stepper.start(batch), list(range(len(complete)))
+    last = [stepper.bos] * len(live)
+    while live:
+        step = stepper.step(state, torch.tensor(last))
+        log_probs = step.log_probs.clamp(max=0.0)  # as search does with a sum rounded above 1
+        last = [complete[i][len(scores[i])] for i in live]
+        own = log_probs.gather(1, torch.tensor(last, device=log_probs.device)[:, None])
+        ranks = 1 + (log_probs > own).sum(1)
+        supports = (log_probs > -torch.inf).sum(1)
+        columns = own[:, 0].double().tolist(), ranks.tolist(), supports.tolist()
+        for i, *values in zip(live, *columns, strict=True):
+            scores[i].append(TokenScore(*values))
+        going_on = [row for row, i in enumerate(live) if len(scores[i]) < len(complete[i])]
+        if going_on:
+            state = stepper.select(step.state, torch.tensor(going_on))
+        live, last = [live[row] for row in going_on], [last[row] for row in going_on]
+    return [TargetScore(tuple(steps)) for steps in scores]

@@ -1,0 +1,16 @@
+"""Training: the loop, the optimiser and its schedules, signals, and several processes."""
+
+from onmt_entmax.training.loop import Evaluate, Outcome, Trainer, TrainingConfig, TrainingError
+from onmt_entmax.training.optimizer import OptimizerConfig
+from onmt_entmax.training.processes import ProcessError, Processes
+
+__all__ = [
+    "Evaluate",
+    "OptimizerConfig",
+    "Outcome",
+    "ProcessError",
+    "Processes",
+    "Trainer",
+    "TrainingConfig",
+    "TrainingError",
+]

@@ -1,0 +1,85 @@
+"""Training in several processes, as `torchrun` starts them.
+
+Every process reads the same stream of batches and takes its share of each update, so that an
+update is the same whatever the number of processes, and so is the place in the data. Only the
+first process writes.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from onmt_entmax.errors import UserError
+
+# A process may wait this long for the first one, which validates alone.
+_PATIENCE = timedelta(hours=2)
+
+
+class ProcessError(UserError):
+    """Another process of the run has died, or they were started wrongly."""
+
+
+class Processes:
+    """The processes of a run, seen from one of them; alone, everything is a no-operation.
+
+    Attributes:
+        rank: number of this process, from 0.
+        count: how many there are.
+        local_rank: its number on its machine, which is the GPU it takes.
+    """
+
+    def __init__(self) -> None:
+        self.rank = int(os.environ.get("RANK", "0"))
+        self.count = int(os.environ.get("WORLD_SIZE", "1"))
+        self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process is the one that writes files and speaks."""
+        return self.rank == 0
+
+    def connect(self, device: torch.device) -> None:
+        """Meet the other processes: by nccl on GPUs, by gloo on CPUs."""
+        if self.count > 1 and not dist.is_initialized():
+            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
+
+    def disconnect(self) -> None:
+        """Leave the group."""
+        if self.count > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+    def share(self, module: nn.Module, device: torch.device) -> nn.Module:
+        """`module`, whose gradients are then averaged over the processes."""
+        if self.count == 1:
+            return module
+        where = [device.index] if device.type == "cuda" else None
+        return nn.parallel.DistributedDataParallel(module, device_ids=where)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum of `values`, any shape, over all processes."""
+        if self.count > 1:
+            dist.all_reduce(values)
+        return values
+
+    def from_first(self, value: Any) -> Any:
+        """What the first process gave; numbers, strings, lists and dicts of them."""
+        if self.count == 1:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """The tensor of every process, in order of rank; they have the same shape."""
+        if self.count == 1:
+            return [tensor]
+        where = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        gathered = [torch.empty_like(tensor, device=where) for _ in range(self.count)]
+        dist.all_gather(gathered, tensor.to(where))
+        return [each.cpu() for each in gathered]

@@ -1,0 +1,164 @@
+"""What is built on stepping: scoring, suggesting, verifying, streaming."""
+
+import math
+import random
+
+import pytest
+from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
+from tables import EOS, Table, TableStepper
+
+from onmt_entmax.search import (
+    EnsembleStepper,
+    SearchConfig,
+    beam_search,
+    score_targets,
+    stream_search,
+    suggest,
+    verify,
+)
+from onmt_entmax.text.batch import Example, make_batch
+
+
+def test_a_score_is_the_sum_over_tokens_with_rank_and_support() -> None:
+    draw = random.Random(0)
+    tables = [Table(seed, (1.0, 1.5, 2.0)[seed % 3]) for seed in range(40)]
+    targets = [[draw.randint(2, 4) for _ in range(draw.randint(0, 4))] for _ in tables]
+    for table, target, score in zip(
+        tables, targets, score_targets(TableStepper(), tables, targets), strict=True
+    ):
+        assert len(score.steps) == len(target) + 1
+        excluded = []
+        for i, (token, step) in enumerate(zip([*target, EOS], score.steps, strict=True)):
+            row = table.log_probs(tuple(target[:i]))
+            assert step.log_prob == pytest.approx(row[token])
+            assert step.rank == 1 + sum(other > row[token] for other in row)
+            assert step.support == sum(other > -math.inf for other in row)
+            excluded += [i] if row[token] == -math.inf else []
+        assert score.excluded_at == (excluded[0] if excluded else None)
+        assert (score.log_prob == -math.inf) == bool(excluded)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_scoring_what_search_found_gives_the_score_that_search_reported(kind: str) -> None:
+    model, batches = stepper(network(kind, 1.5, 8)), sentences(6)
+    results = beam_search(model, together(batches), SearchConfig(4, 1, 8))
+    found = [result.best for result in results]
+    scores = score_targets(model, together(batches), [h.tokens for h in found if h])
+    for result, score in zip(results, scores, strict=True):
+        steps = score.steps if result.hypotheses else score.steps[:-1]
+        log_prob = sum(step.log_prob for step in steps)
+        assert result.best is not None
+        assert log_prob == pytest.approx(result.best.log_prob, abs=1e-5)
+
+
+def test_suggestions_are_the_support_and_what_follows_for_certain() -> None:
+    forced = 0
+    for seed in range(60):
+        table = Table(seed, 2.0, spread=3.0, end=1.0)
+        suggestion = suggest(TableStepper(excluded=()), [table], [2], 8)
+        expected = {t: p for t, p in enumerate(table.log_probs((2,))) if p > -math.inf}
+        assert dict(suggestion.continuations) == pytest.approx(expected)
+        values = [value for _, value in suggestion.continuations]
+        assert values == sorted(values, reverse=True)
+        assert suggestion.log_prob == pytest.approx(table.log_probs(())[2])
+        assert (suggestion.excluded_at == 0) == (suggestion.log_prob == -math.inf)
+        prefix: tuple[int, ...] = (2,)
+        while True:
+            inside = [t for t, p in enumerate(table.log_probs(prefix)) if p > -math.inf]
+            if inside != inside[:1] or inside == [EOS] or len(prefix) == 8:
+                break
+            prefix = (*prefix, inside[0])
+        assert (2, *suggestion.completion) == prefix
+        assert suggestion.complete == (inside == [EOS])
+        forced += len(prefix) > 1
+    assert forced > 5
+
+
+def test_a_suggestion_leaves_out_what_no_string_contains() -> None:
+    suggestion = suggest(TableStepper(excluded=(0, 3)), [Table(0, 1.0)])
+    assert {token for token, _ in suggestion.continuations} == {1, 2, 4}
+    assert (suggestion.completion, suggestion.complete) == ((), False)
+
+
+@pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer"])
+def test_float64_confirms_what_float32_certified(kind: str) -> None:
+    config = SearchConfig(4, 2, 8)
+    for seed in range(4):
+        model = stepper(network(kind, 1.5, seed, double=False))
+        batches = sentences(5, seed)
+        double = model.double()
+        results = beam_search(model, together(batches), config)
+        for batch, result in zip(batches, results, strict=True):
+            verification = verify(double, batch, result, config)
+            assert verification.agrees
+            assert verification.level == result.certificate.level
+            assert verification.difference < 1e-4
+
+
+def test_verification_notices_a_difference() -> None:
+    config = SearchConfig(1000, 1, 4)
+    one, other = (Table(seed, 2.0, end=1.0) for seed in (0, 1))
+    claimed = beam_search(TableStepper(), [one], config)[0]
+    assert verify(TableStepper(), [one], claimed, config).agrees
+    assert not verify(TableStepper(), [other], claimed, config).agrees
+
+
+def test_the_mean_encoder_has_no_float64() -> None:
+    model = EnsembleStepper([stepper(network(kind, 1.5, 0)) for kind in ("lstm", "mean")])
+    with pytest.raises(ValueError, match="mean encoder"):
+        model.double()
+
+
+@pytest.mark.parametrize("kind", ["table", "input-feeding", "transformer"])
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None:
+    config = SearchConfig(3, 1, 6)
+    if kind == "table":
+        model, groups = (
+            TableStepper(),
+            [[Table(3 * i + j, 1.5) for j in range(3)] for i in range(20)],
+        )
+        alone = [beam_search(model, [table], config)[0] for group in groups for table in group]
+    else:
+        model = stepper(network(kind, 1.5, 9))
+        singles = sentences(18)
+        groups = [together(singles[i : i + 3]) for i in range(0, 18, 3)]
+        alone = [beam_search(model, single, config)[0] for single in singles]
+    results = dict(stream_search(model, ((group, None) for group in groups), config, rows))
+    assert sorted(results) == list(range(len(alone)))
+    for number, result in enumerate(alone):
+        assert [h.tokens for h in results[number].hypotheses] == [
+            h.tokens for h in result.hypotheses
+        ]
+        assert results[number].certificate.level == result.certificate.level
+
+
+def test_a_stream_forgets_what_it_has_given_back() -> None:
+    from onmt_entmax.search.beam import BeamSearch
+
+    model, config = TableStepper(attention=True), SearchConfig(3, 2, 6)
+    search = BeamSearch(model, config)
+    search._nodes_at_most = 50
+    tables = [Table(seed, 1.5) for seed in range(300)]
+    results = {}
+    for i in range(0, 300, 3):
+        search.admit(tables[i : i + 3])
+        results.update(search.advance())
+        assert len(search._tree) < 600
+    while len(search):
+        results.update(search.advance())
+    expected = beam_search(TableStepper(attention=True), tables, config)
+    for number, result in enumerate(expected):
+        mine = results[number]
+        assert [h.tokens for h in mine.hypotheses] == [h.tokens for h in result.hypotheses]
+        for one, other in zip(mine.hypotheses, result.hypotheses, strict=True):
+            assert one.attention.tolist() == other.attention.tolist()  # type: ignore[union-attr]
+
+
+def test_scores_need_no_search() -> None:
+    """A target that the model excludes is still scored to its end."""
+    model = network("lstm", 2.0, 1)
+    batch = make_batch([Example([2, 3], None, 0)], VOCABULARIES)
+    score = score_targets(stepper(model), batch, [[4, 4, 4, 4, 4]])[0]
+    assert len(score.steps) == 6
+    assert all(step.rank <= step.support + 1 for step in score.steps)

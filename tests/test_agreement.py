@@ -1,0 +1,80 @@
+"""With alpha 1 everywhere, training here is training with OpenNMT-py's untouched layers."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from onmt_entmax.model import ModelConfig, _opennmt_options, build_model
+from onmt_entmax.opennmt import Embeddings, NMTModel, str2dec, str2enc
+from onmt_entmax.text.batch import Example, make_batch
+from tests.test_model import TRANSFORMER, VOCABULARIES
+
+RECURRENT = ModelConfig(
+    encoder_type="brnn", rnn_size=12, src_word_vec_size=7, tgt_word_vec_size=9, dropout=0.0
+)
+
+
+def untouched(config: ModelConfig) -> NMTModel:
+    """The same model from OpenNMT-py's own classes, with a linear layer as its generator."""
+    options: SimpleNamespace = _opennmt_options(config)
+    sides = [
+        Embeddings(
+            size, len(vocabulary), vocabulary.pad, position_encoding=config.position_encoding
+        )
+        for size, vocabulary in zip(
+            (config.src_word_vec_size, config.tgt_word_vec_size), VOCABULARIES, strict=True
+        )
+    ]
+    decoder = "ifrnn" if config.decoder_type == "rnn" else config.decoder_type
+    model = NMTModel(
+        str2enc[config.encoder_type].from_opt(options, sides[0]),
+        str2dec[decoder].from_opt(options, sides[1]),
+    )
+    model.generator = nn.Linear(config.rnn_size, len(VOCABULARIES.target))
+    return model
+
+
+def batches(count: int) -> list:
+    generator = torch.Generator().manual_seed(3)
+
+    def ids(low: int, high: int) -> list[int]:
+        length = int(torch.randint(1, 7, (), generator=generator))
+        return torch.randint(low, high, (length,), generator=generator).tolist()
+
+    return [
+        make_batch([Example(ids(2, 8), ids(4, 10), i) for i in range(5)], VOCABULARIES)
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("config", [RECURRENT, TRANSFORMER], ids=["recurrent", "transformer"])
+def test_thirty_updates_give_the_same_losses(config: ModelConfig) -> None:
+    torch.manual_seed(0)
+    ours, theirs = build_model(config, VOCABULARIES), untouched(config)
+    theirs.load_state_dict(ours.state_dict())
+    pad = VOCABULARIES.target.pad
+    losses: tuple[list[float], list[float]] = ([], [])
+    optimizers = [torch.optim.Adam(model.parameters(), lr=0.01) for model in (ours, theirs)]
+    for batch in batches(30):
+        hidden, target = ours.hidden_states(batch)
+        first = ours.generator.loss(hidden, target, pad).loss
+        outputs, _ = theirs(batch.source, batch.target, batch.source_lengths)
+        scores = theirs.generator(outputs)
+        second = nn.functional.cross_entropy(
+            scores.flatten(0, 1), batch.target[1:].flatten(), ignore_index=pad, reduction="sum"
+        )
+        for loss, optimizer, record in zip((first, second), optimizers, losses, strict=True):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            record.append(loss.item())
+    torch.testing.assert_close(
+        torch.tensor(losses[0]), torch.tensor(losses[1]), rtol=1e-4, atol=1e-4
+    )
+    assert losses[0][-1] < 0.9 * losses[0][0]
+    for (name, mine), (_, other) in zip(
+        ours.named_parameters(), theirs.named_parameters(), strict=True
+    ):
+        torch.testing.assert_close(mine, other, rtol=2e-3, atol=2e-3, msg=name)

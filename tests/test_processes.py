@@ -1,0 +1,104 @@
+"""Several processes: the same updates as one, one writer, and an end that can be resumed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.test_commands import ROOT, fail, succeed, weights
+from tests.toy import write_config
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def torchrun(processes: int, *arguments: object) -> list[str]:
+    """The command line of a run with several processes on this machine."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
+    address = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    return [*launcher, *address, str(ROOT / "train.py"), *map(str, arguments)]
+
+
+def settings(folder: Path, **changes: object) -> dict[str, object]:
+    # Dropout masks are the one thing that differs between numbers of processes.
+    return {"dropout": 0.0, "save_model": str(folder), "train_steps": 20} | changes
+
+
+def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], other[name], rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_two_processes_are_one_process_with_the_same_batches(tmp_path: Path) -> None:
+    changes = settings(tmp_path / "one", world_size=2, gpu_ranks=[0, 1])
+    succeed("train.py", "-config", write_config(tmp_path, **changes))
+    config = write_config(tmp_path, **settings(tmp_path / "two"))
+    done = subprocess.run(
+        torchrun(2, "-config", config), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("step 20, validation") == 1
+    assert_close(weights(tmp_path / "one", 20), weights(tmp_path / "two", 20))
+    # What two processes began, one continues, to the same weights as if it had been alone.
+    longer = ["-config", config, "-train_steps", 30, "-world_size", 2]
+    succeed("train.py", *longer, "-train_from", tmp_path / "two", "-save_model", tmp_path / "two")
+    succeed("train.py", *longer, "-train_from", tmp_path / "one", "-save_model", tmp_path / "one")
+    assert_close(weights(tmp_path / "one", 30), weights(tmp_path / "two", 30))
+
+
+def test_updates_that_cannot_be_shared_are_refused(tmp_path: Path) -> None:
+    config = write_config(tmp_path, world_size=3, accum_count=[1])
+    done = subprocess.run(
+        torchrun(2, "-config", config), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode != 0
+    assert "2 processes cannot share evenly" in done.stderr
+
+
+def children(pid: int) -> list[int]:
+    """Processes that `pid` has started."""
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in path.read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc")
+def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
+    config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=100000))
+    process = subprocess.Popen(
+        torchrun(2, "-config", config), env=ENVIRONMENT, stderr=-1, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("step 30"):
+            break
+    os.kill(children(process.pid)[-1], signal.SIGKILL)
+    started = time.monotonic()
+    rest = process.stderr.read()
+    assert process.wait(120) != 0
+    assert time.monotonic() - started < 100
+    assert "another process of the run has died" in rest
+    run = tmp_path / "run"
+    newest = max(int(path.name[5:]) for path in run.glob("step_*"))
+    assert newest >= 30
+    printed = succeed("train.py", "-config", config, "-train_from", run, "-train_steps", newest + 5)
+    assert f"continuing from {run / f'step_{newest}'}" in printed
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path) -> None:
+    config = write_config(tmp_path, train_steps=20)
+    succeed("train.py", "-config", config)
+    run = tmp_path / "run"
+    state = run / "step_20" / "training" / "state.pt"
+    state.write_bytes(state.read_bytes()[:100])
+    longer = ["train.py", "-config", config, "-train_from", run, "-train_steps", 21]
+    printed = succeed(*longer)
+    assert "state.pt: cut short or damaged; trying the checkpoint before" in printed
+    assert f"continuing from {run / 'step_10'}" in printed
+    for path in run.glob("step_*/model.safetensors"):
+        path.write_bytes(b"")
+    assert "model.safetensors: cut short or damaged" in fail(*longer)

@@ -1,0 +1,338 @@
+#!/usr/bin/env python
+"""Files of the CoNLL-SIGMORPHON 2018 shared task to training files, and its official measures.
+
+The task's files hold one inflected form a line, `lemma<TAB>form<TAB>tag;tag`. A model reads and
+writes lines of tokens. The source is the language, the tags and the characters of the lemma, as
+in Peters, Niculae and Martins (2019), section 4.1; the target is the characters of the form:
+
+    draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
+                                             d r a w n
+
+- `lang=` marks the language and `+` a tag (as in finite-state morphology), so neither is ever
+  mistaken for a character: the tag V is `+V`, the letter V is `V`.
+- A character is a Unicode code point and stays what it is in the data: nothing is normalised,
+  combining marks are tokens of their own.
+- A space inside a word is `▁` (U+2581). Other white space, and `▁` itself, is written as its
+  number, `U+00A0`. These are the only escapes, and reading turns them back exactly.
+
+Commands:
+
+    python tools/sigmorphon.py prepare --data conll2018 --setting medium --languages english german \\
+        --out run/pilot/data
+    python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
+        --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
+
+SPACE = "▁"
+LANGUAGE = "lang="
+TAG = "+"
+ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
+UNKNOWN = "<unk>"  # the token a model writes for a character it has no name for
+SETTINGS = ("low", "medium", "high")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a task file."""
+
+    lemma: str
+    form: str
+    tags: tuple[str, ...]
+
+
+def encode_word(word: str) -> list[str]:
+    """The tokens of a word: one for each code point."""
+    return [
+        SPACE if c == " " else f"U+{ord(c):04X}" if c.isspace() or c == SPACE else c for c in word
+    ]
+
+
+def decode_word(tokens: Iterable[str]) -> str:
+    """The word that `encode_word` made the tokens from.
+
+    A model's unknown token becomes U+FFFD, the replacement character; a token that is neither a
+    character nor an escape is kept as it is.
+    """
+    special = {SPACE: " ", UNKNOWN: "\ufffd"}
+    characters = []
+    for token in tokens:
+        number = ESCAPE.fullmatch(token)
+        code = int(number.group(1), 16) if number else -1
+        characters.append(chr(code) if 0 <= code <= 0x10FFFF else special.get(token, token))
+    return "".join(characters)
+
+
+def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
+    """The source tokens of one question: language, tags, characters of the lemma."""
+    marked = [LANGUAGE + language] + [TAG + "".join(encode_word(tag)) for tag in tags]
+    return marked + encode_word(lemma)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that `name` looks most like, or nothing."""
+    matches = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {matches[0]}?)" if matches else ""
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file, divided at line feeds only.
+
+    Raises:
+        UserError: the file cannot be read, or a line is not UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot read: {error.strerror}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}:{line}: not UTF-8 text") from None
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a task file.
+
+    Raises:
+        UserError: names the file and line that is not `lemma<TAB>form<TAB>tag;tag`.
+    """
+    rows = []
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise UserError(
+                f"{path}:{number}: expected lemma, form and tags divided by tabs, "
+                f"found {len(columns)} column{'s' * (len(columns) != 1)}"
+            )
+        lemma, form, tags = columns[0], columns[1], columns[2].split(";")
+        if not lemma or not form or "" in tags:
+            raise UserError(f"{path}:{number}: empty lemma, form or tag")
+        rows.append(Row(lemma, form, tuple(tags)))
+    if not rows:
+        raise UserError(f"{path}: no rows")
+    return rows
+
+
+def write_files(texts: Mapping[Path, str]) -> None:
+    """Writes several files, each whole or not at all.
+
+    Raises:
+        UserError: a folder or file cannot be written; none of the files was changed, unless the
+            last step, renaming, fails.
+    """
+    parts = {path: path.with_name(f".{path.name}.part{os.getpid()}") for path in texts}
+    target = next(iter(texts))
+    try:
+        for target, text in texts.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.is_dir():
+                raise UserError(f"{target}: cannot write: is a folder")
+            parts[target].write_bytes(text.encode("utf-8"))
+        for target, part in parts.items():
+            part.replace(target)
+    except OSError as error:
+        raise UserError(f"{target}: cannot write: {error.strerror}") from None
+    finally:
+        for part in parts.values():
+            if part.parent.is_dir():
+                part.unlink(missing_ok=True)
+
+
+def available(folder: Path) -> dict[str, set[str]]:
+    """The languages of a folder, each with its files: `dev`, `train-medium`, ...
+
+    Raises:
+        UserError: the folder cannot be listed or holds no task file.
+    """
+    pattern = re.compile(r"(.+?)-(train(?:-\w+)?|dev|covered-test|test)")
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise UserError(f"{folder}: cannot read: {error.strerror}") from None
+    found: dict[str, set[str]] = {}
+    for match in filter(None, map(pattern.fullmatch, names)):
+        found.setdefault(match.group(1), set()).add(match.group(2))
+    if not found:
+        raise UserError(f"{folder}: no files named <language>-train-<setting> or <language>-dev")
+    return found
+
+
+def choose_languages(
+    folder: Path, asked: Sequence[str], needed: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The languages to use, and those that `all` leaves out because a file is missing.
+
+    Args:
+        folder: where the task's files are.
+        asked: names, or `all`.
+        needed: the files that each language must have, such as `train-medium` and `dev`.
+
+    Raises:
+        UserError: a language is unknown, lacks a needed file, or none has them all.
+    """
+    found = available(folder)
+    if list(asked) != ["all"]:
+        for language in asked:
+            if language not in found:
+                raise UserError(f"{folder}: no language {language!r}{nearest(language, found)}")
+            for part in needed:
+                if part not in found[language]:
+                    raise UserError(
+                        f"{folder}: no file {language}-{part}; {language} has "
+                        f"{', '.join(sorted(found[language]))}"
+                    )
+        return list(dict.fromkeys(asked)), []
+    chosen = [language for language in found if found[language].issuperset(needed)]
+    if not chosen:
+        parts = sorted(set().union(*found.values()))
+        raise UserError(
+            f"{folder}: no language has {' and '.join(needed)}; there are {', '.join(parts)} "
+            "(--setting chooses among train-low, train-medium and train-high)"
+        )
+    return chosen, [language for language in found if language not in chosen]
+
+
+def prepare(options: argparse.Namespace) -> int:
+    """Writes `<split>.src` and `<split>.tgt` for each split."""
+    train = f"train-{options.setting}" if options.setting else "train"
+    needed = {split: train if split == "train" else split for split in options.splits}
+    # A setting is its languages: `dev` of high is `dev` of the languages that have train-high.
+    required = sorted({*needed.values(), train} if options.setting else set(needed.values()))
+    languages, left_out = choose_languages(options.data, options.languages, required)
+
+    texts: dict[Path, str] = {}
+    for split, part in needed.items():
+        sources, targets = [], []
+        for language in languages:
+            for row in read_rows(options.data / f"{language}-{part}"):
+                sources.append(" ".join(encode_source(language, row.lemma, row.tags)) + "\n")
+                targets.append(" ".join(encode_word(row.form)) + "\n")
+        texts[options.out / f"{split}.src"] = "".join(sources)
+        texts[options.out / f"{split}.tgt"] = "".join(targets)
+    write_files(texts)
+    for path, text in texts.items():
+        if path.suffix == ".src":
+            count = text.count("\n")
+            print(f"{path.with_suffix('')}.{{src,tgt}}: {count} rows, {len(languages)} languages")
+    if left_out:
+        print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
+    return 0
+
+
+def language_of(path: Path, number: int, line: str) -> str:
+    """The language that a source line begins with."""
+    first = line.split(" ", 1)[0]
+    if not first.startswith(LANGUAGE) or first == LANGUAGE:
+        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
+    return first.removeprefix(LANGUAGE)
+
+
+def table(scores: LanguageScores) -> str:
+    """The scores as an aligned table, accuracy in per cent."""
+    rows: list[tuple[str, Score]] = [*scores.languages.items(), ("average", scores.average)]
+    width = max(len("language"), *(len(name) for name, _ in rows))
+    lines = [f"{'language':<{width}}  {'words':>6}  {'accuracy':>8}  {'edit distance':>13}"]
+    for name, each in rows:
+        lines.append(
+            f"{name:<{width}}  {each.words:>6}  {100 * each.accuracy:>8.2f}"
+            f"  {each.edit_distance:>13.3f}"
+        )
+    lines.insert(-1, "-" * len(lines[0]))
+    return "\n".join(lines)
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    """Prints the official measures of a file of predictions."""
+    sources = read_lines(options.source)
+    references = read_lines(options.reference)
+    predictions = read_lines(options.predictions)
+    for path, lines in ((options.reference, references), (options.predictions, predictions)):
+        if len(lines) != len(sources):
+            raise UserError(
+                f"{path}: {len(lines)} lines, but {options.source} has {len(sources)}; "
+                "there must be one line for each source line (and one prediction: -n_best 1)"
+            )
+    if not sources:
+        raise UserError(f"{options.source}: no lines")
+    scores = score_by_language(
+        [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)],
+        [decode_word(line.split()) for line in references],
+        [decode_word(line.split()) for line in predictions],
+    )
+    if options.json:
+        content = {
+            "average": vars(scores.average),
+            "languages": {name: vars(each) for name, each in scores.languages.items()},
+        }
+        write_files({options.json: json.dumps(content, indent=2, ensure_ascii=False) + "\n"})
+    print(table(scores))
+    return 0
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line; ends the program with status 2 where it is wrong."""
+    parser = argparse.ArgumentParser(
+        description="Prepare data of the CoNLL-SIGMORPHON 2018 shared task, and score predictions."
+    )
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("prepare", help="task files to source and target files")
+    command.set_defaults(run=prepare)
+    add = command.add_argument
+    add("--data", type=Path, required=True, help="folder of <language>-train-<setting>, ...-dev")
+    add("--setting", help="low, medium or high; without it, files are named <language>-train")
+    add("--languages", nargs="+", default=["all"], help="names, or all (the default)")
+    add("--splits", nargs="+", default=["train", "dev"], help="among train, dev, test")
+    add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
+    command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
+    command.set_defaults(run=evaluate)
+    add = command.add_argument
+    add("--source", type=Path, required=True, help="source file, as prepare wrote it")
+    add("--reference", type=Path, required=True, help="target file, as prepare wrote it")
+    add("--predictions", type=Path, required=True, help="one predicted target a line")
+    add("--json", type=Path, help="write the scores here too (accuracy between 0 and 1)")
+    options = parser.parse_args(arguments)
+    if options.run is prepare:
+        for name, value, known in (
+            *(("split", split, ("train", "dev", "test")) for split in options.splits),
+            *(("setting", setting, SETTINGS) for setting in filter(None, [options.setting])),
+        ):
+            if value not in known:
+                raise UserError(
+                    f"no {name} {value!r}{nearest(value, known)}; choose among {', '.join(known)}"
+                )
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; an error of the user's is one line on the standard error and status 2."""
+    try:
+        options = parse_arguments(arguments)
+        status: int = options.run(options)
+        return status
+    except UserError as error:
+        print(f"sigmorphon.py: error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
