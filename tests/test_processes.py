@@ -84,7 +84,7 @@ def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     assert "another process of the run has died" in rest
     run = tmp_path / "run"
     newest = max(int(path.name[5:]) for path in run.glob("step_*"))
-    assert newest >= 30
+    assert newest >= 20  # the report of a step comes before its checkpoint
     printed = succeed("train.py", "-config", config, "-train_from", run, "-train_steps", newest + 5)
     assert f"continuing from {run / f'step_{newest}'}" in printed
 
