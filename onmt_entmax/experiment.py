@@ -288,28 +288,34 @@ def translate(arguments: Sequence[str]) -> int:
 def run_translation(setup: TranslationSetup) -> Summary:
     """Translate a file as `setup` says, with its report and summary where asked for."""
     lines = _count_lines(setup.src)
+    if setup.prefixes is not None and _count_lines(setup.prefixes) != lines:
+        raise UserError(
+            f"{setup.prefixes}: must have a line for each of the {lines} of {setup.src}"
+        )
     report = setup.exactness_report
     started = time.monotonic()
     paths = [setup.output] + ([report] if report is not None else [])
     with replaced_when_done(paths) as files:
         translator = Translator.from_folders(
             setup.models,
-            setup.search,
+            setup.task,
             _device(setup.gpu),
             transforms=setup.transforms,
             transform_options=setup.transform_options,
             attention=report is not None,
         )
-        writer = AnswerWriter(files[0], files[1] if report else None, setup.search.n_best)
-        answers = translator.answers(_lines(setup.src), setup.batch_size)
+        writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
+        prefixes = None if setup.prefixes is None else _lines(setup.prefixes)
+        answers = translator.answers(_lines(setup.src), setup.batch_size, prefixes)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
     summary = writer.summary
     if report is not None:
         described = summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
-            "beam_size": setup.search.beam_size,
-            "max_length": setup.search.max_length,
+            "search": setup.task.method,
+            "beam_size": setup.task.config.beam_size,
+            "max_length": setup.task.config.max_length,
             "models": [str(find_model(model)) for model in setup.models],
         }
         _write_json(report.with_name(report.name + ".summary.json"), described)

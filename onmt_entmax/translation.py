@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from onmt_entmax.search import (
     ModelStepper,
     SearchConfig,
     SearchResult,
+    SearchTask,
     Stepper,
     beam_search,
+    exact_search,
+    verify,
 )
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
 from onmt_entmax.text.corpus import build_transforms
@@ -40,7 +44,7 @@ class Translator:
 
     Args:
         models: loaded model folders with the same vocabularies.
-        search: how to search.
+        task: what to search for, and how.
         transforms: names of OpenNMT-py's transforms for the input; undone on the output.
         transform_options: their options; those of the model's training fill in the rest.
         attention: whether answers count the attended source positions.
@@ -52,7 +56,7 @@ class Translator:
     def __init__(
         self,
         models: Sequence[LoadedModel],
-        search: SearchConfig,
+        task: SearchTask,
         transforms: Sequence[str] = (),
         transform_options: Namespace | None = None,
         attention: bool = False,
@@ -66,50 +70,81 @@ class Translator:
                         f"the {side} vocabulary of model {number} differs from that of model 1"
                     )
         self.vocabularies = first.vocabularies
-        self.search = search
+        self.task = task
+        self._config = self._requests(task)
         self._dense_attention = first.config.global_attention_alpha == 1
         recorded = {name: first.options.get(name) for name in transform_option_names()}
         options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
         self._pipe: TransformPipe = build_transforms(transforms, options, self.vocabularies)
+        attention = attention or task.config.penalties.covers
         steppers: list[Stepper] = [
             ModelStepper(loaded.model, loaded.vocabularies.target, attention) for loaded in models
         ]
         self._stepper = EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
+        self._judge = self._stepper.double() if task.verify else None
 
     @classmethod
     def from_folders(
         cls,
         folders: Sequence[Path | str],
-        search: SearchConfig | None = None,
+        task: SearchTask | None = None,
         device: torch.device | None = None,
         **keywords: Any,
     ) -> Translator:
         """Load model folders (or the best checkpoints of run folders) and make a translator."""
         models = [load(Path(folder), device) for folder in folders]
-        return cls(models, search or SearchConfig(), **keywords)
+        return cls(models, task or SearchTask(), **keywords)
 
-    def answers(self, lines: Iterable[str], batch_size: int = 30) -> Iterator[Answer]:
+    def _requests(self, task: SearchTask) -> SearchConfig:
+        """The search's configuration, with tokens in the place of their names."""
+        constraints = task.config.constraints
+        banned = {self.vocabularies.target.unk} if task.ban_unknown else set()
+        ignored = self.vocabularies.target.encode(
+            token for token in task.ignore_when_blocking if token in self.vocabularies.target
+        )
+        return replace(
+            task.config,
+            constraints=replace(
+                constraints, banned=frozenset(banned), ignore_when_blocking=frozenset(ignored)
+            ),
+        )
+
+    def answers(
+        self,
+        lines: Iterable[str],
+        batch_size: int = 30,
+        prefixes: Iterable[str] | None = None,
+    ) -> Iterator[Answer]:
         """Translate `lines`, in order; a blank line gives an empty answer.
 
+        Args:
+            lines: the sources.
+            batch_size: sentences searched together.
+            prefixes: for each line what its output must start with, as many as lines.
+
         Raises:
-            TranslationError: a line is longer than the model can read.
+            TranslationError: a line is longer than the model can read, or a prefix has a token
+                that the vocabulary has not.
         """
-        numbered = enumerate(lines)
+        numbered = enumerate(zip(lines, prefixes or repeat(""), strict=False))
         while window := list(islice(numbered, _WINDOW)):
             found: dict[int, Answer] = {}
             examples = []
-            for number, line in window:
+            texts = {number: line for number, (line, _) in window}
+            forced = {number: self._prefix(number, prefix) for number, (_, prefix) in window}
+            for number, line in texts.items():
                 tokens = self._tokens(line)
                 if tokens:
                     ids = self.vocabularies.source.encode(tokens)
                     examples.append(Example(ids, None, number))
                 else:
                     found[number] = Answer(number, line)
-            texts = dict(window)
             for group in group_by_length(examples, batch_size, "sents"):
-                for number, result in self._search(group):
-                    found[number] = self._answer(number, texts[number], result)
-            for number, _ in window:
+                for example, result in self._search(group, forced):
+                    verified = self._verify(example, result, forced[example.index])
+                    answer = self._answer(texts[example.index], len(example.source), result)
+                    found[example.index] = replace(answer, id=example.index, verified=verified)
+            for number in texts:
                 yield found[number]
 
     def _tokens(self, line: str) -> list[str]:
@@ -119,29 +154,69 @@ class Translator:
         tokens: list[str] = transformed["src"] if transformed is not None else []
         return tokens
 
-    def _search(self, group: Sequence[Example]) -> Iterator[tuple[int, SearchResult]]:
-        batch = make_batch(group, self.vocabularies)
-        try:
-            results = beam_search(self._stepper, batch, self.search)
-        except SequenceTooLongError as error:
-            longest = max(group, key=lambda example: len(example.source))
+    def _prefix(self, number: int, prefix: str) -> list[int]:
+        tokens = prefix.split()
+        unknown = next((t for t in tokens if t not in self.vocabularies.target), None)
+        if unknown is not None:
             raise TranslationError(
-                f"line {longest.index + 1}: {len(longest.source)} tokens are more than a "
+                f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
+            )
+        return self.vocabularies.target.encode(tokens)
+
+    def _search(
+        self, group: Sequence[Example], forced: Mapping[int, Sequence[int]]
+    ) -> list[tuple[Example, SearchResult]]:
+        """Results for a group of examples of similar length."""
+        by_index = {example.index: example for example in group}
+        batch = make_batch(group, self.vocabularies)
+        ordered = [by_index[index] for index in batch.indices]
+        prefixes = [forced[index] for index in batch.indices]
+        first = self._config
+        if self.task.method == "exact":
+            first = replace(first, stop="optimal")
+        try:
+            if self.task.method == "enumerate":
+                return [(example, self._exact(example, forced)) for example in ordered]
+            results = beam_search(self._stepper, batch, first, prefixes)
+        except SequenceTooLongError as error:
+            raise TranslationError(
+                f"line {ordered[0].index + 1}: {len(ordered[0].source)} tokens are more than a "
                 f"Transformer model reads ({error})"
             ) from None
-        yield from zip(batch.indices, results, strict=True)
+        if self.task.method == "exact":
+            results = [
+                result if self._is_proven(result) else self._exact(example, forced)
+                for example, result in zip(ordered, results, strict=True)
+            ]
+        return list(zip(ordered, results, strict=True))
 
-    def _answer(self, number: int, source: str, result: SearchResult) -> Answer:
+    def _is_proven(self, result: SearchResult) -> bool:
+        certificate = result.certificate
+        return certificate.level == "exhaustive" or certificate.proven == self._config.n_best
+
+    def _exact(self, example: Example, forced: Mapping[int, Sequence[int]]) -> SearchResult:
+        task, batch = self.task, make_batch([example], self.vocabularies)
+        return exact_search(
+            self._stepper, batch, self._config, task.budget, forced[example.index], task.mass
+        )
+
+    def _verify(self, example: Example, result: SearchResult, prefix: Sequence[int]) -> bool | None:
+        """Whether a recomputation agrees with what is certified; None where nothing is."""
+        if self._judge is None or result.certificate.level == "none":
+            return None
+        batch = make_batch([example], self.vocabularies)
+        return verify(self._judge, batch, result, self._config, prefix).agrees
+
+    def _answer(self, source: str, length: int, result: SearchResult) -> Answer:
         best = result.best
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
             # Softmax gives every position weight; what rounds to zero is counted all the same.
-            length = len(self._tokens(source))
             weights = best.attention[:, :length]
             counts = (weights > 0).sum(1) if not self._dense_attention else [length] * len(weights)
             attended = tuple(int(count) for count in counts)
         return Answer(
-            id=number,
+            id=0,
             source=source,
             result=result,
             hypotheses=tuple(Decoded(self._text(h), h) for h in result.hypotheses),

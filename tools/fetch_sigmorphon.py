@@ -22,9 +22,10 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.errors import UserError
 from sigmorphon import SETTINGS, nearest, read_lines, read_rows
 from tqdm import tqdm
+
+from onmt_entmax.errors import UserError
 
 REVISION = "490e2e0"
 URL = f"https://raw.githubusercontent.com/sigmorphon/conll2018/{REVISION}"

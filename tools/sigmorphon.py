@@ -17,8 +17,8 @@ in Peters, Niculae and Martins (2019), section 4.1; the target is the characters
 
 Commands:
 
-    python tools/sigmorphon.py prepare --data conll2018 --setting medium --languages english german \\
-        --out run/pilot/data
+    python tools/sigmorphon.py prepare --data conll2018 --setting medium \\
+        --languages english german --out run/pilot/data
     python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
         --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
 """

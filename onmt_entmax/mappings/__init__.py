@@ -5,13 +5,20 @@ Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and f
 alpha Correia, Niculae and Martins (2019).
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
-from onmt_entmax.mappings.autograd import Entmax, LogEntmax
+from onmt_entmax.mappings.autograd import Entmax, LogEntmax, LongEntmax
 from onmt_entmax.mappings.entropy import tsallis_entropy
+from onmt_entmax.mappings.selection import MEDIUM
+from onmt_entmax.mappings.threshold import refuse_rows_without_answer
 
 __all__ = ["entmax", "log_entmax", "tsallis_entropy"]
+
+# From this many scores on, it pays to look for the support before solving.
+_LONG_WORK = 1 << 16
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -37,7 +44,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
         ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
             all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan).
     """
-    return _along_dim(Entmax, scores, alpha, dim)
+    return _along_dim(_entmax_last, scores, alpha, dim)
 
 
 def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -49,7 +56,7 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
 
     Args, returns and raises: as :func:`entmax`.
     """
-    return _along_dim(LogEntmax, scores, alpha, dim)
+    return _along_dim(_log_entmax_last, scores, alpha, dim)
 
 
 def working_type(scores: Tensor) -> torch.dtype:
@@ -90,22 +97,51 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
 
 
 def _along_dim(
-    function: type[Entmax] | type[LogEntmax], scores: Tensor, alpha: float | Tensor, dim: int
+    mapping: Callable[[Tensor, float | Tensor], Tensor],
+    scores: Tensor,
+    alpha: float | Tensor,
+    dim: int,
 ) -> Tensor:
-    """Apply an autograd function of the last dimension along ``dim``."""
+    """Apply a mapping of the last dimension, with alpha as :func:`checked_alpha` returns it."""
+    given = scores.dtype
     dtype = working_type(scores)
     if scores.dim() == 0:
-        return _along_dim(function, scores.unsqueeze(0), alpha, dim).squeeze(0)
+        return _along_dim(mapping, scores.unsqueeze(0), alpha, dim).squeeze(0)
     checked = checked_alpha(alpha, scores, dim)
     if scores.numel() == 0:
         return scores.clone()
-    autocast = torch.is_autocast_enabled(scores.device.type)
-    returned = dtype if autocast else scores.dtype
-    last = dim in (-1, scores.dim() - 1)
-    rows = scores.to(dtype) if last else scores.to(dtype).movedim(dim, -1)
-    if isinstance(checked, Tensor):
-        per_row = checked if last else checked.movedim(dim, -1)
-        result = function.apply(rows, None, per_row)
+    if given != dtype:
+        scores = scores.to(dtype)
+        if torch.is_autocast_enabled(scores.device.type):
+            given = dtype
+    if dim == -1 or dim == scores.dim() - 1:
+        result = mapping(scores, checked)
     else:
-        result = function.apply(rows, checked, None)
-    return (result if last else result.movedim(-1, dim)).to(returned)
+        rows = checked.movedim(dim, -1) if isinstance(checked, Tensor) else checked
+        result = mapping(scores.movedim(dim, -1), rows).movedim(-1, dim)
+    return result if given == dtype else result.to(given)
+
+
+def _entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    if isinstance(alpha, Tensor):
+        return Entmax.apply(scores, None, alpha)
+    if alpha == 1:
+        return _checked_softmax(torch.softmax(scores, -1), scores)
+    if scores.shape[-1] >= MEDIUM and scores.numel() >= _LONG_WORK:
+        return LongEntmax.apply(scores, alpha)[0]
+    return Entmax.apply(scores, alpha, None)
+
+
+def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    if isinstance(alpha, Tensor):
+        return LogEntmax.apply(scores, None, alpha)
+    if alpha == 1:
+        return _checked_softmax(torch.log_softmax(scores, -1), scores)
+    return LogEntmax.apply(scores, alpha, None)
+
+
+def _checked_softmax(result: Tensor, scores: Tensor) -> Tensor:
+    """The result, unless a row of the scores is -inf everywhere (the result is nan there)."""
+    if not torch.compiler.is_compiling() and bool(result.detach()[..., 0].isnan().any()):
+        refuse_rows_without_answer(scores.amax(-1))
+    return result

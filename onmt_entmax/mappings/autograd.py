@@ -10,6 +10,14 @@ from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.mappings import gradient
+from onmt_entmax.mappings.conjugate import (
+    WHOLE,
+    Entries,
+    conjugate,
+    entries_gradient,
+    row_groups,
+    write_probabilities,
+)
 from onmt_entmax.mappings.threshold import (
     has_power_form,
     power,
@@ -106,3 +114,60 @@ class LogEntmax(Function):
             per_entry = along * mean - torch.where(support, output, 0.0) * bend
             alpha_grad = per_entry.sum(-1, keepdim=True).to(alpha_tensor.dtype)
         return scores_grad, None, alpha_grad
+
+
+class LongEntmax(Function):
+    """Probabilities over a long last dimension, of which the support alone is kept for backward.
+
+    ``apply(scores, alpha)`` with a number. Returns probabilities (..., n), and those of the
+    support (k,): as an output they carry gradients of gradients. When the support is large in some
+    rows, the probabilities themselves are kept.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+        n = scores.shape[-1]
+        rows = scores.reshape(-1, n).contiguous()
+        solved = conjugate(rows, alpha)
+        position, _, probability = solved.entries
+        result = torch.zeros_like(rows) if len(position) else torch.empty_like(rows)
+        result.view(-1).scatter_(0, position, probability)
+        for begin, end in solved.dense:
+            for first, last in row_groups(begin, end, n, WHOLE):
+                part = slice(first, last)
+                maxima, threshold = solved.maxima[part], solved.threshold[part]
+                write_probabilities(rows[part], alpha, maxima, threshold, result[part])
+        result = result.view(scores.shape)
+        ctx.alpha, ctx.shape = alpha, scores.shape
+        ctx.save_for_backward(result if solved.dense else None, *solved.entries)
+        ctx.set_materialize_grads(False)
+        return result, probability
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:
+        result, position, row, probability = ctx.saved_tensors
+        whole, per_entry = gradients
+        if result is not None:
+            # In this case nothing uses the entries.
+            return whole if whole is None else _long_gradient(result, ctx.alpha, whole), None
+        if whole is not None:
+            at_support = whole.reshape(-1)[position]
+            per_entry = at_support if per_entry is None else per_entry + at_support
+        if per_entry is None:
+            return None, None
+        rows = torch.Size([ctx.shape[:-1].numel(), ctx.shape[-1]])
+        entries = Entries(position, row, probability)
+        return entries_gradient(entries, ctx.alpha, per_entry, rows).view(ctx.shape), None
+
+
+def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
+    """Gradient in the scores, group by group of rows where no graph is needed."""
+    if torch.is_grad_enabled():
+        return gradient.scores_gradient(result, alpha, output)
+    n = result.shape[-1]
+    rows, outputs = result.view(-1, n), output.reshape(-1, n)
+    whole = torch.empty_like(rows)
+    for first, last in row_groups(0, len(rows), n, WHOLE):
+        part = slice(first, last)
+        whole[part] = gradient.scores_gradient(rows[part], alpha, outputs[part])
+    return whole.view(result.shape)

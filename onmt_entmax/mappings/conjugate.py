@@ -147,7 +147,7 @@ def entries_gradient(
     sums = sums.index_add(1, entries.row, torch.stack([along, slope]))
     mean = (sums[0] / sums[1].clamp_min(torch.finfo(slope.dtype).tiny))[entries.row]
     whole = gradient.new_zeros(shape.numel())
-    return whole.scatter(0, entries.position, along - slope * mean).view(shape)
+    return whole.scatter_(0, entries.position, along - slope * mean).view(shape)
 
 
 def _solve(

@@ -38,8 +38,8 @@ def scores_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tens
     """Gradient in the scores, given the gradient in the probabilities; all (..., n)."""
     slope = slopes(probabilities, alpha)
     along = slope * gradient
-    mean = along.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)
-    return along - slope * mean
+    mean = along.sum(-1, True) / slope.sum(-1, True)
+    return torch.addcmul(along, slope, mean, value=-1)
 
 
 def _second_order(w: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from onmt_entmax.mappings.threshold import newton_step
 # Contiguous blocks of this width are reduced at the speed of memory; many other widths are not.
 _WIDTH = 64
 _LONG = 4096
-_MEDIUM = 512
+MEDIUM = 512
 _SLICES = 8
 _STEPS = 4
 # Rounding in the steps must not carry the bound over the threshold.
@@ -57,7 +57,7 @@ def lower_bound(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor] |
         if the rows are short, or a row has a maximum that is not finite.
     """
     n = scores.shape[1]
-    if n < _MEDIUM:
+    if n < MEDIUM:
         return None
     if n >= _LONG:
         blocks, dim = scores[:, : n // _WIDTH * _WIDTH].unflatten(1, (-1, _WIDTH)), 2
@@ -113,7 +113,7 @@ def select(
     above = inside > cut.squeeze(1)[row].unsqueeze(1)
     if n % _WIDTH:
         above &= torch.arange(_WIDTH, device=scores.device) >= (column - start).unsqueeze(1)
-    found = _nonzero(above)
+    found = nonzero(above)
     block = found // _WIDTH
     row = row[block]
     counts = torch.bincount(row, minlength=rows)
@@ -127,12 +127,14 @@ def select(
     return Candidates(compact, begin[block] + found % _WIDTH, slot, row)
 
 
-def _nonzero(mask: Tensor) -> Tensor:
-    """Positions in a flattened mask whose last dimension is a multiple of 8, ascending.
+def nonzero(mask: Tensor) -> Tensor:
+    """Positions (k,) of what is true in a flattened mask, ascending.
 
     Eight booleans are looked at as one integer first: several times faster when few are true.
     """
     flat = mask.flatten()
+    if flat.numel() % 8:
+        return flat.nonzero().squeeze(1)
     eights = flat.view(torch.int64).nonzero()
     positions = (eights * 8 + torch.arange(8, device=mask.device)).flatten()
     return positions[flat[positions]]

@@ -120,16 +120,18 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
     margin = (below - threshold).relu_()
     scratch = margin if beta == 0.5 else torch.empty_like(margin)
     enough, previous = (1 + 2 * torch.finfo(scores.dtype).eps) / beta, math.inf
-    for _ in range(_ITERATIONS):
+    for iteration in range(_ITERATIONS):
         norm, step = newton_step(margin, beta, scratch)
-        largest = float(norm.amax())
-        if largest != largest:
-            refuse_rows_without_answer(maxima)
-            largest = float(norm.nan_to_num(0.0).amax())
-        # The norm falls at every step until rounding stops it.
-        if largest <= enough or largest >= previous:
-            break
-        previous = largest
+        # Ordinary rows need two steps at least, and looking costs as much as a small step.
+        if iteration >= 2 or start is not None:
+            largest = float(norm.amax())
+            if largest != largest:
+                refuse_rows_without_answer(maxima)
+                largest = float(norm.nan_to_num(0.0).amax())
+            # The norm falls at every step until rounding stops it.
+            if largest <= enough or largest >= previous:
+                break
+            previous = largest
         threshold = threshold + step
         torch.sub(below, threshold, out=margin).relu_()
     return PowerForm(maxima, threshold, margin)

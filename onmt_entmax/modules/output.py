@@ -1,14 +1,42 @@
-"""The output layer: from hidden states to scores, log-probabilities, or the loss."""
+"""The output layer: from hidden states to scores, log-probabilities, or the loss.
+
+The loss is one step with the linear layer. Scores are made for some rows at a time, in a buffer
+that is used again; what stays of them is the support. Since the gradient in the scores is 0 outside
+it (but for the target), the gradients of states and weights are sparse products. Rows whose support
+is large take the dense products at once, while their scores are still there.
+"""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from onmt_entmax.losses import entmax_loss
-from onmt_entmax.mappings import entmax, log_entmax
+from onmt_entmax.mappings import log_entmax
+from onmt_entmax.mappings.conjugate import (
+    WHOLE,
+    Conjugate,
+    conjugate,
+    row_groups,
+    write_probabilities,
+)
+from onmt_entmax.mappings.selection import nonzero
+
+# Rows whose scores are held at once, and the part of the vocabulary in the support (on average
+# over these rows) below which sparse products are faster than dense ones.
+_ROWS = 256
+_SPARSE_BELOW = 1 / 16
+
+
+class _Sparse(NamedTuple):
+    """Entries of a sparse matrix (rows, vocab), by row: all three (k,), the first two int64."""
+
+    row: Tensor
+    column: Tensor
+    value: Tensor
 
 
 class OutputLoss(NamedTuple):
@@ -67,19 +95,200 @@ class OutputLayer(nn.Module):
     ) -> OutputLoss:
         """Sum of the losses of ``target`` (N,) int64 given ``hidden`` (N, hidden).
 
+        As ``entmax_loss`` of :meth:`scores` with reduction "sum", without ever holding the scores
+        of all rows. Gradients of gradients are refused with a RuntimeError.
+
         Raises:
-            ValueError: if a target is not in the vocabulary, or label_smoothing not in [0, 1].
+            ValueError: if a target is not in the vocabulary, label_smoothing not in [0, 1], or a
+                row of scores all -inf.
         """
-        scores = self.scores(hidden)
-        loss = entmax_loss(scores, target, self.alpha, None, ignore_index, "sum", label_smoothing)
-        with torch.no_grad():
-            kept = target != ignore_index
-            own = scores.gather(1, torch.where(kept, target, 0).unsqueeze(1)).squeeze(1)
-            correct = ((own == scores.amax(1)) & kept).sum()
-            support = ((entmax(scores, self.alpha) > 0) & kept.unsqueeze(1)).sum()
-        return OutputLoss(loss, kept.sum(), correct, support)
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+        vocab = len(self.weight)
+        kept = (target != ignore_index).nonzero().squeeze(1)
+        if len(kept) < len(target):
+            hidden, target = hidden[kept], target[kept]
+        if len(target) and not 0 <= int(target.min()) <= int(target.max()) < vocab:
+            raise ValueError(
+                f"a target is not in the vocabulary of {vocab} tokens: smallest "
+                f"{int(target.min())}, largest {int(target.max())}"
+            )
+        with torch.autocast(hidden.device.type, enabled=False):
+            loss, correct, support = _LinearLoss.apply(
+                hidden.to(self.weight.dtype),
+                self.weight,
+                self.bias,
+                target,
+                self.alpha,
+                float(label_smoothing),
+            )
+        tokens = torch.tensor(len(target), device=hidden.device)
+        return OutputLoss(loss, tokens, correct, support)
 
     def extra_repr(self) -> str:
         """Sizes and alpha, for printing."""
         vocab_size, hidden_size = self.weight.shape
         return f"hidden_size={hidden_size}, vocab_size={vocab_size}, alpha={self.alpha}"
+
+
+class _LinearLoss(Function):
+    """Sum of the losses of a linear layer's scores; see :meth:`OutputLayer.loss`.
+
+    ``apply(hidden, weight, bias, target, alpha, smoothing)`` with every target a row that counts.
+    Returns the loss, and how many targets have the largest score and how many probabilities are
+    not zero.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        target: Tensor,
+        alpha: float,
+        smoothing: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        rows, vocab = len(hidden), len(weight)
+        needs = any(ctx.needs_input_grad[:3])
+        gathered = _Gathered(hidden, weight, needs)
+        buffer = hidden.new_empty(min(_ROWS, rows), vocab)
+        loss = hidden.new_zeros(())
+        correct, support = (torch.zeros((), dtype=torch.int64, device=hidden.device),) * 2
+        for begin in range(0, rows, _ROWS):
+            end = min(begin + _ROWS, rows)
+            scores = torch.addmm(bias, hidden[begin:end], weight.t(), out=buffer[: end - begin])
+            own = scores.gather(1, target[begin:end].unsqueeze(1))
+            correct = correct + (own == scores.amax(1, True)).sum()
+            solved = conjugate(scores, alpha)
+            loss += (solved.value - (1 - smoothing) * own.squeeze(1)).sum()
+            if smoothing > 0:
+                loss -= scores.sum() * (smoothing / vocab)
+            support = support + gathered.add(scores, solved, alpha, begin)
+        ctx.smoothing = smoothing
+        if needs:
+            ctx.save_for_backward(hidden, weight, target, *gathered.dense, *gathered.sparse())
+        ctx.mark_non_differentiable(correct, support)
+        return loss, correct, support
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, gradient: Tensor, *unused: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+        hidden, weight, target, of_hidden, of_weight, of_bias, *entries = ctx.saved_tensors
+        rows, vocab = len(hidden), len(weight)
+        sparse = _Sparse(*entries)
+        even, own = ctx.smoothing / vocab, 1 - ctx.smoothing
+        hidden_grad = _rows_times(sparse, weight, rows).sub_(weight[target], alpha=own)
+        if of_hidden.numel():
+            hidden_grad += of_hidden
+        columns = _Sparse(
+            torch.cat([sparse.column, target]),
+            torch.cat([sparse.row, torch.arange(rows, device=target.device)]),
+            torch.cat([sparse.value, sparse.value.new_full((rows,), -own)]),
+        )
+        weight_grad = of_weight.clone() if of_weight.numel() else torch.zeros_like(weight)
+        _add_columns_times(columns, hidden, weight_grad)
+        bias_grad = of_bias.index_add(0, columns.row, columns.value)
+        if even:
+            hidden_grad -= even * weight.sum(0)
+            weight_grad -= even * hidden.sum(0)
+            bias_grad -= even * rows
+        return hidden_grad * gradient, weight_grad.mul_(gradient), bias_grad * gradient, *[None] * 3
+
+
+class _Gathered:
+    """What the gradient of :class:`_LinearLoss` needs of the rows seen so far.
+
+    Attributes:
+        dense: the gradients in hidden, weight and bias from the dense rows, targets left out; the
+            first two empty while there are no dense rows.
+    """
+
+    def __init__(self, hidden: Tensor, weight: Tensor, needed: bool) -> None:
+        self._hidden, self._weight, self._needed = hidden, weight, needed
+        self._sparse: list[_Sparse] = []
+        empty = hidden.new_empty(0)
+        self.dense = [empty, empty, hidden.new_zeros(len(weight))]
+
+    def sparse(self) -> _Sparse:
+        """The entries of all sparse rows, by row."""
+        nowhere = torch.empty(0, dtype=torch.int64, device=self._hidden.device)
+        none = _Sparse(nowhere, nowhere, self._hidden.new_empty(0))
+        whole = _Sparse(*(torch.cat(p) for p in zip(none, *self._sparse, strict=True)))
+        if bool((whole.row.diff() < 0).any()):
+            # Rows whose entries were found late, in a group with others, have to go back.
+            order = whole.row.argsort(stable=True)
+            whole = _Sparse(*(part[order] for part in whole))
+        return whole
+
+    def add(self, scores: Tensor, solved: Conjugate, alpha: float, begin: int) -> int | Tensor:
+        """Take in solved rows from ``begin`` on; overwrites their scores (rows, vocab).
+
+        Returns:
+            How many of their probabilities are not zero.
+        """
+        vocab = scores.shape[1]
+        support: int | Tensor = solved.entries.row.numel()
+        if support and self._needed:
+            position, row, value = solved.entries
+            self._sparse.append(_Sparse(row + begin, position - row * vocab, value))
+        for first, last in solved.dense:
+            rows = slice(first, last)
+            if alpha == 1 and not self._needed:
+                support += (last - first) * vocab
+                continue
+            for a, b in row_groups(first, last, vocab, WHOLE):
+                part = slice(a, b)
+                write_probabilities(
+                    scores[part], alpha, solved.maxima[part], solved.threshold[part], scores[part]
+                )
+            count = (last - first) * vocab if alpha == 1 else int(scores[rows].count_nonzero())
+            support += count
+            if self._needed:
+                self._add_rows(scores[rows], count, begin + first)
+        return support
+
+    def _add_rows(self, probability: Tensor, count: int, begin: int) -> None:
+        """Take in probabilities (rows, vocab) with so many nonzeros, of rows from ``begin`` on."""
+        vocab = probability.shape[1]
+        if count <= _SPARSE_BELOW * probability.numel():
+            position = nonzero(probability > 0)
+            row = position // vocab
+            value = probability.flatten()[position]
+            self._sparse.append(_Sparse(row + begin, position - row * vocab, value))
+            return
+        if not self.dense[0].numel():
+            self.dense[0] = torch.zeros_like(self._hidden)
+            self.dense[1] = torch.zeros_like(self._weight)
+        rows = slice(begin, begin + len(probability))
+        torch.mm(probability, self._weight, out=self.dense[0][rows])
+        self.dense[1].addmm_(probability.t(), self._hidden[rows])
+        self.dense[2] += probability.sum(0)
+
+
+def _rows_times(sparse: _Sparse, matrix: Tensor, rows: int) -> Tensor:
+    """The sparse matrix (rows, n), ordered by row, times a matrix (n, d): (rows, d)."""
+    counts = torch.bincount(sparse.row, minlength=rows)
+    return functional.embedding_bag(
+        sparse.column,
+        matrix,
+        counts.cumsum(0) - counts,
+        mode="sum",
+        per_sample_weights=sparse.value,
+    )
+
+
+def _add_columns_times(sparse: _Sparse, matrix: Tensor, total: Tensor) -> None:
+    """Add the sparse matrix (n, rows), in any order, times a matrix (rows, d) to ``total``."""
+    row, order = sparse.row.sort()
+    touched, counts = row.unique_consecutive(return_counts=True)
+    product = functional.embedding_bag(
+        sparse.column[order],
+        matrix,
+        counts.cumsum(0) - counts,
+        mode="sum",
+        per_sample_weights=sparse.value[order],
+    )
+    total.index_add_(0, touched, product)

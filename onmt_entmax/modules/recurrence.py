@@ -76,13 +76,12 @@ class _Layers:
             weight, recurrent, *biases = weights[4 * layer : 4 * layer + 4]
             bias = double_candidate_(biases[0] + biases[1])
             if layer == 0:
-                lowest = double_candidate_(weight[:, :size].clone())
-                self._embedded_gates = product(embedded, lowest, bias, plan.dtype)
-                self._lowest = lowest
-                weight, bias = weight[:, size:], None
+                self._lowest = double_candidate_(weight[:, :size].clone())
+                self._embedded_gates = product(embedded, self._lowest, bias, plan.dtype)
+                weight = weight[:, size:]
             both = double_candidate_(torch.cat([weight, recurrent], dim=1))
             self._recurrent.append(both)
-            self._products.append(PreparedWeight(both, bias, plan.dtype))
+            self._products.append(PreparedWeight(both, bias if layer > 0 else None, plan.dtype))
         total = plan.steps.total
         self._inputs = [embedded.new_empty(total, 2 * hidden) for _ in range(self.count)]
         self._traces: list[list[CellTrace]] = []
@@ -307,7 +306,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         embedded = self.embeddings(tgt.flatten(0, 1)[index].unsqueeze(0)).squeeze(0)
         hidden, cell = (state.index_select(1, order) for state in self.state["hidden"])
         feed = self.state["input_feed"][0, order]
-        bank = memory_bank.index_select(1, order)
+        bank = memory_bank.transpose(0, 1).index_select(0, order)
         outputs, *_ = self._recur(steps, embedded, bank, memory_lengths, (hidden, cell, feed))
         return outputs, index
 
@@ -321,7 +320,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         outputs, attended, hidden, cell = self._recur(
             Steps.of([length] * batch),
             self.embeddings(tgt).flatten(0, 1),
-            memory_bank,
+            memory_bank.transpose(0, 1),
             memory_lengths,
             (hidden, cell, self.state["input_feed"].squeeze(0)),
         )
@@ -345,15 +344,18 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         self,
         steps: Steps,
         embedded: Tensor,
-        memory_bank: Tensor,
+        bank: Tensor,
         memory_lengths: Tensor | None,
         state: tuple[Tensor, Tensor, Tensor],
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Run the recurrence over rows sorted by their number of steps; see the function."""
+        """Run the recurrence over rows sorted by their number of steps; see the function.
+
+        `bank` is ``(batch, src_len, hidden)``.
+        """
         layers, hidden = self.rnn.num_layers, self.hidden_size
         padding = between = above = None
         if memory_lengths is not None:
-            real = sequence_mask(memory_lengths, max_len=memory_bank.size(0))
+            real = sequence_mask(memory_lengths, max_len=bank.size(1))
             padding = torch.zeros_like(real, dtype=embedded.dtype).masked_fill_(~real, -torch.inf)
         if self.rnn.dropout.training and layers > 1:
             shape = (layers - 1, steps.total, hidden)
@@ -367,5 +369,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
             for layer in self.rnn.layers
             for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
         ]
-        bank = memory_bank.transpose(0, 1).contiguous()
-        return _InputFeedRecurrence.apply(plan, embedded, bank, *state, *cells, *attention)
+        inputs = (part.to(embedded.dtype) for part in (bank.contiguous(), *state))
+        # States are exact: `matmul_dtype` says where less will do, not autocast.
+        with torch.autocast(embedded.device.type, enabled=False):
+            return _InputFeedRecurrence.apply(plan, embedded, *inputs, *cells, *attention)

@@ -1,4 +1,4 @@
-"""Attention of the recurrence: entmax of a few scores a row, and the attention's gradients.
+"""Global attention for a recurrence with a derived backward pass: step by step, and back.
 
 What the steps of a sentence share is computed once for its whole source. With context
 ``c = sum_j p_j m_j``, query q and attentional vector ``W [c; q]`` (Luong et al. 2015, Eq. 5),
@@ -14,81 +14,10 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings import entmax
+from onmt_entmax.mappings.gradient import slopes
 from onmt_entmax.modules.recurrence_cell import tanh
 from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence_steps import Steps
-
-# Newton's method has converged after 9 steps at most (measured over 200 scores a row or fewer, of
-# any spread); only devices where looking at a result is dear do them all.
-_NEWTON_STEPS = 10
-
-
-def attention_weights(scores: Tensor, alpha: float) -> Tensor:
-    """alpha-entmax over the last dimension of few scores (Peters et al. 2019, Eq. 10).
-
-    For 1 < alpha <= 2, ``p = [(alpha-1) z - tau]_+^b`` with ``b = 1/(alpha-1)``, where tau makes
-    the b-norm of the bracket one. That norm is convex and falls in tau, so Newton's method from
-    ``max - 1`` approaches from the left, without overshoot and (a norm being linear along rays)
-    in about four steps.
-
-    Args:
-        scores: ``(rows, src_len)``; -inf at masked positions, which get exactly zero.
-        alpha: 1 is softmax.
-    """
-    if alpha == 1:
-        return torch.softmax(scores, dim=-1)
-    if not 1 < alpha <= 2:
-        return entmax(scores, alpha, dim=-1)
-    exponent = 1 / (alpha - 1)
-    z = scores * (alpha - 1)
-    z -= z.amax(dim=-1, keepdim=True)
-    tau = torch.full_like(z[:, :1], -1)
-    tolerance = 4 * torch.finfo(z.dtype).eps
-    for _ in range(_NEWTON_STEPS):
-        bracket = torch.relu_(z - tau)
-        slope, total = _power_sums(bracket, exponent)
-        step = (total - total.pow(2 - alpha)) / slope
-        tau += step
-        if z.device.type == "cpu" and float(step.amax()) < tolerance:
-            break
-    bracket = torch.relu_(z - tau)
-    if alpha == 2:
-        return bracket
-    return bracket.square_() if alpha == 1.5 else bracket.pow_(exponent)
-
-
-def _power_sums(bracket: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
-    """Sums of ``bracket^(exponent-1)`` and ``bracket^exponent`` over rows, ``(rows, 1)``."""
-    if exponent == 2:
-        lower = bracket
-    elif exponent == 1:
-        lower = bracket.sign()
-    else:
-        lower = bracket.pow(exponent - 1)
-    total = torch.linalg.vecdot(lower, bracket).unsqueeze(-1)
-    return lower.sum(dim=-1, keepdim=True), total
-
-
-def jacobian_factors(weights: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """The vector s of Proposition 1 (Peters et al. 2019) and s divided by its sum.
-
-    ``s_j = p_j^(2-alpha)`` on the support, zero elsewhere; the Jacobian is
-    ``diag(s) - s s^T / sum(s)``.
-
-    Args:
-        weights: p, ``(..., src_len)``; rows of zeros (padding) give zeros.
-        alpha: of the mapping.
-    """
-    if alpha == 1:
-        factors = weights
-    elif alpha == 2:
-        factors = weights.sign()
-    elif alpha == 1.5:
-        factors = weights.sqrt()
-    else:
-        factors = torch.where(weights > 0, weights.pow(2 - alpha), 0.0)
-    sums = factors.sum(dim=-1, keepdim=True)
-    return factors, factors / sums.masked_fill(sums == 0, 1)
 
 
 class RecurrentAttention:
@@ -145,7 +74,7 @@ class RecurrentAttention:
             scores = _dots(query, self._keys[:rows])
         if self._padding is not None:
             scores += self._padding[:rows]
-        weights = attention_weights(scores, self._alpha)
+        weights = entmax(scores, self._alpha)
         self.weights[step, :rows] = weights
         output = _add_mixture(self._from_query(query), weights, self._values[:rows])
         return output if self.additive else tanh(output)
@@ -155,7 +84,10 @@ class RecurrentAttention:
         self.weights = weights
         _, query = self._given["linear_out.weight"].split(self._bank.size(2), dim=1)
         self._to_query = PreparedWeight(query.t(), None, self._dtype)
-        self._factors, self._shares = jacobian_factors(self.weights, self._alpha)
+        # The Jacobian of entmax (Peters et al. 2019, Prop. 1): diag(s) - s s^T / sum(s).
+        self._slopes = slopes(weights, self._alpha)
+        sums = self._slopes.sum(dim=2, keepdim=True)
+        self._shares = self._slopes / sums.masked_fill_(sums == 0, 1)  # rows that are over
         self._grad_scores = torch.zeros_like(self.weights)
         if self.additive:
             matches = self._given["linear_query.weight"].t()
@@ -177,7 +109,7 @@ class RecurrentAttention:
         if grad_weights is not None:
             grad_p += grad_weights[step, :rows]
         mean = torch.linalg.vecdot(self._shares[step, :rows], grad_p).unsqueeze(1)
-        grad_scores = grad_p.sub_(mean).mul_(self._factors[step, :rows])
+        grad_scores = grad_p.sub_(mean).mul_(self._slopes[step, :rows])
         self._grad_scores[step, :rows] = grad_scores
         grad_query = self._to_query(grad)
         if not self.additive:

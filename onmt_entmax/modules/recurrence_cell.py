@@ -72,7 +72,7 @@ def lstm_cell_backward(
     torch.mul(grad_cell, trace.previous, out=d_forget)
     torch.mul(grad_cell, enter, out=d_candidate).mul_(2)
     torch.mul(grad_hidden, trace.squashed, out=d_leave)
-    torch.ops.aten.sigmoid_backward(grad_gates, trace.gates, grad_input=grad_gates)
+    torch.ops.aten.sigmoid_backward.grad_input(grad_gates, trace.gates, grad_input=grad_gates)
     grad_cell.mul_(forget)
 
 

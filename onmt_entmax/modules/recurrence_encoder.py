@@ -181,10 +181,12 @@ class FastRNNEncoder(RNNEncoder):
         states = self.embeddings(src.flatten(0, 1)[index].unsqueeze(0)).squeeze(0)
         lasts = []
         for layer, weights in enumerate(self._layer_weights()):
-            if layer > 0 and self.training:
+            if layer > 0 and self.rnn.training:
                 mask = dropout_mask(tuple(states.shape), self.rnn.dropout, states)
                 states = states if mask is None else states * mask
-            states, last = _LSTMLayer.apply(steps, self.matmul_dtype, states, *weights)
+            # As in the decoder, autocast has no say.
+            with torch.autocast(states.device.type, enabled=False):
+                states, last = _LSTMLayer.apply(steps, self.matmul_dtype, states, *weights)
             lasts.append(last)
         final = tuple(torch.cat(lasts, dim=1).unbind(0))
         if self.use_bridge:

@@ -34,8 +34,12 @@ def _has_onednn() -> bool:
 
 
 def _uses_onednn(tensor: Tensor) -> bool:
-    quick = tensor.dtype in (torch.float32, torch.bfloat16)
-    return quick and tensor.device.type == "cpu" and _has_onednn()
+    return (
+        tensor.device.type == "cpu"
+        and tensor.dtype in (torch.float32, torch.bfloat16)
+        and bool(torch.backends.mkldnn.enabled)  # PyTorch's own switch
+        and _has_onednn()
+    )
 
 
 def _dense(matrix: Tensor) -> Tensor:

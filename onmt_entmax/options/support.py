@@ -21,7 +21,6 @@ _PICKLE = "it would write pickles; vocabularies are in every model folder as voc
 _LOGGING = "metrics.jsonl and TensorBoard in the run folder hold what was measured"
 _SAMPLING = "random sampling is not supported; the search is exact or says so"
 _PRECISION = "only 32-bit floats are supported"
-_PENALTY = "penalties and constraints are not supported yet"
 _SCORERS = "use selection, and tools/ for scores of decoded files"
 
 REFUSED_IN_TRAINING: Mapping[str, str] = {
@@ -105,8 +104,6 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "save_config": "a translation is described by its command line",
     "int8": _PRECISION,
     "src_feats": _FEATURES,
-    "tgt": "use tools/score.py to score given targets",
-    "tgt_prefix": "target prefixes are not supported yet",
     "report_align": _ALIGNMENT,
     "ratio": "the search stops when its answer is proven",
     "random_sampling_topk": _SAMPLING,
@@ -114,15 +111,7 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "random_sampling_temp": _SAMPLING,
     "replace_unk": "replacing unknown words is not supported yet",
     "phrase_table": "replacing unknown words is not supported yet",
-    "length_penalty": _PENALTY,
-    "alpha": _PENALTY,
-    "coverage_penalty": _PENALTY,
-    "beta": _PENALTY,
-    "stepwise_penalty": _PENALTY,
-    "min_length": _PENALTY,
-    "block_ngram_repeat": _PENALTY,
-    "ignore_when_blocking": _PENALTY,
-    "ban_unk_token": _PENALTY,
+    "stepwise_penalty": "the coverage penalty ranks finished hypotheses",
     "attn_debug": "use -exactness_report",
     "align_debug": _ALIGNMENT,
     "dump_beam": "use -exactness_report",
@@ -146,6 +135,7 @@ CHECKS: Mapping[str, Check] = {
     "dropout": _PROBABILITY,
     "attention_dropout": _PROBABILITY,
     "label_smoothing": _PROBABILITY,
+    "mass": (lambda value: 0 < value <= 1, "must be above 0 and at most 1"),
     "keep_checkpoint": (lambda value: value == -1 or value > 0, "must be -1 (all) or above 0"),
     **dict.fromkeys(
         (
@@ -154,7 +144,7 @@ CHECKS: Mapping[str, Check] = {
             "valid_steps valid_epochs save_checkpoint_steps report_every accum_count world_size "
             "learning_rate max_seconds src_vocab_size tgt_vocab_size vocab_size_multiple "
             "src_seq_length_trunc tgt_seq_length_trunc warmup_steps decay_steps "
-            "learning_rate_decay beam_size n_best max_length valid_beam_size"
+            "learning_rate_decay budget beam_size n_best max_length valid_beam_size"
         ).split(),
         _POSITIVE,
     ),
@@ -162,7 +152,7 @@ CHECKS: Mapping[str, Check] = {
         (
             "param_init max_grad_norm early_stopping valid_decode_size min_length "
             "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
-            "start_decay_steps dropout_steps accum_steps block_ngram_repeat"
+            "start_decay_steps alpha beta dropout_steps accum_steps block_ngram_repeat"
         ).split(),
         _NOT_NEGATIVE,
     ),

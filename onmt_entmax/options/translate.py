@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
-from onmt_entmax.options.reader import canonical, read_options, register
+from onmt_entmax.options.reader import Options, canonical, read_options, register
 from onmt_entmax.options.support import (
     REFUSED_IN_TRANSLATION,
     check_values,
     refuse_unsupported,
 )
 from onmt_entmax.options.train import transform_option_names
-from onmt_entmax.search import SearchConfig
+from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,11 @@ class TranslationSetup:
 
     models: tuple[Path, ...]
     src: Path
+    prefixes: Path | None  # a file of target prefixes, one a line of src
     output: Path
     exactness_report: Path | None
-    search: SearchConfig
+    task: SearchTask
+    n_best: int  # lines of output a sentence
     batch_size: int
     gpu: int | None
     transforms: tuple[str, ...]
@@ -50,6 +52,23 @@ def translation_parser() -> ArgumentParser:
         default="exhaustive",
         choices=["exhaustive", "optimal", "first"],
         help="When a sentence is done: all outputs found, the best proven, or OpenNMT-py's habit.",
+    )
+    ours.add_argument(
+        "-search",
+        default="beam",
+        choices=["beam", "exact", "enumerate"],
+        help="exact: go on where the beam has proven nothing; enumerate: list the support.",
+    )
+    ours.add_argument(
+        "-budget", type=int, default=10_000, help="Prefixes an exact search may compute a sentence."
+    )
+    ours.add_argument(
+        "-mass", type=float, default=1.0, help="Probability at which enumerate may stop."
+    )
+    ours.add_argument(
+        "-verify",
+        action="store_true",
+        help="Recompute every certified sentence alone in 64-bit floats; count disagreements.",
     )
     return parser
 
@@ -75,21 +94,62 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     for name in options["transforms"]:
         if name not in AVAILABLE_TRANSFORMS:
             raise options.error("transforms", f"no transform {name!r}")
+    if options["search"] != "beam" and options.given("stop"):
+        raise options.error("stop", "is only read with search: beam")
+    if options["search"] == "enumerate" and options.given("n_best"):
+        raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = options["exactness_report"]
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=source,
+        prefixes=_prefixes(options),
         output=Path(options["output"]),
         exactness_report=None if report is None else Path(report),
-        search=SearchConfig(
-            beam_size=options["beam_size"],
-            n_best=options["n_best"],
-            max_length=options["max_length"],
-            stop=options["stop"],
-        ),
+        task=_task(options),
+        n_best=options["n_best"],
         batch_size=options["batch_size"],
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
         transforms=tuple(options["transforms"]),
         transform_options=Namespace(**given),
     )
+
+
+def _task(options: Options) -> SearchTask:
+    config = SearchConfig(
+        beam_size=options["beam_size"],
+        n_best=0 if options["search"] == "enumerate" else options["n_best"],
+        max_length=options["max_length"],
+        stop=options["stop"],
+        constraints=Constraints(options["min_length"], options["block_ngram_repeat"]),
+        penalties=Penalties(
+            options["length_penalty"],
+            options["alpha"],
+            options["coverage_penalty"],
+            options["beta"],
+        ),
+    )
+    if options["search"] == "enumerate" and config.penalties.any:
+        raise options.error("search", "enumerate lists by probability, without penalties")
+    return SearchTask(
+        config=config,
+        method=options["search"],
+        budget=Budget(expansions=options["budget"]),
+        mass=options["mass"],
+        verify=options["verify"],
+        ban_unknown=options["ban_unk_token"],
+        ignore_when_blocking=tuple(options["ignore_when_blocking"]),
+    )
+
+
+def _prefixes(options: Options) -> Path | None:
+    if bool(options["tgt"]) != options["tgt_prefix"]:
+        raise options.error(
+            "tgt", "give -tgt FILE -tgt_prefix to force prefixes; tools/score.py scores targets"
+        )
+    if not options["tgt"]:
+        return None
+    path = Path(options["tgt"])
+    if not path.is_file():
+        raise options.error("tgt", f"no such file: {path}")
+    return path

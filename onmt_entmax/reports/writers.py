@@ -37,6 +37,7 @@ class Answer:
     hypotheses: tuple[Decoded, ...] = ()
     unfinished: str | None = None  # where nothing finished within the length limit
     attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
+    verified: bool | None = None  # whether a recomputation agreed; None where there was none
 
     def lines(self, n_best: int) -> list[str]:
         """The answer as `n_best` lines of the output file, blank where there is no hypothesis."""
@@ -75,6 +76,8 @@ class Answer:
         }
         if self.unfinished is not None:
             record["unfinished"] = self.unfinished
+        if self.verified is not None:
+            record["verified"] = self.verified
         return record
 
 
@@ -93,6 +96,8 @@ class Summary:
     support: int = 0
     steps: int = 0
     attended: int = 0
+    verified: int = 0  # recomputed sentences
+    disagreements: int = 0
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -111,6 +116,8 @@ class Summary:
         self.support += result.support
         self.steps += len(answer.attended)
         self.attended += sum(answer.attended)
+        self.verified += answer.verified is not None
+        self.disagreements += answer.verified is False
 
     def as_dict(self) -> dict[str, Any]:
         """Counts, and rates in percent of the sentences that are not blank."""
@@ -136,6 +143,8 @@ class Summary:
         }
         if self.steps:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
+        if self.verified:
+            summary |= {"verified": self.verified, "disagreements": self.disagreements}
         return summary
 
     def text(self) -> str:

@@ -12,6 +12,7 @@ from onmt_entmax.search.score import TargetScore, TokenScore, score_targets
 from onmt_entmax.search.stepper import EnsembleStepper, Stepper
 from onmt_entmax.search.stream import stream_search
 from onmt_entmax.search.suggest import Suggestion, suggest
+from onmt_entmax.search.task import SearchTask
 from onmt_entmax.search.verify import Verification, verify
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Penalties",
     "SearchConfig",
     "SearchResult",
+    "SearchTask",
     "Stepper",
     "Suggestion",
     "TargetScore",

@@ -8,7 +8,8 @@ they are done.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.expansion import (
     Expansion,
+    Flags,
     Floats,
     Ints,
     expand,
@@ -25,8 +27,8 @@ from onmt_entmax.search.expansion import (
     rank_within,
 )
 from onmt_entmax.search.ledger import Ledger
-from onmt_entmax.search.prefixes import PrefixTree
 from onmt_entmax.search.stepper import Step, Stepper
+from onmt_entmax.search.strings import Finished, Strings
 
 
 def beam_search(
@@ -58,15 +60,6 @@ def beam_search(
     return [results[sentence] for sentence in sorted(results)]
 
 
-class Finished(NamedTuple):
-    """A finished hypothesis before anyone asks for its tokens."""
-
-    score: float
-    log_prob: float
-    node: int
-    attention: Tensor | None  # of the end symbol
-
-
 def attention_rows(step: Step) -> list[Tensor] | None:
     """The attention of each row (source length,), without padding."""
     if step.attention is None:
@@ -77,8 +70,22 @@ def attention_rows(step: Step) -> list[Tensor] | None:
     return [row[:length] for row, length in zip(rows, step.source_lengths.tolist(), strict=True)]
 
 
+@dataclass(frozen=True)
+class _Start:
+    """Where a sentence began, to begin again."""
+
+    state: Any
+    row: int
+    prefix: tuple[int, ...]
+
+
 class BeamSearch:
     """The sentences in flight and their live prefixes, which are sorted by sentence.
+
+    Where only the best string is asked for and the support will not be exhausted, a sentence is
+    first searched with one live prefix. If that proves its answer, as it mostly does, no beam could
+    find a better one; else, as soon as it cannot prove it any more, the sentence begins again with
+    the full beam.
 
     Args:
         stepper: the model.
@@ -89,24 +96,26 @@ class BeamSearch:
         self._stepper = stepper
         self._config = config
         self._ranks = max(1, config.n_best)
+        exhaustible = config.stop == "exhaustive" and not stepper.dense
+        alone = config.n_best == 1 and not config.penalties.any
+        self._tries_greedy = alone and config.stop != "first" and not exhaustible
+        self._forces = False
         self._admitted = 0
         self._ids: Ints = np.empty(0, dtype=np.int64)  # (sentences,) number of each sentence
         self._ledger = Ledger(0, self._ranks)
-        self._forced: dict[int, tuple[int, ...]] = {}  # by number, where there is a prefix
-        self._finished: dict[int, list[Finished]] = {}
+        self._starts: dict[int, _Start] = {}  # by number
+        self._again: list[tuple[int, int, int]] = []  # number, rows and support so far
+        self._strings = Strings()
         self._unfinished: dict[int, Hypothesis] = {}
-        self._tree = PrefixTree()
-        self._nodes_at_most = 1 << 16
-        self._attention: list[Tensor] = []  # (source length,) of every node, where asked for
         self._state: Any = None
         self._sentence: Ints = np.empty(0, dtype=np.int64)  # (rows,) place of the sentence in _ids
-        self._node: Ints = np.empty(0, dtype=np.int64)  # (rows,) of the tree
+        self._node: Ints = np.empty(0, dtype=np.int64)  # (rows,) of the tree of strings
         self._token: Ints = np.empty(0, dtype=np.int64)  # (rows,) last token
         self._log_prob: Floats = np.empty(0)  # (rows,) of the prefix
 
     def __len__(self) -> int:
-        """How many sentences are in flight."""
-        return len(self._ids)
+        """How many sentences are not done."""
+        return len(self._ids) + len(self._again)
 
     @property
     def rows_in_flight(self) -> int:
@@ -121,37 +130,60 @@ class BeamSearch:
             batch: what the stepper's `start` takes.
             prefixes: for each sentence the token ids that its strings must start with.
         """
-        state = self._stepper.start(batch)
-        count = len(batch)
-        ids = np.arange(self._admitted, self._admitted + count)
+        state, count = self._stepper.start(batch), len(batch)
+        numbers = range(self._admitted, self._admitted + count)
         self._admitted += count
-        self._state = state if not len(self) else self._stepper.join([self._state, state])
-        self._sentence = np.concatenate([self._sentence, len(self) + np.arange(count)])
+        for row, number in enumerate(numbers):
+            prefix = tuple(prefixes[row]) if prefixes else ()
+            self._forces |= bool(prefix)
+            self._starts[number] = _Start(state if self._tries_greedy else None, row, prefix)
+        beam = 1 if self._tries_greedy else self._config.beam_size
+        self._begin(state, np.array(numbers, dtype=np.int64), Ledger(count, self._ranks, beam))
+
+    def _begin(self, state: Any, numbers: Ints, ledger: Ledger) -> None:
+        """Add sentences, given by the state of one row for each, to those in flight."""
+        self._state = self._stepper.join([self._state, state]) if len(self._ids) else state
+        count = len(numbers)
+        self._sentence = np.concatenate([self._sentence, len(self._ids) + np.arange(count)])
         self._node = np.concatenate([self._node, np.full(count, -1)])
         self._token = np.concatenate([self._token, np.full(count, self._stepper.bos)])
         self._log_prob = np.concatenate([self._log_prob, np.zeros(count)])
-        self._ids = np.concatenate([self._ids, ids])
-        self._ledger.append(Ledger(count, self._ranks))
-        self._finished.update((number, []) for number in ids.tolist())
-        for number, prefix in zip(ids.tolist(), prefixes or (), strict=bool(prefixes)):
-            if prefix:
-                self._forced[number] = tuple(prefix)
+        self._ids = np.concatenate([self._ids, numbers])
+        self._ledger.append(ledger)
+        self._strings.open(numbers.tolist())
+
+    def _begin_again(self) -> None:
+        """Start the sentences that need the full beam, those of one batch."""
+        first = self._starts[self._again[0][0]].state
+        chosen = [entry for entry in self._again if self._starts[entry[0]].state is first]
+        self._again = [entry for entry in self._again if self._starts[entry[0]].state is not first]
+        numbers, rows, support = np.array(chosen, dtype=np.int64).T
+        places = torch.tensor([self._starts[number].row for number in numbers.tolist()])
+        ledger = Ledger(len(chosen), self._ranks, self._config.beam_size)
+        ledger.lines["rows"], ledger.lines["support"] = rows, support
+        self._begin(self._stepper.select(first, places), numbers, ledger)
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, SearchResult]]:
         """Take one step in every sentence; returns those that are done, with their numbers."""
+        # A few at a time would cost more in joining than in waiting.
+        while self._again and (
+            not len(self._ids) or (self._stepper.can_join and len(self._again) >= len(self._ids))
+        ):
+            self._begin_again()
         step = self._stepper.step(self._state, torch.from_numpy(self._token))
         attention = attention_rows(step)
         excluded = self._exclude(step.log_probs)
-        options = expand(step.log_probs, self._stepper.eos, self._config.beam_size + 1)
+        width = int(self._ledger.lines["beam"].max())
+        options = expand(step.log_probs, self._stepper.eos, width + 1)
         self._count(options, excluded)
         self._finish(options.finish, attention)
         row, token, log_prob = self._prune(options)
         done = self._stopped(self._sentence[row], log_prob)
-        leaving = [(int(self._ids[i]), self._result(i)) for i in np.flatnonzero(done).tolist()]
+        leaving = self._leave(np.flatnonzero(done))
         keep = ~done[self._sentence[row]]
         self._grow(row[keep], token[keep], log_prob[keep], step.state, attention)
-        self._forget(done)
+        self._close(done)
         return leaving
 
     def _exclude(self, log_probs: Tensor) -> Ints:
@@ -183,13 +215,12 @@ class BeamSearch:
             self._stepper.excluded,
             self._stepper.eos,
             lengths,
-            lambda row: self._tree.tokens(int(self._node[row])),
+            lambda row: self._strings.tokens(int(self._node[row])),
         )
-        if not self._forced:
+        if not self._forces:
             return row, token
         # At a forced position every other token is ruled out, and nothing else is.
-        numbers = self._ids[self._sentence].tolist()
-        prefixes = [self._forced.get(number, ()) for number in numbers]
+        prefixes = [self._starts[number].prefix for number in self._ids[self._sentence].tolist()]
         forced = [i for i, prefix in enumerate(prefixes) if lengths[i] < len(prefix)]
         others = np.ones((len(forced), self._stepper.vocabulary_size), dtype=bool)
         for i, at in enumerate(forced):
@@ -230,17 +261,17 @@ class BeamSearch:
             found = [self._rescored(*entry) for entry in zip(found, lengths, strict=True)]
             score = np.array([entry.score for entry in found])
         self._ledger.finish(sentence, log_prob, score)
-        for number, entry in zip(self._ids[sentence].tolist(), found, strict=True):
-            self._finished[number].append(entry)
+        for number, string in zip(self._ids[sentence].tolist(), found, strict=True):
+            self._strings.finish(number, string)
 
-    def _rescored(self, entry: Finished, length: int) -> Finished:
-        """A finished hypothesis of so many tokens with its penalties."""
+    def _rescored(self, string: Finished, length: int) -> Finished:
+        """A finished string of so many tokens with its penalties."""
         penalties, attention = self._config.penalties, None
         if penalties.covers:
-            attention = self._attention_of(entry.node, entry.attention)
+            attention = self._strings.attention(string.node, string.attention)
             if attention is None:
                 raise ValueError("a coverage penalty needs a model and a stepper with attention")
-        return entry._replace(score=penalties.score(entry.log_prob, length, attention))
+        return string._replace(score=penalties.score(string.log_prob, length, attention))
 
     def _prune(self, options: Expansion) -> tuple[Ints, Ints, Floats]:
         """Choose the live prefixes of the next step.
@@ -248,36 +279,41 @@ class BeamSearch:
         Returns:
             Row, last token and log-probability of each, sorted by sentence and best first.
         """
-        books, beam = self._ledger, self._config.beam_size
+        books = self._ledger.lines
         sentence = self._sentence[options.row]
         log_prob = self._log_prob[options.row] + options.log_prob
         alive = np.bincount(
-            self._sentence, weights=options.continuations, minlength=len(self)
+            self._sentence, weights=options.continuations, minlength=len(books)
         ).astype(np.int64)
-        books.lines["strict"] &= books.lines["finished"] + alive <= beam
-        at_limit = books.lines["length"] == self._config.max_length
+        books["strict"] &= books["finished"] + alive <= books["beam"]
+        at_limit = books["length"] == self._config.max_length
+        books["truncated"] += np.where(at_limit, alive, 0)
+        books["dropped"] += np.where(at_limit, 0, np.maximum(alive - books["beam"], 0))
+        self._keep_unfinished(np.flatnonzero(at_limit & (books["finished"] == 0)))
         order, rank = rank_within(sentence, log_prob)
-        ordered = sentence[order]
-        cut = at_limit[ordered]
-        out = cut | (rank >= beam)
-        books.raise_bound("bound", ordered[out], log_prob[order[out]])
-        books.lines["truncated"] += np.where(at_limit, alive, 0)
-        books.lines["dropped"] += np.where(at_limit, 0, np.maximum(alive - beam, 0))
-        self._keep_unfinished(np.flatnonzero(at_limit & (books.lines["finished"] == 0)))
+        ordered, log_prob = sentence[order], log_prob[order]
+        out = at_limit[ordered] | (rank >= books["beam"][ordered])
+        if self._config.n_best:
+            # What cannot beat the n best is dropped too, unless it may complete the support.
+            hopeless = self._attainable(log_prob) <= books["top"][ordered, -1]
+            if self._config.stop == "exhaustive":
+                hopeless &= books["dropped"][ordered] > 0
+            books["dropped"] += np.bincount(ordered[hopeless & ~out], minlength=len(books))
+            out |= hopeless
+        self._ledger.raise_bound("bound", ordered[out], log_prob[out])
         kept = order[~out]
-        return options.row[kept], options.token[kept], log_prob[kept]
+        return options.row[kept], options.token[kept], log_prob[~out]
 
     def _keep_unfinished(self, places: Ints) -> None:
         """Remember the best prefix of sentences that reach the length limit with nothing found."""
         for place in places.tolist():
             rows = np.flatnonzero(self._sentence == place)
             row = rows[np.argmax(self._log_prob[rows])]
-            node, log_prob = int(self._node[row]), float(self._log_prob[row])
-            self._unfinished[int(self._ids[place])] = Hypothesis(
-                self._tree.tokens(node), log_prob, log_prob, self._attention_of(node, None)
-            )
+            log_prob = float(self._log_prob[row])
+            prefix = Finished(log_prob, log_prob, int(self._node[row]), None)
+            self._unfinished[int(self._ids[place])] = self._strings.hypothesis(prefix)
 
-    def _stopped(self, sentence: Ints, log_prob: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _stopped(self, sentence: Ints, log_prob: Floats) -> Flags:
         """Which sentences are done (sentences,); what they leave alive is entered as dropped.
 
         Args:
@@ -285,8 +321,8 @@ class BeamSearch:
             log_prob: (live,)
         """
         books = self._ledger.lines
-        alive = np.bincount(sentence, minlength=len(self))
-        best_alive = largest_within(sentence, log_prob, len(self))
+        alive = np.bincount(sentence, minlength=len(books))
+        best_alive = largest_within(sentence, log_prob, len(books))
         if self._config.stop == "first":
             rival = best_alive / self._config.penalties.length(books["length"])
             beaten = (books["top"][:, 0] >= rival) & (books["finished"] >= self._ranks)
@@ -294,10 +330,37 @@ class BeamSearch:
             beaten = books["top"][:, -1] >= self._attainable(best_alive)
         if self._config.stop == "exhaustive":
             beaten &= books["dropped"] > 0
-        done = beaten | (alive == 0)
+        done = beaten | (alive == 0) | self._unprovable(best_alive)
         books["dropped"] += np.where(done, alive, 0)
         books["bound"] = np.where(done, np.maximum(books["bound"], best_alive), books["bound"])
         return done
+
+    def _unprovable(self, best_alive: Floats | float) -> Flags:
+        """Which sentences try one live prefix, and can prove nothing any more.
+
+        Args:
+            best_alive: (sentences,) log-probability of the best live prefix.
+        """
+        books = self._ledger.lines
+        best = np.maximum(books["top"][:, 0], best_alive)
+        flags: Flags = (books["beam"] < self._config.beam_size) & (best < books["bound"])
+        return flags
+
+    def _leave(self, places: Ints) -> list[tuple[int, SearchResult]]:
+        """The results of sentences that are done, but for those that begin again."""
+        unproven = self._unprovable(-np.inf)
+        leaving = []
+        for place in places.tolist():
+            number = int(self._ids[place])
+            if unproven[place]:
+                books = self._ledger.lines[place]
+                self._again.append((number, int(books["rows"]), int(books["support"])))
+                self._unfinished.pop(number, None)
+            else:
+                leaving.append((number, self._result(place)))
+                del self._starts[number]
+            self._strings.close(number)
+        return leaving
 
     def _attainable(self, log_prob: Any) -> Any:
         """The best score of any string that starts with a prefix of this log-probability."""
@@ -305,38 +368,17 @@ class BeamSearch:
 
     def _result(self, place: int) -> SearchResult:
         """The result of a sentence that is done."""
-        number = int(self._ids[place])
-        found = sorted(
-            self._finished.pop(number), key=lambda entry: (-entry.score, -entry.log_prob)
-        )
-        hypotheses = tuple(
-            Hypothesis(
-                self._tree.tokens(entry.node),
-                entry.log_prob,
-                entry.score,
-                self._attention_of(entry.node, entry.attention),
-            )
-            for entry in found[: self._config.n_best or None]
-        )
-        books = self._ledger.lines[place]
-        self._forced.pop(number, None)
+        number, books = int(self._ids[place]), self._ledger.lines[place]
+        best = self._strings.best(number, self._config.n_best)
+        scores = [hypothesis.score for hypothesis in best]
         return SearchResult(
-            hypotheses=hypotheses,
-            certificate=self._ledger.certify(
-                place, [h.score for h in hypotheses], self._attainable
-            ),
-            finished=len(found),
+            hypotheses=best,
+            certificate=self._ledger.certify(place, scores, self._attainable),
+            finished=int(books["finished"]),
             unfinished=self._unfinished.pop(number, None),
             rows=int(books["rows"]),
             support=int(books["support"]),
         )
-
-    def _attention_of(self, node: int, last: Tensor | None) -> Tensor | None:
-        """Attention over the steps of a string: those of its tokens, then that of its end."""
-        steps = [self._attention[i] for i in self._tree.path(node)] if self._attention else []
-        if last is not None:
-            steps.append(last)
-        return torch.stack(steps) if steps else None
 
     def _grow(
         self, row: Ints, token: Ints, log_prob: Floats, state: Any, attention: list[Tensor] | None
@@ -345,32 +387,16 @@ class BeamSearch:
         if len(row) and not np.array_equal(row, np.arange(len(self._sentence))):
             state = self._stepper.select(state, torch.from_numpy(row))
         self._state = state
-        if attention is not None:
-            self._attention.extend(attention[i] for i in row.tolist())
-        self._node = self._tree.add(self._node[row], token)
+        given = None if attention is None else [attention[i] for i in row.tolist()]
+        self._node = self._strings.grow(self._node[row], token, given)
         self._sentence = self._sentence[row]
         self._token, self._log_prob = token, log_prob
         self._ledger.lines["length"] += 1
 
-    def _forget(self, done: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    def _close(self, done: Flags) -> None:
         """Remove the sentences that are done from the books."""
         if done.any():
             self._sentence = (np.cumsum(~done) - 1)[self._sentence]
             self._ids = self._ids[~done]
             self._ledger.select(~done)
-            self._forget_nodes()
-
-    def _forget_nodes(self) -> None:
-        """Remove the nodes that only finished sentences need, once they are the most."""
-        if len(self._tree) < self._nodes_at_most:
-            return
-        used = [entry.node for found in self._finished.values() for entry in found]
-        moved = self._tree.keep(np.concatenate([self._node, np.array(used, dtype=np.int64)]))
-        if self._attention:
-            self._attention = [
-                row for row, to in zip(self._attention, moved[:-1].tolist(), strict=True) if to >= 0
-            ]
-        self._node = moved[self._node]
-        for number, found in self._finished.items():
-            self._finished[number] = [e._replace(node=int(moved[e.node])) for e in found]
-        self._nodes_at_most = max(self._nodes_at_most, 2 * len(self._tree))
+            self._node = self._strings.forget(self._node)

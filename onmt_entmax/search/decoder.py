@@ -133,8 +133,9 @@ class ModelStepper:
         self.model = model
         self.attention = attention
         self.bos, self.eos = vocabulary.bos, vocabulary.eos
-        self.excluded = (vocabulary.pad, vocabulary.bos)
+        self.excluded: tuple[int, ...] = (vocabulary.pad, vocabulary.bos)
         self.vocabulary_size = size
+        self.dense = model.generator.alpha == 1
         # A Transformer's position is one number for the whole batch.
         self.can_join = not hasattr(model.decoder, "transformer_layers")
 

@@ -19,11 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.search.beam import BeamSearch, Finished, attention_rows, beam_search
+from onmt_entmax.search.beam import BeamSearch, attention_rows, beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.expansion import Floats, Ints, expand
 from onmt_entmax.search.stepper import Stepper
+from onmt_entmax.search.strings import Finished
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class ExactSearch(BeamSearch):
         best = -self._families[0][0]
         if self._mass is None:
             return bool(self._hopeless(best))
-        proven = (h.log_prob for h in self._finished[0] if h.log_prob >= best)
+        proven = (h.log_prob for h in self._strings.of(0) if h.log_prob >= best)
         return sum(map(math.exp, proven)) >= self._mass
 
     def _hopeless(self, log_prob: Any) -> Any:
@@ -186,13 +187,14 @@ class ExactSearch(BeamSearch):
         books = self._ledger.lines
         books["rows"], books["support"] = start.rows, start.support
         for found in start.hypotheses:
-            node = np.array([-1])
-            for token in found.tokens:
-                node = self._tree.add(node, np.array([token]))
             steps = None if found.attention is None else list(found.attention.unbind(0))
             last = steps.pop() if steps else None
-            self._attention.extend(steps or ())
-            self._finished[0].append(Finished(found.score, found.log_prob, int(node[0]), last))
+            node = np.array([-1])
+            for i, token in enumerate(found.tokens):
+                given = None if steps is None else [steps[i]]
+                node = self._strings.grow(node, np.array([token]), given)
+            string = Finished(found.score, found.log_prob, int(node[0]), last)
+            self._strings.finish(0, string)
             self._known.add(found.tokens)
         scores, log_probs = (
             np.array([getattr(found, name) for found in start.hypotheses])
@@ -204,7 +206,7 @@ class ExactSearch(BeamSearch):
         """Enter the strings that end here, except those that are known."""
         if self._known:
             for row in np.flatnonzero(finish > -np.inf).tolist():
-                if self._tree.tokens(int(self._node[row])) in self._known:
+                if self._strings.tokens(int(self._node[row])) in self._known:
                     finish[row] = -np.inf
         super()._finish(finish, attention)
 
@@ -221,7 +223,7 @@ class ExactSearch(BeamSearch):
         if length == self._config.max_length:
             self._ledger.lines["truncated"] += len(log_prob)
             self._ledger.raise_bound("bound", np.zeros_like(options.row), log_prob)
-            if not self._finished[0]:
+            if not self._strings.of(0):
                 self._keep_unfinished(np.zeros(1, dtype=np.int64))
             return
         out = self._hopeless(log_prob)
@@ -250,9 +252,9 @@ class ExactSearch(BeamSearch):
         self._drop(family.log_prob[~wanted])
         row = family.row[wanted]
         self._state = self._stepper.select(family.state, torch.from_numpy(row))
-        self._node = self._tree.add(family.node[row], family.token[wanted])
-        if family.attention is not None:
-            self._attention.extend(family.attention[i] for i in row.tolist())
+        attention = family.attention
+        given = None if attention is None else [attention[i] for i in row.tolist()]
+        self._node = self._strings.grow(family.node[row], family.token[wanted], given)
         self._token, self._log_prob = family.token[wanted], family.log_prob[wanted]
         self._sentence = np.zeros(len(row), dtype=np.int64)
         self._ledger.lines["length"] = family.length

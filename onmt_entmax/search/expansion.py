@@ -12,6 +12,7 @@ from torch import Tensor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class Expansion(NamedTuple):

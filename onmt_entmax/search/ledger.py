@@ -17,10 +17,12 @@ class Ledger:
     Args:
         sentences: how many lines.
         ranks: of how many finished hypotheses the scores are kept in `top`.
+        beam: how many live prefixes a sentence may have.
     """
 
-    def __init__(self, sentences: int, ranks: int) -> None:
+    def __init__(self, sentences: int, ranks: int, beam: int = 1) -> None:
         dtype = [
+            ("beam", "i8"),
             ("length", "i8"),  # tokens of the live prefixes
             ("finished", "i8"),  # size of F
             ("mass", "f8"),  # sum of the probabilities of F
@@ -38,6 +40,7 @@ class Ledger:
         for name in ("top", "bound", "excluded_bound"):
             self.lines[name] = -np.inf
         self.lines["strict"] = True
+        self.lines["beam"] = beam
 
     def __len__(self) -> int:
         return len(self.lines)

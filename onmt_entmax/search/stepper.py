@@ -40,6 +40,8 @@ class Stepper(Protocol):
     them, yet a softmax gives them probability; a search never takes them and counts them as
     excluded by request."""
     vocabulary_size: int
+    dense: bool
+    """Whether every token always has positive probability (softmax)."""
     can_join: bool
     """Whether rows of different lengths may be in one state."""
 
@@ -89,6 +91,7 @@ class EnsembleStepper:
         self.steppers = tuple(steppers)
         self.bos, self.eos, self.excluded = first.bos, first.eos, first.excluded
         self.vocabulary_size = first.vocabulary_size
+        self.dense = any(stepper.dense for stepper in steppers)
         self.can_join = all(stepper.can_join for stepper in steppers)
 
     def double(self) -> EnsembleStepper:

@@ -106,7 +106,7 @@ def test_the_search_of_a_translation(tmp_path) -> None:
     arguments = ["-model", "m", "n", "-src", str(source), "-output", "o", "-beam_size", "7"]
     made = translation_setup([*arguments, "-stop", "optimal"])
     assert [str(model) for model in made.models] == ["m", "n"]
-    assert (made.search.beam_size, made.search.stop) == (7, "optimal")
+    assert (made.task.config.beam_size, made.task.config.stop) == (7, "optimal")
     with pytest.raises(UserError, match="random_sampling_topk: not supported"):
         translation_setup([*arguments, "-random_sampling_topk", "3"])
     with pytest.raises(UserError, match="model: this option is required"):

@@ -76,7 +76,7 @@ class TableStepper:
     ) -> None:
         self.bos, self.eos, self.excluded = BOS, EOS, excluded
         self.vocabulary_size = vocabulary_size
-        self.can_join = True
+        self.can_join, self.dense = True, False
         self.dtype = dtype
         self.attention = attention
         self.rows = 0

@@ -42,13 +42,12 @@ def test_a_score_is_the_sum_over_tokens_with_rank_and_support() -> None:
 def test_scoring_what_search_found_gives_the_score_that_search_reported(kind: str) -> None:
     model, batches = stepper(network(kind, 1.5, 8)), sentences(6)
     results = beam_search(model, together(batches), SearchConfig(4, 1, 8))
-    found = [result.best for result in results]
-    scores = score_targets(model, together(batches), [h.tokens for h in found if h])
-    for result, score in zip(results, scores, strict=True):
-        steps = score.steps if result.hypotheses else score.steps[:-1]
-        log_prob = sum(step.log_prob for step in steps)
-        assert result.best is not None
-        assert log_prob == pytest.approx(result.best.log_prob, abs=1e-5)
+    found = [(batch, r) for batch, r in zip(batches, results, strict=True) if r.hypotheses]
+    targets = [result.hypotheses[0].tokens for _, result in found]
+    scores = score_targets(model, together([batch for batch, _ in found]), targets)
+    assert [score.log_prob for score in scores] == pytest.approx(
+        [result.hypotheses[0].log_prob for _, result in found], abs=1e-5
+    )
 
 
 def test_suggestions_are_the_support_and_what_follows_for_certain() -> None:
@@ -138,13 +137,13 @@ def test_a_stream_forgets_what_it_has_given_back() -> None:
 
     model, config = TableStepper(attention=True), SearchConfig(3, 2, 6)
     search = BeamSearch(model, config)
-    search._nodes_at_most = 50
+    search._strings._most_nodes = 50
     tables = [Table(seed, 1.5) for seed in range(300)]
     results = {}
     for i in range(0, 300, 3):
         search.admit(tables[i : i + 3])
         results.update(search.advance())
-        assert len(search._tree) < 600
+        assert len(search._strings._tree) < 600
     while len(search):
         results.update(search.advance())
     expected = beam_search(TableStepper(attention=True), tables, config)

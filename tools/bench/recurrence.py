@@ -164,9 +164,9 @@ def stock_step(model: NMTModel) -> Step:
     return step
 
 
-def our_step(model: NMTModel, supports: list[float]) -> Step:
+def our_step(model: NMTModel, supports: list[float], fused: bool) -> Step:
     """A training step on real positions only; returns the mean loss."""
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=fused)
 
     def step(pair: Pair) -> float:
         optimizer.zero_grad()
@@ -199,7 +199,9 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         dtype = torch.bfloat16 if kind == "bf16" else None
         name = f"ours alpha={alpha}" + (" bf16" if dtype else "")
         supports[name] = []
-        steps[name] = our_step(our_model(stock, size, float(alpha), dtype), supports[name])
+        steps[name] = our_step(
+            our_model(stock, size, float(alpha), dtype), supports[name], options.fused_adam
+        )
     times: dict[str, list[float]] = {name: [] for name in steps}
     clock = time.process_time if options.threads == 1 else time.perf_counter
     losses = dict.fromkeys(steps, 0.0)
@@ -247,6 +249,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=30, help="timed steps of each variant")
     parser.add_argument("--warmup", type=int, default=100, help="untimed steps before")
     parser.add_argument("--dropout", type=float, default=0.3)
+    parser.add_argument("--fused-adam", action="store_true", help="ours with torch's fused Adam")
     parser.add_argument("--no-padding", action="store_true", help="all lengths equal")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()

@@ -152,7 +152,7 @@ def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell
             past = [irregular.preterite + suffix for suffix in STRONG_PRETERITE]
             past[2] = past[2].replace("hico", "hizo")
     weak = "ar" if ending == "ar" else "er"
-    table = {
+    table: dict[str, tuple[str, ...]] = {
         "V;NFIN": (verb,),
         "V.CVB;PRS": (present_participle,),
     }

@@ -1,0 +1,30 @@
+"""What a user asks of a search, before the vocabulary is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.exact import Budget
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """A search by its method, limits and requests; tokens are still named by their text."""
+
+    config: SearchConfig = field(default_factory=SearchConfig)
+    """Its constraints have no tokens yet."""
+    method: Literal["beam", "exact", "enumerate"] = "beam"
+    """`exact` goes on where the beam has not proven the `n_best`; `enumerate` lists the support
+    from the most probable string down."""
+    budget: Budget = field(default_factory=Budget)
+    """Of a sentence, for the last two."""
+    mass: float = 1.0
+    """Probability at which `enumerate` may stop."""
+    verify: bool = False
+    """Whether certified sentences are recomputed alone, in float64."""
+    ban_unknown: bool = False
+    """Whether `<unk>` is banned."""
+    ignore_when_blocking: tuple[str, ...] = ()
+    """Tokens that may repeat in spite of `block_ngram_repeat`."""

@@ -1,0 +1,90 @@
+"""The parts of the fast recurrences, each against its definition."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from onmt_entmax.modules.recurrence_cell import dropout_mask, lstm_cell, lstm_cell_backward
+from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
+from onmt_entmax.modules.recurrence_steps import Steps
+
+
+def test_lstm_cell_is_torchs() -> None:
+    torch.manual_seed(0)
+    reference = nn.LSTMCell(4, 3).double()
+    x, hidden, cell = (torch.randn(5, n, dtype=torch.float64) for n in (4, 3, 3))
+    cell.requires_grad_()
+    plain = nn.functional.linear(x, reference.weight_ih, reference.bias_ih)
+    plain = plain + nn.functional.linear(hidden, reference.weight_hh, reference.bias_hh)
+    gates = plain.detach().clone()
+    gates[:, 6:9] *= 2
+    expected_hidden, expected_cell = reference(x, (hidden, cell))
+    with torch.no_grad():
+        new_hidden, new_cell, trace = lstm_cell(gates, cell)
+    assert torch.allclose(new_hidden, expected_hidden)
+    assert torch.allclose(new_cell, expected_cell)
+    grad_hidden, grad_cell = torch.randn_like(hidden), torch.randn_like(hidden)
+    loss = (expected_hidden * grad_hidden).sum() + (expected_cell * grad_cell).sum()
+    d_cell, d_bias = torch.autograd.grad(loss, (cell, reference.bias_ih))
+    grad_gates = torch.empty_like(gates)
+    with torch.no_grad():
+        lstm_cell_backward(grad_hidden, grad_cell, trace, grad_gates)
+    grad_gates[:, 6:9] *= 2
+    assert torch.allclose(grad_cell, d_cell)
+    assert torch.allclose(grad_gates.sum(dim=0), d_bias)
+
+
+def test_dropout_mask_has_the_right_share_and_mean() -> None:
+    torch.manual_seed(0)
+    like = torch.empty(0)
+    mask = dropout_mask((200, 1001), 0.3, like)
+    assert mask is not None
+    assert mask.shape == (200, 1001)
+    assert abs(float((mask == 0).float().mean()) - 0.3) < 0.005
+    assert abs(float(mask.mean()) - 1) < 0.01
+    assert len(mask.unique()) == 2
+    assert dropout_mask((3, 2), 0.0, like) is None
+    everything = dropout_mask((3, 2), 1.0, like)
+    assert everything is not None
+    assert bool((everything == 0).all())
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_products(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
+    torch.manual_seed(0)
+    x, wide, bias, add = (torch.randn(*shape) for shape in ((7, 5), (6, 9), (6,), (7, 6)))
+    # A slice of columns, a transposed weight, and a dense one.
+    for weight in (wide[:, 2:7], wide[:, 2:7].t().contiguous().t(), wide[:, 2:7].contiguous()):
+        expected = x @ weight.t()
+        assert torch.allclose(product(x, weight, bias), expected + bias, atol=1e-5)
+        assert torch.allclose(PreparedWeight(weight)(x), expected, atol=1e-5)
+        assert torch.allclose(PreparedWeight(weight, bias)(x), expected + bias, atol=1e-5)
+        assert torch.allclose(PreparedWeight(weight)(x, add), expected + add, atol=1e-5)
+        rough = PreparedWeight(weight, None, torch.bfloat16)(x, add)
+        assert rough.dtype == torch.float32
+        assert torch.allclose(rough, expected + add, atol=0.1)
+        rough = product(x, weight, bias, torch.bfloat16)
+        assert torch.allclose(rough, expected + bias, atol=0.1)
+    grad = torch.randn(7, 12)[:, 3:9]
+    assert torch.allclose(weight_gradient(grad, x), grad.t() @ x, atol=1e-5)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8))
+def test_steps(lengths: list[int]) -> None:
+    lengths.sort(reverse=True)
+    steps = Steps.of(lengths)
+    assert steps.total == sum(lengths)
+    assert len(steps.sizes) == lengths[0]
+    order = torch.arange(len(lengths)).flip(0)
+    if steps.total:
+        rows = {(int(at) // len(lengths), int(at) % len(lengths)) for at in steps.index(order)}
+        columns = enumerate(reversed(lengths))
+        assert rows == {(t, b) for b, length in columns for t in range(length)}
+        packed = torch.arange(1.0, steps.total + 1).unsqueeze(1)
+        padded = steps.padded(packed)
+        assert torch.equal(padded[padded != 0], packed.squeeze(1))

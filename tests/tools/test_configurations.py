@@ -1,0 +1,59 @@
+"""The YAML files of `config/demo` and `config/morphology`: valid, and the paper's settings."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onmt_entmax.options.train import training_setup
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted([*ROOT.glob("config/demo/*.yaml"), *ROOT.glob("config/morphology/*.yaml")])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_configuration_is_valid_and_its_head_agrees_with_it(
+    path: Path, tmp_path: Path, monkeypatch
+) -> None:
+    text = path.read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    monkeypatch.chdir(tmp_path)
+    for corpus in values["data"].values():
+        for name in corpus.values():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text("lang=english +V d r a w\n", encoding="utf-8")
+    setup = training_setup(["-config", str(path)])
+    assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
+    assert setup.training.selection == "exact_match"
+
+    head = text[: text.index("\ndata:")]
+    assert "Peters, Niculae and Martins (2019)" in head
+    commands = re.sub(r" \\\n#", " ", head)
+    words = {name: shlex.split(line) for name, line in re.findall(r"python (\S+)(.*)", commands)}
+    assert str(path.relative_to(ROOT)) in words["train.py"]
+    assert values["save_model"] in words["translate.py"]
+    files = {name for corpus in values["data"].values() for name in corpus.values()}
+    prepared = re.search(r"prepare .*--out (\S+)", commands).group(1)
+    assert {str(Path(name).parent) for name in files} == {prepared}
+
+
+@pytest.mark.parametrize(("name", "epochs"), [("medium", 10), ("high", 1)])
+def test_the_papers_settings(name: str, epochs: int) -> None:
+    values = yaml.safe_load((ROOT / "config" / "morphology" / f"{name}.yaml").read_text())
+    paper = {
+        "encoder_type": "brnn",
+        "rnn_type": "LSTM",
+        "layers": 2,
+        "rnn_size": 300,
+        "word_vec_size": 300,
+        "dropout": [0.3],
+        "optim": "adam",
+        "learning_rate": 0.001,
+        "decay_method": "plateau",
+        "learning_rate_decay": 0.5,
+        "batch_size": 64,
+        "valid_epochs": epochs,
+    }
+    assert {key: values[key] for key in paper} == paper

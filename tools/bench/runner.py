@@ -1,0 +1,165 @@
+"""Times contenders against each other, in one process and turn by turn.
+
+Every benchmark here hands :func:`compare` a list of cases. In a round each contender of a case runs
+once; the ratio of a contender is the median, over rounds, of its time divided by the reference's
+time in the same round, so that what else the machine does falls on both. The allocator is part of
+what is measured (on a CPU page faults can cost more than the arithmetic), so it is named:
+``default``, or ``faultfree``, where glibc keeps and reuses all memory.
+"""
+
+import argparse
+import gc
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+_FAULT_FREE = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Functions that do the same work, under one set of conditions.
+
+    Attributes:
+        conditions: what is fixed, for the record: sizes, alpha, logits.
+        contenders: the functions by name; the first is the reference of all ratios.
+    """
+
+    conditions: dict[str, object]
+    contenders: dict[str, Callable[[], object]]
+
+
+def parse_arguments(description: str) -> argparse.Namespace:
+    """Command line of a benchmark; fixes threads and allocator before anything is timed."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--allocator", choices=("default", "faultfree"), default="default")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="cpu: processor time of the process, for a machine that is not idle",
+    )
+    parser.add_argument("--seconds", type=float, default=2.0, help="to spend on each case")
+    parser.add_argument("--only", default="", help="run cases whose conditions contain this text")
+    parser.add_argument("--memory", action="store_true", help="peak memory instead of time")
+    parser.add_argument("--output", default="", help="file for the JSON lines")
+    arguments = parser.parse_args()
+    wanted = _FAULT_FREE if arguments.allocator == "faultfree" else ""
+    if os.environ.get("GLIBC_TUNABLES", "") != wanted:
+        # The allocator reads its settings once, when a process starts.
+        os.environ["GLIBC_TUNABLES"] = wanted
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+    return arguments
+
+
+def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
+    """Measure the cases, print a table line for each, and write the JSON lines."""
+    _print_machine(arguments)
+    with open(arguments.output or os.devnull, "a", encoding="utf-8") as output:
+        for case in cases:
+            described = " ".join(f"{key}={value}" for key, value in case.conditions.items())
+            if arguments.only and arguments.only not in described:
+                continue
+            measure = peak_memory if arguments.memory else time_case
+            results = measure(case, arguments)
+            cells = [f"{name} {cell['text']}" for name, cell in results.items()]
+            print(f"{described:<44} | " + " | ".join(cells), flush=True)
+            record = {
+                **case.conditions,
+                "threads": arguments.threads,
+                "allocator": arguments.allocator,
+                "clock": arguments.clock,
+                "load": os.getloadavg()[0],
+                "torch": torch.__version__,
+                "results": {
+                    name: {key: value for key, value in cell.items() if key != "text"}
+                    for name, cell in results.items()
+                },
+            }
+            output.write(json.dumps(record) + "\n")
+            output.flush()
+
+
+def time_case(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
+    """Median milliseconds of each contender, and its median ratio to the first."""
+    clock = time.perf_counter if arguments.clock == "wall" else time.process_time
+    for run in case.contenders.values():
+        run()
+    times: dict[str, list[float]] = {name: [] for name in case.contenders}
+    end, rounds = time.perf_counter() + arguments.seconds, 0
+    while rounds < 5 or time.perf_counter() < end:
+        for name, run in case.contenders.items():
+            begin = clock()
+            run()
+            times[name].append(clock() - begin)
+        rounds += 1
+    reference = next(iter(times.values()))
+    results: dict[str, dict[str, object]] = {}
+    for name, taken in times.items():
+        ratio = median(own / other for own, other in zip(taken, reference, strict=True))
+        milliseconds = 1e3 * median(taken)
+        text = f"{milliseconds:.4g} ms ({ratio:.2f})"
+        results[name] = {"ms": milliseconds, "ratio": ratio, "rounds": rounds, "text": text}
+    return results
+
+
+def peak_memory(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
+    """Megabytes that each contender adds to the process at its peak, in a process of its own."""
+    results: dict[str, dict[str, object]] = {}
+    reference = 0.0
+    for name, run in case.contenders.items():
+        gc.collect()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            with open("/proc/self/statm", encoding="ascii") as statm:
+                before = int(statm.read().split()[1]) * resource.getpagesize()
+            run()
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            os.write(writer, str(peak - before).encode())
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            megabytes = int(pipe.read()) / 2**20
+        os.waitpid(child, 0)
+        reference = reference or megabytes
+        text = f"{megabytes:.0f} MB ({megabytes / reference:.2f})"
+        results[name] = {"MB": megabytes, "ratio": megabytes / reference, "text": text}
+    return results
+
+
+def logits(kind: str, rows: int, classes: int) -> torch.Tensor:
+    """Random scores (rows, classes): "uniform" (std 0.1), "normal", "wide" (std 4), or "trained".
+
+    The last has the profile of a trained model: most scores far below, Zipf-like leaders.
+    """
+    noise = torch.randn(rows, classes)
+    if kind == "trained":
+        leaders = torch.rand(rows, classes).argsort(1).add(1).log().neg()
+        return 1.5 * leaders + noise
+    return noise * {"uniform": 0.1, "normal": 1.0, "wide": 4.0}[kind]
+
+
+def _print_machine(arguments: argparse.Namespace) -> None:
+    load = os.getloadavg()[0]
+    print(
+        f"torch {torch.__version__}, {platform.machine()}, {arguments.threads} thread(s), "
+        f"allocator {arguments.allocator}, clock {arguments.clock}, load {load:.2f}"
+    )
+    if load > 0.5:
+        print(
+            f"warning: the machine is not idle (load {load:.2f}): trust ratios, not times; "
+            "consider --clock cpu",
+            file=sys.stderr,
+        )
