@@ -289,9 +289,7 @@ def run_translation(setup: TranslationSetup) -> Summary:
     """Translate a file as `setup` says, with its report and summary where asked for."""
     lines = _count_lines(setup.src)
     if setup.prefixes is not None and _count_lines(setup.prefixes) != lines:
-        raise UserError(
-            f"{setup.prefixes}: must have a line for each of the {lines} of {setup.src}"
-        )
+        raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
     report = setup.exactness_report
     started = time.monotonic()
     paths = [setup.output] + ([report] if report is not None else [])

@@ -298,6 +298,57 @@ def test_unknown_tokens_and_very_long_lines(trained: Path, tmp_path: Path) -> No
     assert len(records) == 2
 
 
+def test_exact_search_proves_every_answer(trained: Path, tmp_path: Path) -> None:
+    source = (trained / "valid.src").read_text()
+    narrow = translate(trained, tmp_path, source, "-beam_size", 1, "-stop", "first")
+    exact = translate(trained, tmp_path, source, "-beam_size", 1, "-search", "exact")
+    assert all(record["certificate"] != "none" for record in exact)
+    for one, other in zip(narrow, exact, strict=True):
+        assert other["hypotheses"][0]["prob"] >= one["hypotheses"][0]["prob"] - 1e-6
+
+
+def test_enumeration_lists_the_support(trained: Path, tmp_path: Path) -> None:
+    whole = translate(trained, tmp_path, "a b c\nd e\n", "-search", "enumerate")
+    for record in whole:
+        assert record["certificate"] == "exhaustive"
+        assert len(record["hypotheses"]) == record["finished"]
+        assert math.isclose(sum(h["prob"] for h in record["hypotheses"]), 1, abs_tol=1e-5)
+    part = translate(trained, tmp_path, "a b c\nd e\n", "-search", "enumerate", "-mass", 0.5)
+    assert all(record["mass"] >= 0.5 for record in part)
+
+
+def test_certified_answers_are_verified_in_float64(trained: Path, tmp_path: Path) -> None:
+    source = (trained / "valid.src").read_text()
+    records = translate(trained, tmp_path, source, "-beam_size", 10, "-verify")
+    certified = [record for record in records if record["certificate"] != "none"]
+    assert certified
+    assert all(record["verified"] for record in certified)
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert (summary["verified"], summary["disagreements"]) == (len(certified), 0)
+
+
+def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "prefixes").write_text("c\n\n")
+    forced = translate(
+        trained, tmp_path, "a b c\nd e\n", "-tgt", tmp_path / "prefixes", "-tgt_prefix"
+    )
+    assert forced[0]["hypotheses"][0]["text"].startswith("c")
+    longer = translate(trained, tmp_path, "a b\n", "-min_length", 5, "-beam_size", 20)
+    assert all(len(h["text"].split()) >= 5 for h in longer[0]["hypotheses"])
+    requests = ["-block_ngram_repeat", 1, "-ban_unk_token", "-length_penalty", "avg"]
+    blocked = translate(trained, tmp_path, "a a b\n", *requests)
+    for hypothesis in blocked[0]["hypotheses"]:
+        tokens = hypothesis["text"].split()
+        assert len(set(tokens)) == len(tokens)
+    arguments = translation(trained / "run", tmp_path, tgt=tmp_path / "prefixes")
+    assert "-tgt_prefix" in fail("translate.py", *arguments)
+    (tmp_path / "prefixes").write_text("Q\n")
+    message = fail("translate.py", *arguments, "-tgt_prefix")
+    assert "prefix of line 1: 'Q' is not in the target vocabulary" in message
+    (tmp_path / "prefixes").write_text("a\nb\nc\n")
+    assert "must have 1 lines" in fail("translate.py", *arguments, "-tgt_prefix")
+
+
 def test_an_ensemble_averages_probabilities(trained: Path, tmp_path: Path) -> None:
     alone = translate(trained, tmp_path, "a b c\n")
     model = trained / "run"

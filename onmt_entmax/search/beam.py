@@ -17,6 +17,7 @@ from torch import Tensor
 
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.constraints import force
 from onmt_entmax.search.expansion import (
     Expansion,
     Flags,
@@ -90,9 +91,14 @@ class BeamSearch:
     Args:
         stepper: the model.
         config: how to search.
+
+    Raises:
+        ValueError: if a banned token is not in the vocabulary.
     """
 
     def __init__(self, stepper: Stepper, config: SearchConfig) -> None:
+        if max(config.constraints.banned, default=0) >= stepper.vocabulary_size:
+            raise ValueError("a banned token id is not in the vocabulary of the model")
         self._stepper = stepper
         self._config = config
         self._ranks = max(1, config.n_best)
@@ -219,18 +225,11 @@ class BeamSearch:
         )
         if not self._forces:
             return row, token
-        # At a forced position every other token is ruled out, and nothing else is.
         prefixes = [self._starts[number].prefix for number in self._ids[self._sentence].tolist()]
-        forced = [i for i, prefix in enumerate(prefixes) if lengths[i] < len(prefix)]
-        others = np.ones((len(forced), self._stepper.vocabulary_size), dtype=bool)
-        for i, at in enumerate(forced):
-            others[i, prefixes[at][lengths[at]]] = False
-        forced_row, forced_token = np.nonzero(others)
-        free = ~np.isin(row, forced)
-        return (
-            np.concatenate([row[free], np.array(forced, dtype=np.int64)[forced_row]]),
-            np.concatenate([token[free], forced_token]),
-        )
+        forced = {
+            i: prefix[lengths[i]] for i, prefix in enumerate(prefixes) if lengths[i] < len(prefix)
+        }
+        return force(row, token, forced, self._stepper.vocabulary_size)
 
     def _count(self, options: Expansion, excluded: Ints) -> None:
         """Count rows and supports."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,3 +77,25 @@ class Constraints:
             return set()
         ngrams = (prefix[i : i + n] for i in range(len(prefix) - n + 1))
         return {gram[-1] for gram in ngrams if gram[:-1] == last} - self.ignore_when_blocking
+
+
+def force(
+    row: Ints, token: Ints, forced: Mapping[int, int], vocabulary_size: int
+) -> tuple[Ints, Ints]:
+    """Rule out every token but one at forced positions, and nothing else there.
+
+    Args:
+        row: (pairs,) of a row and
+        token: (pairs,) a token that may not follow it.
+        forced: rows at a forced position, ascending, with the token to come.
+        vocabulary_size: number of tokens.
+
+    Returns:
+        Such pairs again.
+    """
+    rows = np.array(list(forced), dtype=np.int64)
+    others = np.ones((len(rows), vocabulary_size), dtype=bool)
+    others[np.arange(len(rows)), np.array(list(forced.values()), dtype=np.int64)] = False
+    place, other = np.nonzero(others)
+    free = ~np.isin(row, rows)
+    return np.concatenate([row[free], rows[place]]), np.concatenate([token[free], other])

@@ -59,6 +59,21 @@ def drawn(table: Table, prefix: tuple[int, ...]) -> list[float]:
     return [math.log(p) if p else -math.inf for p in entmax_by_bisection(scores, table.alpha)]
 
 
+class Fixed(Table):
+    """A model written out as {prefix: {token: probability}}."""
+
+    def __init__(self, model: dict[tuple[int, ...], dict[int, float]]) -> None:
+        super().__init__(0, 1.0, 7)
+        object.__setattr__(self, "model", model)
+
+    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
+        row = self.model[prefix]
+        return [
+            math.log(row[token]) if token in row else -math.inf
+            for token in range(self.vocabulary_size)
+        ]
+
+
 class TableStepper:
     """Steps through tables; a batch is a list of them, a state the list of (table, prefix).
 

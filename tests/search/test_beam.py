@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from checks import check
-from tables import EOS, Table, TableStepper
+from tables import EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.search import (
     EnsembleStepper,
@@ -133,24 +133,12 @@ class OneOf(TableStepper):
 
 def test_one_live_prefix_costs_one_row() -> None:
     certain = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {EOS: 1.0}})
-    stepper = TableStepper()
+    stepper = TableStepper(7)
     result = beam_search(stepper, [certain], SearchConfig(5))[0]
     assert stepper.rows == result.rows == result.support == 3
     assert result.hypotheses[0].tokens == (2, 3)
     assert (result.certificate.level, result.certificate.strict) == ("exhaustive", True)
     assert (result.certificate.mass, result.certificate.bound) == (1.0, 0.0)
-
-
-class Fixed(Table):
-    """A model written out as {prefix: {token: probability}}."""
-
-    def __init__(self, model: dict[tuple[int, ...], dict[int, float]]) -> None:
-        super().__init__(0, 1.0)
-        object.__setattr__(self, "model", model)
-
-    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-        row = self.model[prefix]
-        return [math.log(row[token]) if token in row else -math.inf for token in range(5)]
 
 
 def test_finished_hypotheses_take_no_place_in_the_beam() -> None:
@@ -162,7 +150,7 @@ def test_finished_hypotheses_take_no_place_in_the_beam() -> None:
             (2, 3, 4): {EOS: 1.0},
         }
     )
-    result = beam_search(TableStepper(), [model], SearchConfig(1, 0))[0]
+    result = beam_search(TableStepper(7), [model], SearchConfig(1, 0))[0]
     assert [h.prob for h in result.hypotheses] == pytest.approx([0.5, 0.25, 0.125, 0.125])
     assert result.certificate.level == "exhaustive"
     assert not result.certificate.strict, "four hypotheses do not fit a beam of one"
@@ -170,7 +158,7 @@ def test_finished_hypotheses_take_no_place_in_the_beam() -> None:
 
 def test_a_tie_is_optimal_and_a_cut_prefix_is_counted() -> None:
     model = Fixed({(): {EOS: 0.5, 2: 0.5}, (2,): {2: 1.0}})
-    result = beam_search(TableStepper(), [model], SearchConfig(1, 1, 1))[0]
+    result = beam_search(TableStepper(7), [model], SearchConfig(1, 1, 1))[0]
     certificate = result.certificate
     assert (certificate.level, certificate.gap, certificate.truncated) == ("optimal", 0.0, 1)
     assert certificate.proven == 1
@@ -178,7 +166,7 @@ def test_a_tie_is_optimal_and_a_cut_prefix_is_counted() -> None:
 
 def test_where_nothing_finishes_the_best_prefix_is_returned_as_unfinished() -> None:
     model = Fixed({(): {2: 0.6, 3: 0.4}, (2,): {2: 1.0}, (3,): {3: 0.5, 2: 0.5}})
-    result = beam_search(TableStepper(attention=True), [model], SearchConfig(5, 1, 1))[0]
+    result = beam_search(TableStepper(7, attention=True), [model], SearchConfig(5, 1, 1))[0]
     assert (result.hypotheses, result.certificate.level) == ((), "none")
     assert result.unfinished is result.best
     assert result.unfinished is not None
@@ -209,7 +197,7 @@ def test_n_best_ranks_are_proven_as_far_as_the_bound_reaches() -> None:
             (3,): {EOS: 1.0},
         }
     )
-    result = beam_search(TableStepper(), [model], SearchConfig(1, 3))[0]
+    result = beam_search(TableStepper(7), [model], SearchConfig(1, 3))[0]
     assert [h.tokens for h in result.hypotheses] == [(), (2,), (2, 4)]
     assert result.certificate.bound == pytest.approx(0.25)
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 2)
@@ -217,7 +205,7 @@ def test_n_best_ranks_are_proven_as_far_as_the_bound_reaches() -> None:
 
 def test_a_model_without_any_answer_is_refused() -> None:
     with pytest.raises(ValueError, match="no token a positive probability"):
-        beam_search(TableStepper(), [Fixed({(): {}})], SearchConfig())
+        beam_search(TableStepper(7), [Fixed({(): {}})], SearchConfig())
 
 
 @pytest.mark.parametrize(
@@ -239,7 +227,7 @@ def test_a_probability_rounded_above_one_does_not_break_the_bound() -> None:
             return [value + 1e-7 for value in super().log_probs(prefix)]
 
     model = Rounded({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}, (2, 2): {EOS: 1.0}, (2, 3): {EOS: 1.0}})
-    result = beam_search(TableStepper(), [model], SearchConfig(1))[0]
+    result = beam_search(TableStepper(7), [model], SearchConfig(1))[0]
     assert result.certificate.level == "optimal"
     assert result.hypotheses[0].log_prob <= result.certificate.log_bound
 
@@ -247,3 +235,52 @@ def test_a_probability_rounded_above_one_does_not_break_the_bound() -> None:
 def test_too_large_a_space_is_not_enumerated() -> None:
     with pytest.raises(ValueError, match="more than 10 prefixes"):
         enumerate_support(TableStepper(), [Table(0, 1.0)], 5, 10)
+
+
+GARDEN_PATH = Fixed(
+    {
+        (): {2: 0.6, 3: 0.4},
+        (2,): {4: 0.5, 5: 0.5},
+        (2, 4): {EOS: 1.0},
+        (2, 5): {EOS: 1.0},
+        (3,): {EOS: 1.0},
+    }
+)
+
+
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal", "first"])
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_sentence_that_one_prefix_cannot_prove_gets_the_whole_beam(
+    stop: str, dense: bool
+) -> None:
+    stepper = TableStepper(7)
+    stepper.dense = dense
+    result = beam_search(stepper, [GARDEN_PATH], SearchConfig(2, 1, stop=stop))[0]  # type: ignore[arg-type]
+    assert result.hypotheses[0].tokens == (3,)
+    assert result.certificate.level in ("optimal", "exhaustive")
+    assert result.rows == stepper.rows, "the first try is counted too"
+
+
+def test_prefixes_that_cannot_win_any_more_are_dropped_once() -> None:
+    model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.2}, (2,): {EOS: 1.0}, (3,): {EOS: 1.0}})
+    stepper = TableStepper(7)
+    certificate = beam_search(stepper, [model], SearchConfig(5, 1, stop="optimal"))[0].certificate
+    assert (stepper.rows, certificate.dropped) == (1, 2)
+    assert certificate.bound == pytest.approx(0.3)
+    certificate = beam_search(stepper, [model], SearchConfig(5, 2, stop="optimal"))[0].certificate
+    assert (stepper.rows, certificate.dropped, certificate.proven) == (1 + 3, 0, 2)
+
+
+def test_what_is_hopeless_leaves_the_beam_while_the_rest_goes_on() -> None:
+    model = Fixed(
+        {
+            (): {EOS: 0.2, 2: 0.7, 3: 0.1},
+            (2,): {4: 1.0},
+            (2, 4): {EOS: 1.0},
+            (3,): {EOS: 1.0},
+        }
+    )
+    stepper = TableStepper(7)
+    result = beam_search(stepper, [model], SearchConfig(5, 1, stop="first"))[0]
+    assert (stepper.rows, result.certificate.dropped, result.finished) == (3, 1, 2)
+    assert result.certificate.level == "optimal"

@@ -187,3 +187,9 @@ def test_the_end_symbol_is_never_counted_as_a_repeat() -> None:
         (), EOS, torch.zeros(1, dtype=torch.int64).numpy(), lambda _: (2, 3)
     )
     assert (row.tolist(), token.tolist()) == ([0, 0], [2, 3])
+
+
+def test_a_banned_token_must_be_in_the_vocabulary() -> None:
+    config = SearchConfig(constraints=Constraints(banned=frozenset({5})))
+    with pytest.raises(ValueError, match="not in the vocabulary"):
+        beam_search(TableStepper(5), [Table(0, 1.0)], config)

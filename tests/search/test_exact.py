@@ -6,7 +6,7 @@ import random
 import pytest
 from checks import check
 from networks import DECODERS, network, sentences, stepper
-from tables import Table, TableStepper
+from tables import BOS, EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.search import (
     Budget,
@@ -139,3 +139,20 @@ def test_wrong_options_are_refused() -> None:
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
         exact_search(TableStepper(), [Table(0, 1.0)], config)
+
+
+def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None:
+    model = Fixed(
+        {
+            (): {2: 0.3, 3: 0.28, 4: 0.24, 5: 0.18},
+            (2,): {EOS: 0.7, BOS: 0.3},
+            (3,): {EOS: 0.5, BOS: 0.5},
+            (4,): {EOS: 0.5, BOS: 0.5},
+            (5,): {EOS: 1.0},
+        }
+    )
+    stepper = TableStepper(7)
+    result = exact_search(stepper, [model], SearchConfig(1), Budget(rows=2))
+    certificate = result.certificate
+    assert (certificate.level, certificate.dropped, result.finished) == ("optimal", 1, 3)
+    assert certificate.bound == pytest.approx(0.18)

@@ -65,3 +65,11 @@ def test_a_tree_gives_back_what_was_added_and_forgets_what_is_dead() -> None:
             assert len(tree) >= len(needed)
             assert set(strings.values()) == {(), *needed}
         assert [tree.tokens(node) for node in live.tolist()] == [strings[n] for n in live.tolist()]
+
+
+def test_a_step_that_rounding_lifts_above_one_counts_as_one() -> None:
+    log_probs = torch.tensor([[1e-7, -3.0, 2e-7]])
+    for width in (1, 5):  # the most probable tokens, or all of them
+        options = expand(log_probs.clone(), eos=2, width=width)
+        assert options.finish.tolist() == [0.0]
+        assert options.log_prob.max() == 0.0
