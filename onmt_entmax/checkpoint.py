@@ -119,10 +119,14 @@ def save(
         tokens = {"source": vocabularies.source.tokens, "target": vocabularies.target.tokens}
         text = json.dumps(tokens, ensure_ascii=False, indent=0)
         (temporary / "vocab.json").write_text(text, encoding="utf-8")
-        safetensors.torch.save_model(model, str(temporary / "model.safetensors"))
-        if training_state is not None:
-            (temporary / "training").mkdir()
-            torch.save(dict(training_state), temporary / "training" / "state.pt")
+        try:
+            safetensors.torch.save_model(model, str(temporary / "model.safetensors"))
+            if training_state is not None:
+                (temporary / "training").mkdir()
+                torch.save(dict(training_state), temporary / "training" / "state.pt")
+        except (SafetensorError, RuntimeError) as error:  # how both report a full disk
+            reason = str(error).strip().splitlines()[0]
+            raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
 
     write_atomically(folder, write)
 
@@ -135,6 +139,15 @@ def remember_best(run: Path, step: int, metric: str, value: float) -> None:
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
+
+
+def remove_leftovers(run: Path) -> None:
+    """Delete what a run that was killed while writing has left half-written."""
+    for path in run.glob(".*.tmp"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def prune(run: Path, keep: int) -> None:

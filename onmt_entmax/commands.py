@@ -25,6 +25,10 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     except UserError as error:
         print(f"{name}.py: error: {error}", file=sys.stderr)
         return 2
+    except OSError as error:  # a full disk, a file that vanished
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{name}.py: error: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"{name}.py: interrupted", file=sys.stderr)
         return 130

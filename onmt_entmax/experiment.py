@@ -22,6 +22,7 @@ from onmt_entmax.checkpoint import (
     find_model,
     load,
     read_training_state,
+    remove_leftovers,
     write_atomically,
 )
 from onmt_entmax.errors import UserError
@@ -144,8 +145,10 @@ def _train(
 ) -> Outcome:
     """Put the parts of a run together and run it."""
     run_path = Path(setup.run.save_model)
-    if setup.run.overwrite and setup.run.train_from is None and processes.writes:
-        _clear(run_path)
+    if processes.writes:
+        remove_leftovers(run_path)
+        if setup.run.overwrite and setup.run.train_from is None:
+            _clear(run_path)
     state = resumed.state if resumed else None
     first = 0 if state is None else int(state["run"]["step"])
     run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)

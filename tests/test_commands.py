@@ -15,6 +15,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 
+from onmt_entmax.checkpoint import load
 from tests.toy import write_config
 
 ROOT = Path(__file__).parent.parent
@@ -174,6 +175,32 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
     message = fail("train.py", "-config", config)
     assert "the loss is" in message
     assert "lower the learning rate" in message
+
+
+@pytest.mark.parametrize("kilobytes", [1, 20, 60, 150])
+def test_a_full_disk_is_one_line_and_leaves_whole_checkpoints(
+    tmp_path: Path, kilobytes: int
+) -> None:
+    """Files may not grow beyond a limit, which hits another one of the run's files each time."""
+    import resource
+
+    config = write_config(tmp_path, src_vocab=str(tmp_path / "vocab.src"))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "train.py"), "-config", str(config)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (1024 * kilobytes, 1024 * kilobytes)
+        ),
+    )
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].startswith("train.py: error: ")
+    assert "Traceback" not in done.stderr
+    run = tmp_path / "run"
+    assert not list(run.glob(".*.tmp"))
+    for folder in run.glob("step_*"):
+        load(folder)
 
 
 def toy_ende(folder: Path) -> None:

@@ -65,9 +65,12 @@ def working_type(scores: Tensor) -> torch.dtype:
     Raises:
         ValueError: if the scores are not floating point.
     """
-    if not scores.is_floating_point():
-        raise ValueError(f"scores must be floating point, got {scores.dtype}; convert them first")
-    return torch.float64 if scores.dtype == torch.float64 else torch.float32
+    dtype = scores.dtype
+    if dtype in (torch.float32, torch.float64):
+        return dtype
+    if not dtype.is_floating_point:
+        raise ValueError(f"scores must be floating point, got {dtype}; convert them first")
+    return torch.float32
 
 
 def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Tensor:
@@ -103,9 +106,9 @@ def _along_dim(
     dim: int,
 ) -> Tensor:
     """Apply a mapping of the last dimension, with alpha as :func:`checked_alpha` returns it."""
-    given = scores.dtype
+    given, dimensions = scores.dtype, scores.dim()
     dtype = working_type(scores)
-    if scores.dim() == 0:
+    if dimensions == 0:
         return _along_dim(mapping, scores.unsqueeze(0), alpha, dim).squeeze(0)
     checked = checked_alpha(alpha, scores, dim)
     if scores.numel() == 0:
@@ -114,7 +117,7 @@ def _along_dim(
         scores = scores.to(dtype)
         if torch.is_autocast_enabled(scores.device.type):
             given = dtype
-    if dim == -1 or dim == scores.dim() - 1:
+    if dim in (-1, dimensions - 1):
         result = mapping(scores, checked)
     else:
         rows = checked.movedim(dim, -1) if isinstance(checked, Tensor) else checked

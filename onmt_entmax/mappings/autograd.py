@@ -62,19 +62,27 @@ class Entmax(Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
-        result = probabilities(scores, alpha if number is None else number)
+        slope = None
+        if number == 1.5:
+            # The square root of the probability is its slope: kept, it need not be taken again.
+            slope = solve_power(scores, number).margin.mul_(0.5)
+            result = slope * slope
+        else:
+            result = probabilities(scores, alpha if number is None else number)
         ctx.number = number
-        ctx.save_for_backward(result, alpha)
+        ctx.save_for_backward(result, alpha, slope)
         return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
-        result, alpha_tensor = ctx.saved_tensors
+        result, alpha_tensor, slope = ctx.saved_tensors
         alpha = alpha_tensor if ctx.number is None else ctx.number
         (output,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            scores_grad = gradient.scores_gradient(result, alpha, output)
+            if slope is None or torch.is_grad_enabled():
+                slope = gradient.slopes(result, alpha)
+            scores_grad = gradient.scores_gradient(slope, output)
         if ctx.needs_input_grad[2]:
             derivative = gradient.alpha_derivative(result, alpha_tensor.to(result.dtype))
             alpha_grad = (output * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)
@@ -163,11 +171,12 @@ class LongEntmax(Function):
 def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
     """Gradient in the scores, group by group of rows where no graph is needed."""
     if torch.is_grad_enabled():
-        return gradient.scores_gradient(result, alpha, output)
+        return gradient.scores_gradient(gradient.slopes(result, alpha), output)
     n = result.shape[-1]
     rows, outputs = result.view(-1, n), output.reshape(-1, n)
     whole = torch.empty_like(rows)
     for first, last in row_groups(0, len(rows), n, WHOLE):
         part = slice(first, last)
-        whole[part] = gradient.scores_gradient(rows[part], alpha, outputs[part])
+        slope = gradient.slopes(rows[part], alpha)
+        whole[part] = gradient.scores_gradient(slope, outputs[part])
     return whole.view(result.shape)

@@ -34,12 +34,10 @@ def slopes(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     return torch.where(support, torch.where(support, probabilities, 1.0) ** (2 - alpha), 0.0)
 
 
-def scores_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
-    """Gradient in the scores, given the gradient in the probabilities; all (..., n)."""
-    slope = slopes(probabilities, alpha)
+def scores_gradient(slope: Tensor, gradient: Tensor) -> Tensor:
+    """Gradient in the scores, from :func:`slopes` and the gradient in the probabilities, (..., n)."""
     along = slope * gradient
-    mean = along.sum(-1, True) / slope.sum(-1, True)
-    return torch.addcmul(along, slope, mean, value=-1)
+    return torch.addcmul(along, slope, along.sum(-1, True) / slope.sum(-1, True), value=-1)
 
 
 def _second_order(w: Tensor) -> Tensor:

@@ -71,13 +71,15 @@ def lower_bound(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor] |
     if not bool(maxima.isfinite().all()):
         return None
     beta = alpha - 1
-    bound = torch.full_like(maxima, -1 / beta)
+    least = torch.full_like(maxima, -1 / beta)
+    bound = least.clone()
     if alpha <= 2:
         below = block_maxima - maxima
         margin, scratch = torch.empty_like(below), torch.empty_like(below)
         for _ in range(_STEPS):
             torch.sub(below, bound, out=margin).relu_()
-            bound += newton_step(margin, beta, scratch)[1]
+            _, rise, slope = newton_step(margin, beta, least, scratch)
+            bound.addcdiv_(rise, slope)
         bound -= _SLACK * torch.finfo(scores.dtype).eps / beta
     return block_maxima, maxima, bound
 

@@ -29,6 +29,7 @@ from torch import Tensor
 
 SMALLEST_POWER_ALPHA = 1.1
 _ITERATIONS = 100
+_EPSILON = {dtype: torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)}
 
 
 class PowerForm(NamedTuple):
@@ -82,24 +83,31 @@ def power(margin: Tensor, beta: float, out: Tensor | None = None) -> Tensor:
     return torch.mul(scaled, scaled, out=out) if beta == 0.5 else scaled.pow_(1 / beta)
 
 
-def newton_step(margin: Tensor, beta: float, scratch: Tensor) -> tuple[Tensor, Tensor]:
-    """One Newton step on the norm of margins (..., n); ``scratch`` is as large, and overwritten.
+def newton_step(
+    margin: Tensor, beta: float, least: Tensor, scratch: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One Newton step on the norm of margins (..., n).
+
+    Args:
+        margin: (..., n).
+        beta: alpha - 1.
+        least: ``-1 / beta``, of shape (..., 1).
+        scratch: as large as ``margin``; overwritten unless beta is 0.5.
 
     Returns:
-        The norm, which is ``1 / beta`` at the threshold, and how far to raise the threshold;
-        both (..., 1).
+        The norm, which is ``1 / beta`` at the threshold, and numerator and denominator of how far
+        to raise the threshold; all (..., 1).
     """
     if beta == 0.5:
         norm = torch.linalg.vector_norm(margin, 2, -1, True)
-        return norm, (norm - 2).mul_(norm).div_(margin.sum(-1, True))
+        return norm, (norm + least).mul_(norm), margin.sum(-1, True)
     if beta == 1.0:
         norm = margin.sum(-1, True)
-        return norm, (norm - 1).div_(torch.sign(margin, out=scratch).sum(-1, True))
-    q = 1 / beta
-    slope = torch.pow(margin, q - 1, out=scratch).sum(-1, True)
+        return norm, norm + least, torch.sign(margin, out=scratch).sum(-1, True)
+    slope = torch.pow(margin, 1 / beta - 1, out=scratch).sum(-1, True)
     total = scratch.mul_(margin).sum(-1, True)
     norm = total.pow(beta)
-    return norm, (norm - q).mul_(total.pow_(1 - beta)).div_(slope)
+    return norm, (norm + least).mul_(total.pow_(1 - beta)), slope
 
 
 def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> PowerForm:
@@ -116,12 +124,13 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
     beta = alpha - 1.0
     maxima = scores.amax(-1, True)
     below = scores - maxima
-    threshold = torch.full_like(maxima, -1 / beta) if start is None else start
+    least = torch.full_like(maxima, -1 / beta)
+    threshold = least if start is None else start
     margin = (below - threshold).relu_()
     scratch = margin if beta == 0.5 else torch.empty_like(margin)
-    enough, previous = (1 + 2 * torch.finfo(scores.dtype).eps) / beta, math.inf
+    enough, previous = (1 + 2 * _EPSILON[scores.dtype]) / beta, math.inf
     for iteration in range(_ITERATIONS):
-        norm, step = newton_step(margin, beta, scratch)
+        norm, rise, slope = newton_step(margin, beta, least, scratch)
         # Ordinary rows need two steps at least, and looking costs as much as a small step.
         if iteration >= 2 or start is not None:
             largest = float(norm.amax())
@@ -132,7 +141,7 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
             if largest <= enough or largest >= previous:
                 break
             previous = largest
-        threshold = threshold + step
+        threshold = torch.addcdiv(threshold, rise, slope)
         torch.sub(below, threshold, out=margin).relu_()
     return PowerForm(maxima, threshold, margin)
 

@@ -180,8 +180,8 @@ class BeamSearch:
         step = self._stepper.step(self._state, torch.from_numpy(self._token))
         attention = attention_rows(step)
         excluded = self._exclude(step.log_probs)
-        width = int(self._ledger.lines["beam"].max())
-        options = expand(step.log_probs, self._stepper.eos, width + 1)
+        width = int(self._ledger.lines["beam"].max()) + 1
+        options = expand(step.log_probs, self._stepper.eos, width)
         self._count(options, excluded)
         self._finish(options.finish, attention)
         row, token, log_prob = self._prune(options)
@@ -342,8 +342,7 @@ class BeamSearch:
         """
         books = self._ledger.lines
         best = np.maximum(books["top"][:, 0], best_alive)
-        flags: Flags = (books["beam"] < self._config.beam_size) & (best < books["bound"])
-        return flags
+        return np.logical_and(books["beam"] < self._config.beam_size, best < books["bound"])
 
     def _leave(self, places: Ints) -> list[tuple[int, SearchResult]]:
         """The results of sentences that are done, but for those that begin again."""

@@ -8,12 +8,13 @@ change places; a token at the very edge of the support may enter or leave it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import Level, SearchResult
 from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.exact import Budget, exact_search
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -22,12 +23,16 @@ class Verification:
     """How a result and its recomputation compare."""
 
     agrees: bool
-    """Whether the proven hypotheses are the same strings in the same order, and an exhausted
-    support has as many strings again. True where nothing was claimed."""
+    """Whether the proven hypotheses are proven again, in the same order, and an exhausted support
+    is exhausted again with as many strings. True where nothing was claimed."""
     level: Level
     """Of the recomputation."""
     difference: float
     """The largest difference between the log-probabilities of proven strings found by both."""
+
+
+def _complete(result: SearchResult) -> bool:
+    return result.certificate.level == "exhaustive"
 
 
 def verify(
@@ -36,8 +41,9 @@ def verify(
     result: SearchResult,
     config: SearchConfig,
     prefix: Sequence[int] = (),
+    budget: Budget | None = None,
 ) -> Verification:
-    """Search one sentence again and compare.
+    """Search one sentence again and compare; by an exact search where the beam does not suffice.
 
     Args:
         stepper: of the same model in float64 (`stepper.double()`).
@@ -45,12 +51,20 @@ def verify(
         result: what is claimed.
         config: with which it was searched.
         prefix: with which it was searched.
+        budget: of the exact search.
     """
-    again = beam_search(stepper, batch, config, [prefix])[0]
     proven = result.hypotheses[: result.certificate.proven]
+    complete = result.certificate.level == "exhaustive"
+    again = beam_search(stepper, batch, config, [prefix])[0]
+    if again.certificate.proven < len(proven) or (complete and not _complete(again)):
+        # What was proven by an exact search, or just fitted the beam, deserves another chance.
+        # Asked for one string more than there should be, it has to look everywhere.
+        count = result.finished + 1 if complete else max(1, len(proven))
+        again = exact_search(stepper, batch, replace(config, n_best=count), budget, prefix)
     agrees = [h.tokens for h in proven] == [h.tokens for h in again.hypotheses[: len(proven)]]
-    if result.certificate.level == "exhaustive":
-        agrees &= again.certificate.level == "exhaustive" and again.finished == result.finished
+    agrees &= again.certificate.proven >= len(proven)
+    if complete:
+        agrees &= _complete(again) and again.finished == result.finished
     found = {h.tokens: h.log_prob for h in again.hypotheses}
     differences = [abs(found[h.tokens] - h.log_prob) for h in proven if h.tokens in found]
     return Verification(agrees, again.certificate.level, max(differences, default=0.0))

@@ -11,6 +11,7 @@ from onmt_entmax.search import (
     EnsembleStepper,
     SearchConfig,
     beam_search,
+    exact_search,
     score_targets,
     stream_search,
     suggest,
@@ -100,6 +101,19 @@ def test_verification_notices_a_difference() -> None:
     claimed = beam_search(TableStepper(), [one], config)[0]
     assert verify(TableStepper(), [one], claimed, config).agrees
     assert not verify(TableStepper(), [other], claimed, config).agrees
+
+
+def test_what_an_exact_search_proved_is_verified_by_one() -> None:
+    config = SearchConfig(1, 3, 5)
+    for seed in range(30):
+        tables = [Table(seed, (1.0, 1.5)[seed % 2], end=1.0)]
+        result = exact_search(TableStepper(), tables, config)
+        assert verify(TableStepper(), tables, result, config).agrees
+    listing = SearchConfig(2, 0, 8)
+    for seed in range(30):
+        tables = [Table(seed, 1.5, end=1.0)]
+        result = exact_search(TableStepper(), tables, listing, mass=0.9)
+        assert verify(TableStepper(), tables, result, listing).agrees
 
 
 def test_the_mean_encoder_has_no_float64() -> None:
