@@ -206,8 +206,8 @@ def _boolean(value: Any, where: str) -> bool:
 
 
 def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
-    if canonical(action) == "data":
-        return value  # a mapping, checked by its own reader
+    if canonical(action) == "data":  # a mapping, checked by its own reader
+        return yaml.safe_load(value) if isinstance(value, str) else value
     kind = action.type if callable(action.type) else str
     if value is None and action.default is None:
         return None
