@@ -25,10 +25,11 @@ def slopes(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     if not isinstance(alpha, Tensor):
         if alpha == 1:
             return probabilities
-        if alpha == 2:
-            return (probabilities > 0).to(probabilities.dtype)
-        if alpha < 2 and not torch.is_grad_enabled():
-            return probabilities.sqrt() if alpha == 1.5 else probabilities.pow(2 - alpha)
+        if not torch.is_grad_enabled():
+            if alpha == 2:
+                return (probabilities > 0).to(probabilities.dtype)
+            if alpha < 2:
+                return probabilities.sqrt() if alpha == 1.5 else probabilities.pow(2 - alpha)
     # Outside the support 1 stands in for 0, whose power (or its derivative) may be infinite.
     support = probabilities > 0
     return torch.where(support, torch.where(support, probabilities, 1.0) ** (2 - alpha), 0.0)

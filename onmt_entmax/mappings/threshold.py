@@ -63,7 +63,7 @@ class LogForm(NamedTuple):
 
 
 def has_power_form(alpha: float | Tensor) -> bool:
-    """Whether alpha is one number for which the power form is as exact as the type of the scores."""
+    """Whether alpha is one number, and the power form as exact for it as the scores' type."""
     return not isinstance(alpha, Tensor) and SMALLEST_POWER_ALPHA <= alpha <= 2
 
 
@@ -147,7 +147,7 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
 
 
 def log_curve(below: Tensor, alpha: float | Tensor) -> Tensor:
-    """``log(1 + beta y) / beta`` of ``y = below``, -inf where that is not positive; y at alpha 1."""
+    """``log(1 + beta y) / beta`` of ``y = below``, -inf where there is none; y at alpha 1."""
     beta = torch.as_tensor(alpha, dtype=below.dtype, device=below.device) - 1
     curved = (beta * below).clamp_min_(-1.0).log1p_().div_(beta)
     return torch.where(beta == 0, below, curved)

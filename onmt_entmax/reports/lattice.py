@@ -7,6 +7,7 @@ in Figure 2, and the attention along one string in Figure 5; this is the data be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.search import Stepper
-from onmt_entmax.search.stepper import Step
 
 
 @dataclass(frozen=True)
@@ -110,58 +110,76 @@ def build_lattice(
     strings = tuple(tuple(string) for string in hypotheses)
     if not strings or len(set(strings)) < len(strings):
         raise ValueError("a lattice needs at least one hypothesis, and none twice")
-    longest = max(len(string) for string in strings)
     levels = [
-        sorted({string[:depth] for string in strings if len(string) >= depth})
-        for depth in range(longest + 1)
+        sorted({string[:length] for string in strings if len(string) >= length})
+        for length in range(1 + max(len(string) for string in strings))
     ]
-    tree = _Tree(
-        children={p: i for i, p in enumerate(prefix for level in levels for prefix in level)},
-        ends={string: i for i, string in enumerate(strings)},
-        minimum=dense_minimum if stepper.dense else 0.0,
-        limit=stepper.vocabulary_size if limit is None else limit,
-    )
+    listing = _Listing(stepper, _continuations(levels, strings, stepper.eos), dense_minimum, limit)
     nodes: list[Node] = []
     log_probs: dict[tuple[int, ...], float] = {(): 0.0}
     state = stepper.start(batch)
-    for depth, prefixes in enumerate(levels):
-        if depth:
-            rows = {prefix: row for row, prefix in enumerate(levels[depth - 1])}
-            parents = torch.tensor([rows[prefix[:-1]] for prefix in prefixes])
+    for length, level in enumerate(levels):
+        if length:
+            rows = {prefix: row for row, prefix in enumerate(levels[length - 1])}
+            parents = torch.tensor([rows[prefix[:-1]] for prefix in level])
             state = stepper.select(state, parents)
-        last = [prefix[-1] if prefix else stepper.bos for prefix in prefixes]
+        last = [prefix[-1] if prefix else stepper.bos for prefix in level]
         step = stepper.step(state, torch.tensor(last))
         state = step.state
-        for row, prefix in enumerate(prefixes):
-            node = _node(stepper, step, row, (prefix, log_probs[prefix]), tree)
-            nodes.append(node)
-            for branch in node.branches:
-                if branch.child is not None:
-                    log_probs[*prefix, branch.token] = node.log_prob + branch.log_prob
+        for row, prefix in enumerate(level):
+            branches, others, count = listing.of(prefix, step.log_probs[row])
+            attention = None if step.attention is None else tuple(step.attention[row].tolist())
+            nodes.append(Node(prefix, log_probs[prefix], branches, others, count, attention))
+            for branch in branches:
+                log_probs[(*prefix, branch.token)] = log_probs[prefix] + branch.log_prob
     return Lattice(tuple(nodes), strings)
 
 
+def _continuations(
+    levels: Sequence[Sequence[tuple[int, ...]]], strings: Sequence[tuple[int, ...]], eos: int
+) -> dict[tuple[int, ...], dict[int, dict[str, int]]]:
+    """For each prefix the tokens that hypotheses have next, and where they lead."""
+    found: dict[tuple[int, ...], dict[int, dict[str, int]]] = {}
+    for index, prefix in enumerate(prefix for level in levels for prefix in level):
+        found[prefix] = {}
+        if prefix:
+            found[prefix[:-1]][prefix[-1]] = {"child": index}
+    for index, string in enumerate(strings):
+        found[string][eos] = {"hypothesis": index}
+    return found
+
+
 @dataclass(frozen=True)
-class _Tree:
-    """Where the nodes of a lattice will be, and how much of each is listed."""
+class _Listing:
+    """Which next tokens of a prefix are listed, and which are only summed."""
 
-    children: dict[tuple[int, ...], int]
-    """Index of each prefix's node."""
-    ends: dict[tuple[int, ...], int]
-    """Index of each hypothesis."""
-    minimum: float
-    limit: int
+    stepper: Stepper
+    continuations: Mapping[tuple[int, ...], Mapping[int, Mapping[str, int]]]
+    dense_minimum: float
+    limit: int | None
 
+    def of(
+        self, prefix: tuple[int, ...], log_probs: Tensor
+    ) -> tuple[tuple[Branch, ...], float, int]:
+        """The branches of a prefix, and the probability and number of the other tokens.
 
-def _node(
-    stepper: Stepper, step: Step, row: int, prefix: tuple[tuple[int, ...], float], tree: _Tree
-) -> Node:
-    """The node of one row of a step; `prefix` comes with its log-probability."""
-    tokens, log_prob = prefix
-    values = step.log_probs[row].double().clamp(max=0.0)  # as search does with a sum above 1
-    probs = values.exp()
-    possible = (values > -torch.inf).nonzero()[:, 0].tolist()
-    ranked = sorted(possible, key=lambda token: -float(values[token]))
-    allowed = [t for t in ranked if t not in stepper.excluded and probs[t] >= tree.minimum]
-    children = {t: tree.children.get((*tokens, t)) for t in range(stepper.vocabulary_size)}
-    ...
+        Args:
+            prefix: one of the tree.
+            log_probs: (vocabulary,) of its next tokens.
+        """
+        values = log_probs.double().cpu().clamp(max=0.0)  # as search does with a sum above 1
+        inside = values > -torch.inf
+        kept = self.continuations[prefix]
+        # Tokens of hypotheses are listed in any case.
+        free = inside.clone()
+        free[[*self.stepper.excluded, *kept]] = False
+        if self.stepper.dense:
+            free &= values >= math.log(self.dense_minimum)
+        tokens = free.nonzero()[:, 0]
+        order = values[tokens].argsort(descending=True, stable=True)
+        room = len(tokens) if self.limit is None else max(self.limit - len(kept), 0)
+        listed = [*kept, *tokens[order[:room]].tolist()]
+        inside[listed] = False
+        branches = [Branch(t, float(values[t]), **kept.get(t, {})) for t in listed]
+        branches.sort(key=lambda branch: (-branch.log_prob, branch.token))
+        return tuple(branches), float(values[inside].exp().sum()), int(inside.sum())

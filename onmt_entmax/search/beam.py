@@ -28,7 +28,7 @@ from onmt_entmax.search.expansion import (
     rank_within,
 )
 from onmt_entmax.search.ledger import Ledger
-from onmt_entmax.search.stepper import Step, Stepper
+from onmt_entmax.search.stepper import Stepper
 from onmt_entmax.search.strings import Finished, Strings
 
 
@@ -61,16 +61,6 @@ def beam_search(
     return [results[sentence] for sentence in sorted(results)]
 
 
-def attention_rows(step: Step) -> list[Tensor] | None:
-    """The attention of each row (source length,), without padding."""
-    if step.attention is None:
-        return None
-    rows = step.attention.unbind(0)
-    if step.source_lengths is None:
-        return list(rows)
-    return [row[:length] for row, length in zip(rows, step.source_lengths.tolist(), strict=True)]
-
-
 @dataclass(frozen=True)
 class _Start:
     """Where a sentence began, to begin again."""
@@ -83,10 +73,10 @@ class _Start:
 class BeamSearch:
     """The sentences in flight and their live prefixes, which are sorted by sentence.
 
-    Where only the best string is asked for and the support will not be exhausted, a sentence is
-    first searched with one live prefix. If that proves its answer, as it mostly does, no beam could
-    find a better one; else, as soon as it cannot prove it any more, the sentence begins again with
-    the full beam.
+    Where only the best string is asked for, and the support will not be exhausted (any more), one
+    live prefix of the sentence is followed first. If that proves its answer, as it mostly does, no
+    beam could find a better one; else, as soon as it cannot prove it any more, the sentence begins
+    again with the full beam.
 
     Args:
         stepper: the model.
@@ -102,9 +92,8 @@ class BeamSearch:
         self._stepper = stepper
         self._config = config
         self._ranks = max(1, config.n_best)
-        exhaustible = config.stop == "exhaustive" and not stepper.dense
-        alone = config.n_best == 1 and not config.penalties.any
-        self._tries_greedy = alone and config.stop != "first" and not exhaustible
+        self._tries_one = config.n_best == 1 and config.stop != "first" and not config.penalties.any
+        self._exhausts = config.stop == "exhaustive" and not stepper.dense
         self._forces = False
         self._admitted = 0
         self._ids: Ints = np.empty(0, dtype=np.int64)  # (sentences,) number of each sentence
@@ -142,9 +131,11 @@ class BeamSearch:
         for row, number in enumerate(numbers):
             prefix = tuple(prefixes[row]) if prefixes else ()
             self._forces |= bool(prefix)
-            self._starts[number] = _Start(state if self._tries_greedy else None, row, prefix)
-        beam = 1 if self._tries_greedy else self._config.beam_size
-        self._begin(state, np.array(numbers, dtype=np.int64), Ledger(count, self._ranks, beam))
+            self._starts[number] = _Start(state if self._tries_one else None, row, prefix)
+        beam = 1 if self._tries_one and not self._exhausts else self._config.beam_size
+        ledger = Ledger(count, self._ranks, beam)
+        ledger.lines["may_narrow"] = self._tries_one and self._exhausts
+        self._begin(state, np.array(numbers, dtype=np.int64), ledger)
 
     def _begin(self, state: Any, numbers: Ints, ledger: Ledger) -> None:
         """Add sentences, given by the state of one row for each, to those in flight."""
@@ -178,7 +169,7 @@ class BeamSearch:
         ):
             self._begin_again()
         step = self._stepper.step(self._state, torch.from_numpy(self._token))
-        attention = attention_rows(step)
+        attention = step.attention_rows()
         excluded = self._exclude(step.log_probs)
         width = int(self._ledger.lines["beam"].max()) + 1
         options = expand(step.log_probs, self._stepper.eos, width)
@@ -286,6 +277,8 @@ class BeamSearch:
         ).astype(np.int64)
         books["strict"] &= books["finished"] + alive <= books["beam"]
         at_limit = books["length"] == self._config.max_length
+        overflows = books["may_narrow"] & (alive > books["beam"])
+        books["beam"][overflows], books["may_narrow"][overflows] = 1, False
         books["truncated"] += np.where(at_limit, alive, 0)
         books["dropped"] += np.where(at_limit, 0, np.maximum(alive - books["beam"], 0))
         self._keep_unfinished(np.flatnonzero(at_limit & (books["finished"] == 0)))

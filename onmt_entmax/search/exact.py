@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.search.beam import BeamSearch, attention_rows, beam_search
+from onmt_entmax.search.beam import BeamSearch, beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.expansion import Floats, Ints, expand
@@ -213,7 +213,7 @@ class ExactSearch(BeamSearch):
     def _expand(self) -> None:
         """Compute the live rows and put their continuations aside, where they may matter."""
         step = self._stepper.step(self._state, torch.from_numpy(self._token))
-        attention = attention_rows(step)
+        attention = step.attention_rows()
         excluded = self._exclude(step.log_probs)
         options = expand(step.log_probs, self._stepper.eos, step.log_probs.shape[1])
         self._count(options, excluded)

@@ -22,7 +22,8 @@ class Ledger:
 
     def __init__(self, sentences: int, ranks: int, beam: int = 1) -> None:
         dtype = [
-            ("beam", "i8"),
+            ("beam", "i8"),  # how many live prefixes the sentence may have
+            ("may_narrow", "?"),  # whether that becomes one when there are more
             ("length", "i8"),  # tokens of the live prefixes
             ("finished", "i8"),  # size of F
             ("mass", "f8"),  # sum of the probabilities of F

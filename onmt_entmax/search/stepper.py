@@ -26,6 +26,16 @@ class Step(NamedTuple):
     source_lengths: Tensor | None = None
     """(rows,) how much of `attention` is not padding, where there is attention."""
 
+    def attention_rows(self) -> list[Tensor] | None:
+        """The attention of each row (source length,), without padding."""
+        if self.attention is None:
+            return None
+        rows = self.attention.unbind(0)
+        if self.source_lengths is None:
+            return list(rows)
+        lengths = self.source_lengths.tolist()
+        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
+
 
 class Stepper(Protocol):
     """A model that is run one token at a time over rows, each of which holds one prefix of one

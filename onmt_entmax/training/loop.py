@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import signal
 import time
@@ -18,12 +19,15 @@ from onmt_entmax.checkpoint import RunFolder, remember_best
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.modules.output import OutputLoss
-from onmt_entmax.opennmt import build_torch_optimizer
 from onmt_entmax.records import Records
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.corpus import Position, TrainingBatches
 from onmt_entmax.training.interrupt import collected_signals
-from onmt_entmax.training.optimizer import OptimizerConfig, learning_rate_schedule
+from onmt_entmax.training.optimizer import (
+    OptimizerConfig,
+    build_optimizer,
+    learning_rate_schedule,
+)
 from onmt_entmax.training.processes import Processes
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
@@ -123,7 +127,7 @@ class Trainer:
         self.evaluate, self.run, self.records = evaluate, run, records
         self.processes = processes
         self.state = RunState()
-        self.optimizer = build_torch_optimizer(model, config.optimizer)
+        self.optimizer = build_optimizer(model, config.optimizer)
         self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         objective = _Objective(model, run.vocabularies.target.pad, config.label_smoothing)
@@ -134,6 +138,9 @@ class Trainer:
     def train(self) -> Outcome:
         """Train until a limit of the configuration or a signal; the last state is saved."""
         self.model.train()
+        # What is loaded by now stays; the collector need not walk over it during training.
+        gc.collect()
+        gc.freeze()
         stream = iter(self.batches)
         started = time.monotonic() - self.state.seconds
         with collected_signals() as received:

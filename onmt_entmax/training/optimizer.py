@@ -7,7 +7,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onmt_entmax.opennmt import make_learning_rate_decay_fn
+import torch
+from torch import nn
+
+from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,15 @@ class OptimizerConfig:
     adagrad_accumulator_init: float = 0.0
     max_grad_norm: float = 5.0
     rnn_size: int = 500  # the model size in the schedules noam and noamwd
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """OpenNMT-py's optimiser; Adam in torch's fused form, which is several times faster."""
+    optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
+    if isinstance(optimizer, torch.optim.Adam):
+        for group in optimizer.param_groups:
+            group["fused"] = True
+    return optimizer
 
 
 def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:

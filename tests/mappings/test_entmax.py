@@ -1,5 +1,7 @@
 """entmax and log_entmax: values, corners, properties."""
 
+import math
+
 import entmax as peer
 import pytest
 import torch
@@ -123,7 +125,7 @@ def test_equals_entmax_1_3(shape: tuple[int, int]) -> None:
 def test_any_dimension(alpha: float, dim: int) -> None:
     scores = torch.randn(3, 4, 5)
     expected = entmax(scores.movedim(dim, -1).contiguous(), alpha).movedim(-1, dim)
-    assert torch.equal(entmax(scores, alpha, dim), expected)
+    assert torch.allclose(entmax(scores, alpha, dim), expected, atol=1e-7)
     assert torch.allclose(log_entmax(scores, alpha, dim).exp(), expected, atol=1e-6)
 
 
@@ -160,7 +162,7 @@ def test_logarithm_survives_underflow() -> None:
     """A member of the support whose probability underflows keeps a finite logarithm."""
     scores = torch.tensor([0.0, -800.0])
     assert entmax(scores, 1.001)[1] == 0
-    assert log_entmax(scores, 1.001)[1] == pytest.approx(1000 * torch.log(torch.tensor(0.2)), 1e-4)
+    assert float(log_entmax(scores, 1.001)[1]) == pytest.approx(1000 * math.log(0.2), 1e-6)
 
 
 @pytest.mark.parametrize("wrong", (0.99, 0.0, -1.0, float("nan"), INF, torch.tensor([0.5, 1.5])))

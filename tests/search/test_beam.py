@@ -239,11 +239,12 @@ def test_too_large_a_space_is_not_enumerated() -> None:
 
 GARDEN_PATH = Fixed(
     {
-        (): {2: 0.6, 3: 0.4},
+        (): {2: 0.5, 3: 0.4, 4: 0.1},
         (2,): {4: 0.5, 5: 0.5},
         (2, 4): {EOS: 1.0},
         (2, 5): {EOS: 1.0},
         (3,): {EOS: 1.0},
+        (4,): {EOS: 1.0},
     }
 )
 
@@ -257,8 +258,27 @@ def test_a_sentence_that_one_prefix_cannot_prove_gets_the_whole_beam(
     stepper.dense = dense
     result = beam_search(stepper, [GARDEN_PATH], SearchConfig(2, 1, stop=stop))[0]  # type: ignore[arg-type]
     assert result.hypotheses[0].tokens == (3,)
-    assert result.certificate.level in ("optimal", "exhaustive")
+    assert result.certificate.level == "optimal"
     assert result.rows == stepper.rows, "the first try is counted too"
+
+
+def test_after_an_overflow_one_prefix_is_followed_if_that_suffices() -> None:
+    model = Fixed(
+        {
+            (): {2: 0.8, 3: 0.1, 4: 0.1},
+            (2,): {3: 1.0},
+            (2, 3): {EOS: 0.9, 4: 0.1},
+            (2, 3, 4): {EOS: 1.0},
+            (3,): {EOS: 1.0},
+            (4,): {EOS: 1.0},
+        }
+    )
+    stepper = TableStepper(7)
+    result = beam_search(stepper, [model], SearchConfig(2))[0]
+    assert (result.certificate.level, result.certificate.dropped, stepper.rows) == ("optimal", 3, 3)
+    stepper = TableStepper(7)
+    result = beam_search(stepper, [model], SearchConfig(3))[0]
+    assert (result.certificate.level, result.finished, stepper.rows) == ("exhaustive", 4, 6)
 
 
 def test_prefixes_that_cannot_win_any_more_are_dropped_once() -> None:

@@ -1,0 +1,125 @@
+"""OutputLayer against a linear layer and the loss of its scores."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from onmt_entmax.losses import entmax_loss
+from onmt_entmax.mappings import log_entmax
+from onmt_entmax.modules.output import OutputLayer
+
+
+def layer_and_data(vocab: int, alpha: float, scale: float) -> tuple[OutputLayer, Tensor, Tensor]:
+    """A float64 layer, 300 states, and targets of which some are 3."""
+    layer = OutputLayer(24, vocab, alpha).double()
+    hidden = torch.randn(300, 24, dtype=torch.float64) * scale
+    target = torch.randint(vocab, (300,))
+    target[::7] = 3
+    return layer, hidden.requires_grad_(), target
+
+
+@pytest.mark.parametrize("alpha", (1.0, 1.05, 1.33, 1.5, 2.0, 2.5))
+@pytest.mark.parametrize("smoothing", (0.0, 0.1))
+@pytest.mark.parametrize(
+    ("vocab", "scale"), ((50, 1.0), (776, 0.01), (776, 8.0), (5000, 0.01), (5000, 30.0), (4999, 5.0))
+)
+def test_equals_linear_and_loss(alpha: float, smoothing: float, vocab: int, scale: float) -> None:
+    """Loss, counts and all gradients, where the support is small (sparse) and large (dense)."""
+    layer, hidden, target = layer_and_data(vocab, alpha, scale)
+    result = layer.loss(hidden, target, 3, smoothing)
+    (result.loss * 0.7).backward()
+    tensors = (hidden, layer.weight, layer.bias)
+    gradients = [tensor.grad for tensor in tensors]
+    for tensor in tensors:
+        tensor.grad = None
+    scores = functional.linear(hidden, layer.weight, layer.bias)
+    loss = entmax_loss(scores, target, alpha, None, 3, "sum", smoothing)
+    (loss * 0.7).backward()
+    assert torch.allclose(result.loss, loss, rtol=1e-10)
+    for gradient, tensor in zip(gradients, tensors, strict=True):
+        assert torch.allclose(gradient, tensor.grad, atol=1e-9)
+    kept = target != 3
+    support = (log_entmax(scores, alpha) > -torch.inf).sum(1)
+    assert result.tokens == kept.sum()
+    assert result.correct == ((scores.argmax(1) == target) & kept).sum()
+    assert result.support == support[kept].sum()
+
+
+def test_rows_of_both_kinds_in_one_chunk() -> None:
+    layer, hidden, target = layer_and_data(5000, 1.5, 30.0)
+    factor = torch.where(torch.arange(300) % 2 == 0, 1e-4, 1.0).unsqueeze(1).double()
+    states = (hidden * factor).detach().requires_grad_()
+    layer.loss(states, target, -100).loss.backward()
+    ours = [states.grad, layer.weight.grad]
+    states.grad = layer.weight.grad = None
+    entmax_loss(layer.scores(states), target, 1.5, reduction="sum").backward()
+    assert torch.allclose(ours[0], states.grad, atol=1e-9)
+    assert torch.allclose(ours[1], layer.weight.grad, atol=1e-9)
+
+
+def test_without_gradients() -> None:
+    layer, hidden, target = layer_and_data(776, 1.5, 3.0)
+    with torch.no_grad():
+        quiet = layer.loss(hidden, target, 3)
+    loud = layer.loss(hidden, target, 3)
+    assert not quiet.loss.requires_grad and loud.loss.requires_grad
+    assert all(a == b for a, b in zip(quiet, loud, strict=True))
+
+
+def test_frozen_parts_get_no_gradient() -> None:
+    layer, hidden, target = layer_and_data(776, 1.5, 3.0)
+    layer.weight.requires_grad_(False)
+    layer.loss(hidden, target, 3).loss.backward()
+    assert layer.weight.grad is None and hidden.grad is not None and layer.bias.grad is not None
+
+
+def test_tied_weights_collect_both_gradients() -> None:
+    embedding = nn.Embedding(60, 8)
+    layer = OutputLayer(8, 60, 1.5)
+    layer.weight = embedding.weight
+    target = torch.randint(60, (20,))
+    layer.loss(embedding(torch.arange(20)), target, -100).loss.backward()
+    ours = embedding.weight.grad.clone()
+    embedding.weight.grad = None
+    scores = embedding(torch.arange(20)) @ embedding.weight.t() + layer.bias
+    entmax_loss(scores, target, 1.5, reduction="sum").backward()
+    assert torch.allclose(ours, embedding.weight.grad, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", (1.0, 1.5))
+def test_all_ignored_and_empty(alpha: float) -> None:
+    layer = OutputLayer(8, 11, alpha)
+    for rows in (5, 0):
+        hidden = torch.randn(rows, 8, requires_grad=True)
+        result = layer.loss(hidden, torch.zeros(rows, dtype=torch.int64), 0)
+        result.loss.backward()
+        assert all(value == 0 for value in result)
+        assert (hidden.grad == 0).all() and (layer.weight.grad == 0).all()
+
+
+def test_scores_and_log_probabilities() -> None:
+    layer = OutputLayer(8, 11, 1.5)
+    hidden = torch.randn(2, 3, 8)
+    scores = functional.linear(hidden, layer.weight, layer.bias)
+    assert torch.equal(layer.scores(hidden), scores)
+    assert torch.equal(layer.log_probs(hidden), log_entmax(scores, 1.5))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert layer.scores(hidden.bfloat16()).dtype == torch.float32
+        loss = layer.loss(hidden.flatten(0, 1), torch.zeros(6, dtype=torch.int64), -100).loss
+    assert torch.allclose(loss, entmax_loss(scores.flatten(0, 1), torch.zeros(6).long(), 1.5) * 6)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        OutputLayer(8, 11, 0.9)
+    layer = OutputLayer(8, 11)
+    with pytest.raises(ValueError, match="vocabulary of 11"):
+        layer.loss(torch.randn(2, 8), torch.tensor([1, 11]), 0)
+    with pytest.raises(ValueError, match="label_smoothing"):
+        layer.loss(torch.randn(1, 8), torch.tensor([1]), 0, 2.0)
+    hidden = torch.randn(2, 8, requires_grad=True)
+    loss = layer.loss(hidden, torch.tensor([1, 2]), 0).loss
+    (grad,) = torch.autograd.grad(loss, hidden, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
