@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -142,8 +143,11 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     options = _opennmt_options(config)
     source_embeddings = _embeddings(config, config.src_word_vec_size, len(source), source.pad)
     target_embeddings = _embeddings(config, config.tgt_word_vec_size, len(target), target.pad)
-    encoder = _encoder_class(config).from_opt(options, source_embeddings)
-    decoder = _decoder_class(config).from_opt(options, target_embeddings)
+    with warnings.catch_warnings():
+        # torch warns that one layer has no place for dropout between layers; a user knows.
+        warnings.filterwarnings("ignore", "dropout option adds dropout")
+        encoder = _encoder_class(config).from_opt(options, source_embeddings)
+        decoder = _decoder_class(config).from_opt(options, target_embeddings)
     if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
         decoder.attn = EntmaxGlobalAttention(
             config.rnn_size, config.global_attention, config.global_attention_alpha

@@ -25,12 +25,17 @@ def run(*words: str) -> None:
     subprocess.run([sys.executable, *words], cwd=ROOT, check=True)
 
 
+def is_tag(token: str) -> bool:
+    """Whether a source token is a tag; a `+` alone is a letter of the lemma."""
+    return token.startswith(TAG) and len(token) > 1
+
+
 def question(source: str) -> str:
     """A source line as a person reads it: `english, dream (V, PST)`."""
     tokens = source.split()
     language = tokens[0].removeprefix(LANGUAGE)
-    tags = [token.removeprefix(TAG) for token in tokens[1:] if token.startswith(TAG)]
-    letters = [token for token in tokens[1:] if not token.startswith(TAG)]
+    tags = [token.removeprefix(TAG) for token in tokens[1:] if is_tag(token)]
+    letters = [token for token in tokens[1:] if not is_tag(token)]
     return f"{language}, {decode_word(letters)} ({', '.join(tags)})"
 
 

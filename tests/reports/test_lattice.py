@@ -147,7 +147,7 @@ def test_the_lattice_of_a_whole_support_has_no_branch_that_was_not_followed() ->
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(1, 6))
 def test_what_hypotheses_have_not_the_branches_that_were_not_followed_have(
     seed: int, alpha: float
 ) -> None:

@@ -109,7 +109,7 @@ def test_development_cells_are_new_and_can_be_known(language: str) -> None:
 
 @pytest.mark.parametrize(
     ("language", "least", "asked"),
-    [("english", 15, 5), ("german", 15, 3), ("spanish", 30, 3), ("turkish", 0, 0)],
+    [("english", 20, 5), ("german", 20, 3), ("spanish", 50, 3), ("turkish", 0, 0)],
 )
 def test_divided_usage_is_shown_and_little_is_asked(language: str, least: int, asked: int) -> None:
     forms = defaultdict(set)

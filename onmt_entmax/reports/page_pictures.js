@@ -1,0 +1,336 @@
+"use strict";
+// Pictures of one sentence: the lattice, the next tokens along a string, the attention.
+// Text enters the document as text nodes only, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An HTML element with attributes and children (nodes or text; null is left out). */
+function el(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** The same for SVG. */
+function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A probability for people: short, and never "100 %" or "0 %" for what is not. */
+function percent(p) {
+  if (p === null || p === undefined) return "–";
+  if (p >= 1 - 5e-7) return "100 %";
+  if (p > 0.9995) return ">99.9 %";
+  if (p >= 0.001) return (100 * p).toFixed(1) + " %";
+  if (p >= 1e-6) return (100 * p).toFixed(1 - Math.floor(Math.log10(100 * p)) - 1) + " %";
+  return p > 0 ? p.toExponential(0) : "0";
+}
+
+/** A token as it can be seen: a combining mark needs something to stand on. */
+function visible(token) {
+  return /^\p{M}/u.test(token) ? "◌" + token : token;
+}
+
+const isLetter = (token) => [...token].length === 1 || /^.\p{M}+$/u.test(token);
+
+/** A line of tokens; runs of single letters are set close, so that they read as words. */
+function line(text) {
+  const runs = [];
+  for (const token of text.split(/\s+/).filter(Boolean)) {
+    const last = runs[runs.length - 1];
+    if (last && last.letters && isLetter(token)) last.tokens.push(token);
+    else runs.push({ letters: isLetter(token), tokens: [token] });
+  }
+  const parts = runs.flatMap((run, i) => [
+    i ? " " : "",
+    run.tokens.length > 1
+      ? el("span", { class: "letters" }, run.tokens.join(" "))
+      : run.tokens.join(" "),
+  ]);
+  return el("bdi", { dir: "auto" }, ...parts);
+}
+
+/** Indices of the nodes along a hypothesis, and the branch taken at each. */
+function pathOf(nodes, hypothesis) {
+  const parents = new Map();
+  let end = 0;
+  nodes.forEach((node, i) => {
+    for (const branch of node.branches) {
+      if (branch.length < 3) continue;
+      if (branch[0] === null) {
+        if (branch[2] === hypothesis) end = i;
+      } else parents.set(branch[2], i);
+    }
+  });
+  const path = [end];
+  while (path[0] !== 0) path.unshift(parents.get(path[0]));
+  return path.map((index, step) => {
+    const node = nodes[index];
+    const next = path[step + 1];
+    const taken = node.branches.find((b) =>
+      next === undefined ? b[0] === null && b[2] === hypothesis : b[0] !== null && b[2] === next);
+    return { node, taken };
+  });
+}
+
+// --- the lattice ---------------------------------------------------------------------------
+
+const GAP = 74;
+const SHORT_GAP = 26;
+const LINE = 20;
+const BOX = 28;
+const SPACE = 9;
+const WIDEST = 300;
+const DRAWN = 60; // branches that were not followed are all drawn up to this many
+
+const measure = (() => {
+  const context = document.createElement("canvas").getContext("2d");
+  return (text, bold) => {
+    context.font = `${bold ? "600 " : ""}14px ${getComputedStyle(document.body).fontFamily}`;
+    return context.measureText(text).width;
+  };
+})();
+
+/** Probabilities (from the start) of the branches that were not followed, greatest first. */
+function unfollowed(nodes) {
+  const found = [];
+  const walk = (index, prob) => {
+    const node = nodes[index];
+    for (const [token, p, to] of node.branches) {
+      if (to === undefined) found.push(p * prob);
+      else if (token !== null) walk(to, p * prob);
+    }
+    if (node.others) found.push(node.others[0] * prob);
+  };
+  walk(0, 1);
+  return found.sort((a, b) => b - a);
+}
+
+/** The tree that is drawn: chains without a visible alternative become one box.
+ *  A box is {kind, tokens, p, prob, hypotheses, children}. */
+function treeOf(nodes, minimum) {
+  const stubs = (node, prob) => {
+    let [rest, count] = node.others || [0, 0];
+    const boxes = [];
+    for (const [token, p, to] of node.branches) {
+      if (to !== undefined) continue;
+      if (p * prob >= minimum) {
+        boxes.push({ kind: "stub", tokens: [token], p, prob: p * prob, children: [] });
+      } else {
+        rest += p;
+        count += 1;
+      }
+    }
+    if (count && rest * prob >= minimum) {
+      const text = `${count} other${count > 1 ? "s" : ""}`;
+      boxes.push({ kind: "stub", text, p: rest, prob: rest * prob, children: [] });
+    }
+    return boxes;
+  };
+  const children = (index, prob) => {
+    const node = nodes[index];
+    const kept = node.branches.filter((b) => b[2] !== undefined).map(([token, p, to]) =>
+      token === null
+        ? { kind: "end", p, prob: p * prob, hypotheses: [to], children: [] }
+        : chain({ kind: "box", tokens: [token], p, prob: p * prob }, to));
+    kept.sort((a, b) => a.hypotheses[0] - b.hypotheses[0]);
+    return [...kept, ...stubs(node, prob)];
+  };
+  const chain = (box, index) => {
+    for (;;) {
+      const node = nodes[index];
+      const kept = node.branches.filter((b) => b[2] !== undefined);
+      if (kept.length !== 1 || kept[0][0] === null || stubs(node, box.prob).length) break;
+      box.tokens.push(kept[0][0]);
+      box.p *= kept[0][1];
+      box.prob *= kept[0][1];
+      index = kept[0][2];
+    }
+    box.children = children(index, box.prob);
+    box.hypotheses = box.children.flatMap((child) => child.hypotheses || []).sort((a, b) => a - b);
+    return box;
+  };
+  return { kind: "root", p: 1, prob: 1, children: children(0, 1), hypotheses: [] };
+}
+
+/** Give every box its lines of text, its size and its place; returns the size of the picture. */
+function place(tree) {
+  const size = { width: 0, height: 0 };
+  const visit = (box, x, y) => {
+    box.lines = linesOf(box);
+    const widths = box.lines.map((text) => measure(text, box.kind === "end"));
+    const extra = box.kind === "end" ? 14 : 0; // the mark of the end
+    Object.assign(box, { x, y });
+    box.width = box.kind === "root" ? 10 : Math.max(12, ...widths) + 18 + extra;
+    box.height = BOX + LINE * (box.lines.length - 1);
+    let bottom = y + box.height;
+    let top = y;
+    box.children.forEach((child, i) => {
+      child.parent = box;
+      child.forced = child.p >= 1 - 5e-7;
+      const gap = child.forced ? SHORT_GAP : GAP;
+      if (i) top = lowest + SPACE;
+      var lowest = visit(child, x + box.width + gap, top);
+      bottom = Math.max(bottom, lowest);
+    });
+    size.width = Math.max(size.width, x + box.width);
+    size.height = Math.max(size.height, bottom);
+    return bottom;
+  };
+  visit(tree, 2, 16);
+  return { width: Math.ceil(size.width + 4), height: Math.ceil(size.height + 6) };
+}
+
+function linesOf(box) {
+  if (box.kind === "root") return [""];
+  if (box.kind === "end") return [percent(box.prob)];
+  if (box.text) return [box.text];
+  const tokens = box.tokens.map((token) => (token === null ? "end" : visible(token)));
+  const glue = tokens.every(isLetter) ? "\u2006" : " ";
+  const lines = [tokens[0]];
+  for (const token of tokens.slice(1)) {
+    const longer = lines[lines.length - 1] + glue + token;
+    if (measure(longer) > WIDEST) lines.push(token);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+/** The lattice as an SVG element. `onSelect` is told the hypothesis whose end is clicked. */
+function drawLattice(nodes, selected, minimum, onSelect) {
+  const tree = treeOf(nodes, minimum);
+  const { width, height } = place(tree);
+  const edges = svg("g", { class: "edges" });
+  const boxes = svg("g", {});
+  const draw = (box) => {
+    const on = box.kind === "root" || (box.hypotheses || []).includes(selected);
+    const classes = `${box.kind}${on ? " on" : ""}`;
+    if (box.parent) {
+      const [x1, x2] = [box.parent.x + box.parent.width, box.x];
+      const [y1, y2] = [box.parent.y + BOX / 2, box.y + BOX / 2];
+      const bend = Math.min(26, (x2 - x1) / 2);
+      const d = y1 === y2 ? `M${x1} ${y1}H${x2}`
+        : `M${x1} ${y1}C${x1 + bend} ${y1} ${x1} ${y2} ${x1 + bend} ${y2}H${x2}`;
+      edges.append(svg("path", { d, class: classes, "stroke-width": 1.2 + 2 * box.prob }));
+      if (!box.forced) {
+        edges.append(svg("text", { x: x2 - 5, y: y2 - 5, "text-anchor": "end", class: classes },
+          percent(box.p)));
+      }
+    }
+    boxes.append(drawBox(box, classes, onSelect));
+    box.children.forEach(draw);
+  };
+  draw(tree);
+  const ends = tree.children.flatMap((box) => box.hypotheses || []).length;
+  return svg("svg", { class: "lattice", role: "img", width, height,
+    viewBox: `0 0 ${width} ${height}`, style: `--natural: ${width}px`,
+    "aria-label": `Tree of the prefixes of ${ends} hypotheses, with probabilities on its edges` },
+    edges, boxes);
+}
+
+function drawBox(box, classes, onSelect) {
+  const middle = box.y + BOX / 2;
+  if (box.kind === "root") {
+    return svg("circle", { cx: box.x + 5, cy: middle, r: 5, class: classes });
+  }
+  const end = box.kind === "end";
+  const text = box.lines.map((content, i) =>
+    svg("text", { x: box.x + 9 + (end ? 14 : 0), y: middle + 5 + LINE * i }, content));
+  const group = svg("g", { class: classes },
+    svg("title", {}, describe(box)),
+    svg("rect", { x: box.x, y: box.y, width: box.width, height: box.height, rx: end ? 14 : 6 }),
+    end ? svg("rect", { class: "stop", x: box.x + 9, y: middle - 4, width: 8, height: 8 }) : null,
+    ...text);
+  if (end) group.addEventListener("click", () => onSelect(box.hypotheses[0]));
+  return group;
+}
+
+function describe(box) {
+  const words = [];
+  for (let at = box; at && at.kind !== "root"; at = at.parent) {
+    if (at.tokens) words.unshift(...at.tokens.map((token) => (token === null ? "(end)" : token)));
+    else words.unshift(at.text || "(end)");
+  }
+  const kind = { stub: "not followed", end: `hypothesis ${(box.hypotheses || [0])[0] + 1}` }[box.kind];
+  return `${words.join(" ")}\n${percent(box.prob)} in all${kind ? ", " + kind : ""}`;
+}
+
+// --- next tokens along a hypothesis ----------------------------------------------------------
+
+const LISTED = 8;
+
+/** Columns of next tokens; steps without an alternative share one border. */
+function drawSupports(path) {
+  const list = el("ol", { class: "supports", "aria-label": "Possible next tokens, step by step" });
+  let run = null;
+  path.forEach(({ node, taken }, i) => {
+    const forced = node.branches.length === 1 && !node.others && taken[1] > 0;
+    if (!forced || !run) {
+      run = forced ? el("ol", { class: "run", title: "no alternative: completed without asking" })
+        : null;
+      list.append(run ? el("li", {}, run) : el("li", { class: "choice" }, supportOf(node, taken, i)));
+    }
+    if (run) run.append(el("li", {}, supportOf(node, taken, i)));
+  });
+  return list;
+}
+
+function supportOf(node, taken, step) {
+  const shown = node.branches.filter((branch, i) => i < LISTED || branch === taken);
+  const hidden = node.branches.length - shown.length + (node.others ? node.others[1] : 0);
+  const rest = 1 - shown.reduce((sum, branch) => sum + branch[1], 0);
+  const entries = shown.map((branch) => {
+    const name = branch[0] === null ? "end" : visible(branch[0]);
+    const entry = el("li", { class: (branch === taken ? "taken" : "") + (branch[0] === null ? " stop" : ""),
+      "aria-current": branch === taken ? "step" : null },
+      el("bdi", {}, name), el("span", { class: "p" }, percent(branch[1])));
+    entry.style.setProperty("--p", branch[1]);
+    return entry;
+  });
+  if (hidden) {
+    entries.push(el("li", { class: "rest" }, el("span", {}, `+${hidden}`),
+      el("span", { class: "p" }, percent(Math.max(rest, 0)))));
+  }
+  return el("div", { class: "step" }, el("span", { class: "number" }, String(step + 1)),
+    el("ul", {}, ...entries));
+}
+
+// --- attention -------------------------------------------------------------------------------
+
+/** A table of source tokens by target tokens; null where the model has no attention. */
+function drawAttention(source, path) {
+  if (!path[0].node.attention) return null;
+  const weights = path.map(({ node }) => {
+    const column = new Map();
+    for (let i = 0; i < node.attention.length; i += 2) {
+      column.set(node.attention[i], node.attention[i + 1]);
+    }
+    return column;
+  });
+  const names = path.map(({ taken }) => (taken[0] === null ? "end" : visible(taken[0])));
+  const tall = names.some((name) => [...name].length > 3);
+  const head = el("tr", {}, el("td", { class: "corner" }), ...names.map((name, i) =>
+    el("th", { scope: "col", class: (tall ? "tall" : "") + (path[i].taken[0] === null ? " stop" : "") },
+      el("bdi", {}, name))));
+  const body = source.map((token, row) => el("tr", {},
+    el("th", { scope: "row" }, el("bdi", {}, visible(token))),
+    ...weights.map((column, i) => cell(column.get(row), `${token} → ${names[i]}`))));
+  return el("table", { class: "attention" }, el("thead", {}, head), el("tbody", {}, ...body));
+}
+
+function cell(weight, title) {
+  if (!weight) return el("td", {});
+  const strength = weight >= 0.72 ? " high" : weight >= 0.55 ? " middle" : "";
+  const shown = weight < 0.005 ? "·" : String(Math.round(100 * weight));
+  const td = el("td", { class: "on" + strength, title: `${title}: ${percent(weight)}` }, shown);
+  td.style.setProperty("--w", `${(100 * weight).toFixed(1)}%`);
+  return td;
+}
