@@ -8,8 +8,9 @@ from onmt_entmax.version import __version__
 if TYPE_CHECKING:
     from onmt_entmax.checkpoint import load
     from onmt_entmax.losses import EntmaxLoss, entmax_loss
-    from onmt_entmax.mappings import Entmax, entmax
+    from onmt_entmax.mappings import entmax
     from onmt_entmax.modules.attention import EntmaxGlobalAttention
+    from onmt_entmax.modules.entmax import Entmax
     from onmt_entmax.modules.output import OutputLayer
     from onmt_entmax.search import SearchConfig, beam_search
     from onmt_entmax.translation import Translator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 # Names are loaded when they are first used: whoever wants only `entmax` does not wait for
 # OpenNMT-py to be imported.
 _ROOMS = {
-    "Entmax": "mappings",
+    "Entmax": "modules.entmax",
     "EntmaxGlobalAttention": "modules.attention",
     "EntmaxLoss": "losses",
     "OutputLayer": "modules.output",

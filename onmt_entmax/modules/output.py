@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from onmt_entmax.mappings import log_entmax
@@ -172,10 +171,14 @@ class _LinearLoss(Function):
         return loss, correct, support
 
     @staticmethod
-    @once_differentiable
     def backward(
         ctx: Any, gradient: Tensor, *unused: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "OutputLayer.loss has no gradients of gradients (create_graph=True): "
+                "use entmax_loss(layer.scores(hidden), target) instead"
+            )
         hidden, weight, target, of_hidden, of_weight, of_bias, *entries = ctx.saved_tensors
         rows, vocab = len(hidden), len(weight)
         sparse = _Sparse(*entries)
