@@ -120,7 +120,10 @@ def save(
         text = json.dumps(tokens, ensure_ascii=False, indent=0)
         (temporary / "vocab.json").write_text(text, encoding="utf-8")
         try:
-            safetensors.torch.save_model(model, str(temporary / "model.safetensors"))
+            weights = temporary / "model.safetensors"
+            safetensors.torch.save_model(model, str(weights))
+            # safetensors writes for the owner alone; a model folder is to be shared.
+            shutil.copymode(temporary / "vocab.json", weights)
             if training_state is not None:
                 (temporary / "training").mkdir()
                 torch.save(dict(training_state), temporary / "training" / "state.pt")

@@ -60,7 +60,7 @@ class Answer:
             "source": self.source,
             "certificate": certificate.level,
             "bound": certificate.bound,
-            "mass": certificate.mass,
+            "mass": min(certificate.mass, 1.0),  # a sum of floats may come out above
             "dropped": certificate.dropped,
             "truncated": certificate.truncated,
             "excluded": certificate.excluded,

@@ -1,0 +1,27 @@
+"""A model folder of the first release is translated on every run: what was saved stays readable."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import SearchConfig, Translator
+from onmt_entmax.search import SearchTask
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_a_model_of_the_first_release_answers_as_it_did() -> None:
+    task = SearchTask(SearchConfig(beam_size=20, n_best=2))
+    translator = Translator.from_folders([DATA / "model_1.0"], task)
+    lines = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()
+    expected = [json.loads(line) for line in (DATA / "expected.jsonl").read_text().splitlines()]
+    answers = list(translator.answers(lines))
+    assert len(answers) == len(expected)
+    for answer, before in zip(answers, expected, strict=True):
+        now = answer.record()
+        assert now["certificate"] == before["certificate"]
+        assert now["finished"] == before["finished"]
+        assert [h["text"] for h in now["hypotheses"]] == [h["text"] for h in before["hypotheses"]]
+        for one, other in zip(now["hypotheses"], before["hypotheses"], strict=True):
+            assert one["prob"] == pytest.approx(other["prob"], rel=1e-4)
