@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from onmt_entmax.mappings import checked_alpha, working_type
-from onmt_entmax.mappings.autograd import Entmax
+from onmt_entmax.mappings.autograd import Entmax, the_given
+from onmt_entmax.mappings.compiled import conjugate_operator
 from onmt_entmax.mappings.conjugate import (
     WHOLE,
     Conjugate,
@@ -33,17 +34,17 @@ from onmt_entmax.mappings.gradient import entropy_alpha_derivative
 class ClassTargets(NamedTuple):
     """Targets of rows of scores (rows, classes), as coefficients of one loss per row.
 
-    The loss of a row is ``mass * conjugate(z) - own * z[index] - spread * sum(weight * z)``.
+    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``.
 
     Attributes:
-        index: (rows,) int64, the class of each row; any valid class where the row is ignored.
+        label: (rows,) int64, the class of each row; any valid class where the row is ignored.
         mass: (rows,) what the row's target sums to, class weights included.
         own: (rows,) the part of it on the row's class.
         spread: (rows,) label smoothing's part per class; None without smoothing.
         weight: (classes,) class weights under ``spread``; None for ones.
     """
 
-    index: Tensor
+    label: Tensor
     mass: Tensor
     own: Tensor
     spread: Tensor | None
@@ -66,11 +67,11 @@ class EntmaxRowLoss(Function):
         alpha: Tensor | None,
         targets: ClassTargets | None,
     ) -> tuple[Tensor, Tensor]:
-        solved = conjugate(scores, alpha if number is None else number)
+        solved = conjugate(scores, the_given(number, alpha))
         losses, entries = solved.value, solved.entries
         if targets is not None:
             losses = losses * targets.mass
-            losses -= targets.own * scores.gather(1, targets.index.unsqueeze(1)).squeeze(1)
+            losses -= targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
             if targets.spread is not None:
                 even = scores.sum(1) if targets.weight is None else scores @ targets.weight
                 losses -= targets.spread * even
@@ -153,7 +154,7 @@ def _minus_target(scores_grad: Tensor, per_row: Tensor, targets: ClassTargets) -
         even = even if targets.weight is None else even * targets.weight
         scores_grad = scores_grad.sub_(even) if in_place else scores_grad - even
     own = -(per_row * targets.own).unsqueeze(1)
-    index = targets.index.unsqueeze(1)
+    index = targets.label.unsqueeze(1)
     if in_place:
         return scores_grad.scatter_add_(1, index, own)
     return scores_grad.scatter_add(1, index, own)
@@ -165,7 +166,17 @@ def row_losses(
     """Losses (rows,) of scores (rows, classes); alpha a number or (rows, 1)."""
     if isinstance(alpha, Tensor):
         return EntmaxRowLoss.apply(scores, None, alpha, targets)[0]
-    return EntmaxRowLoss.apply(scores, alpha, None, targets)[0]
+    if not torch.compiler.is_compiling():
+        return EntmaxRowLoss.apply(scores, alpha, None, targets)[0]
+    conjugates = conjugate_operator(scores, alpha)[0]
+    if targets is None:
+        return conjugates
+    losses = conjugates * targets.mass
+    losses = losses - targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
+    if targets.spread is not None:
+        even = scores.sum(1) if targets.weight is None else scores @ targets.weight
+        losses = losses - targets.spread * even
+    return torch.where(targets.mass == 0, 0.0, losses)
 
 
 def entmax_loss(

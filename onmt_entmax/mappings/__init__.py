@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings.autograd import Entmax, LogEntmax, LongEntmax
+from onmt_entmax.mappings.compiled import entmax_operator, log_entmax_operator
 from onmt_entmax.mappings.entropy import tsallis_entropy
 from onmt_entmax.mappings.selection import MEDIUM
 from onmt_entmax.mappings.threshold import refuse_rows_without_answer
@@ -130,6 +131,8 @@ def _entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
         return Entmax.apply(scores, None, alpha)
     if alpha == 1:
         return _checked_softmax(torch.softmax(scores, -1), scores)
+    if torch.compiler.is_compiling():
+        return entmax_operator(scores, alpha)
     if scores.shape[-1] >= MEDIUM and scores.numel() >= _LONG_WORK:
         return LongEntmax.apply(scores, alpha)[0]
     return Entmax.apply(scores, alpha, None)
@@ -140,6 +143,8 @@ def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
         return LogEntmax.apply(scores, None, alpha)
     if alpha == 1:
         return _checked_softmax(torch.log_softmax(scores, -1), scores)
+    if torch.compiler.is_compiling():
+        return log_entmax_operator(scores, alpha)
     return LogEntmax.apply(scores, alpha, None)
 
 

@@ -53,6 +53,13 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
 
 
+def the_given(number: float | None, alpha: Tensor | None) -> float | Tensor:
+    """Whichever form of alpha is there."""
+    given = alpha if number is None else number
+    assert given is not None
+    return given
+
+
 class Entmax(Function):
     """Probabilities over the last dimension.
 
@@ -68,7 +75,7 @@ class Entmax(Function):
             slope = solve_power(scores, number).margin.mul_(0.5)
             result = slope * slope
         else:
-            result = probabilities(scores, alpha if number is None else number)
+            result = probabilities(scores, the_given(number, alpha))
         ctx.number = number
         ctx.save_for_backward(result, alpha, slope)
         return result
@@ -97,7 +104,7 @@ class LogEntmax(Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
-        result = log_probabilities(scores, alpha if number is None else number)
+        result = log_probabilities(scores, the_given(number, alpha))
         ctx.number = number
         ctx.save_for_backward(result, alpha)
         return result
@@ -107,20 +114,13 @@ class LogEntmax(Function):
         result, alpha_tensor = ctx.saved_tensors
         alpha = ctx.number if alpha_tensor is None else alpha_tensor.to(result.dtype)
         (output,) = gradients
-        support = ~torch.isneginf(result)
-        logs = torch.where(support, result, 0.0)
-        # d log p_i = dz_i / u_i - ds / u_i, with u = p ** (alpha - 1) and s = p / u.
-        along = torch.where(support, output, 0.0) * torch.exp((1 - alpha) * logs)
-        slope = torch.where(support, torch.exp((2 - alpha) * logs), 0.0)
-        shares = slope / slope.sum(-1, keepdim=True)
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            scores_grad = along - shares * along.sum(-1, keepdim=True)
+            scores_grad = gradient.log_scores_gradient(result, alpha, output)
         if ctx.needs_input_grad[2]:
-            bend = gradient.curvature(logs, alpha)
-            mean = (shares * torch.exp((alpha - 1) * logs) * bend).sum(-1, keepdim=True)
-            per_entry = along * mean - torch.where(support, output, 0.0) * bend
-            alpha_grad = per_entry.sum(-1, keepdim=True).to(alpha_tensor.dtype)
+            derivative = gradient.log_alpha_derivative(result, alpha)
+            inside = torch.where(torch.isneginf(result), 0.0, output)
+            alpha_grad = (inside * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)
         return scores_grad, None, alpha_grad
 
 

@@ -134,9 +134,7 @@ def write_probabilities(
     return out.copy_(exact.div_(torch.where(steep, exact.sum(1, keepdim=True), 1.0)))
 
 
-def entries_gradient(
-    entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size
-) -> Tensor:
+def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size) -> Tensor:
     """Gradient in the scores, of this shape, given the gradient (k,) in the entries.
 
     The Jacobian of :mod:`onmt_entmax.mappings.gradient`, summed along the support only.
@@ -166,8 +164,8 @@ def _solve(
             return value, value, torch.zeros_like(value), value
         if has_power_form(alpha):
             beta = alpha - 1
-            maxima, threshold, margin = solve_power(scores, alpha, start)
-            probability = power(margin, beta)
+            maxima, threshold, margin, below = solve_power(scores, alpha, start)
+            probability = power(margin, beta, below)
             energy = torch.linalg.vecdot(probability, margin).unsqueeze(1)
             dual = threshold + (beta * energy + 1 / beta) / alpha
             return maxima + dual, maxima, threshold, probability

@@ -36,7 +36,7 @@ def slopes(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
 
 
 def scores_gradient(slope: Tensor, gradient: Tensor) -> Tensor:
-    """Gradient in the scores, from :func:`slopes` and the gradient in the probabilities, (..., n)."""
+    """Gradient in the scores, from :func:`slopes` and that in the probabilities; all (..., n)."""
     along = slope * gradient
     return torch.addcmul(along, slope, along.sum(-1, True) / slope.sum(-1, True), value=-1)
 
@@ -67,6 +67,30 @@ def alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     bend = probabilities * curvature(_logs(probabilities), alpha)
     slope = slopes(probabilities, alpha)
     return slope * (bend.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)) - bend
+
+
+def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
+    """Gradient in the scores, given the gradient in the log-probabilities ``logs``; all (..., n).
+
+    ``d log p_i = (d z_i - sum s d z / sum s) / u_i`` on the support; what arrives for an entry
+    outside it is not used.
+    """
+    support = ~torch.isneginf(logs)
+    inside = torch.where(support, logs, 0.0)
+    along = torch.where(support, gradient, 0.0) * torch.exp((1 - alpha) * inside)
+    slope = torch.where(support, torch.exp((2 - alpha) * inside), 0.0)
+    return along - slope / slope.sum(-1, keepdim=True) * along.sum(-1, keepdim=True)
+
+
+def log_alpha_derivative(logs: Tensor, alpha: float | Tensor) -> Tensor:
+    """Derivative of each log-probability in its row's alpha, 0 outside the support; (..., n)."""
+    support = ~torch.isneginf(logs)
+    inside = torch.where(support, logs, 0.0)
+    slope = torch.where(support, torch.exp((2 - alpha) * inside), 0.0)
+    bend = curvature(inside, alpha)
+    weighed = torch.where(support, torch.exp(inside), 0.0) * bend
+    mean = weighed.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)
+    return torch.where(support, torch.exp((1 - alpha) * inside) * mean - bend, 0.0)
 
 
 def entropy_alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:

@@ -40,11 +40,13 @@ class PowerForm(NamedTuple):
             place.
         threshold: ``t`` in [-1 / beta, 0), the shape of ``maxima``.
         margin: ``[x - t]_+``, the shape of the scores; positive exactly on the support.
+        below: ``x``, the shape of the scores; its memory may be used again.
     """
 
     maxima: Tensor
     threshold: Tensor
     margin: Tensor
+    below: Tensor
 
 
 class LogForm(NamedTuple):
@@ -143,7 +145,7 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
             previous = largest
         threshold = torch.addcdiv(threshold, rise, slope)
         torch.sub(below, threshold, out=margin).relu_()
-    return PowerForm(maxima, threshold, margin)
+    return PowerForm(maxima, threshold, margin, below)
 
 
 def log_curve(below: Tensor, alpha: float | Tensor) -> Tensor:

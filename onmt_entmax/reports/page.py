@@ -2,7 +2,7 @@
 
 The page holds the records of an exactness report (see `writers.Answer.record`) and, for as many
 sentences as the caller computed them, drawings: the lattice, the next tokens, the attention. Its
-parts are `page.html`, `page.css` and the two scripts beside this file.
+parts are `page.html`, `page.css` and the three scripts beside this file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from onmt_entmax.reports.lattice import Branch, Lattice, Node
 
-_SCRIPTS = ("page_pictures.js", "page_list.js")
+_SCRIPTS = ("page_pictures.js", "page_list.js", "page_sentence.js")
 
 
 def drawing(lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int) -> Any:

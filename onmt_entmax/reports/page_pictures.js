@@ -142,7 +142,8 @@ function treeOf(nodes, minimum) {
         ? { kind: "end", p, prob: p * prob, hypotheses: [to], children: [] }
         : chain({ kind: "box", tokens: [token], p, prob: p * prob }, to));
     kept.sort((a, b) => a.hypotheses[0] - b.hypotheses[0]);
-    return [...kept, ...stubs(node, prob)];
+    // The best string is a straight line, what was not followed stands right below it.
+    return [kept[0], ...stubs(node, prob), ...kept.slice(1)];
   };
   const chain = (box, index) => {
     for (;;) {
@@ -165,28 +166,42 @@ function treeOf(nodes, minimum) {
 function place(tree) {
   const size = { width: 0, height: 0 };
   const visit = (box, x, y) => {
-    box.lines = linesOf(box);
-    const widths = box.lines.map((text) => measure(text, box.kind === "end"));
-    const extra = box.kind === "end" ? 14 : 0; // the mark of the end
-    Object.assign(box, { x, y });
-    box.width = box.kind === "root" ? 10 : Math.max(12, ...widths) + 18 + extra;
-    box.height = BOX + LINE * (box.lines.length - 1);
+    Object.assign(box, { x, y, out: Math.max(box.out || 0, x + box.width) });
     let bottom = y + box.height;
-    let top = y;
-    box.children.forEach((child, i) => {
+    let top = y; // the first child stands beside its parent
+    const gap = (child) => (child.forced ? SHORT_GAP : GAP);
+    for (const child of box.children) {
       child.parent = box;
       child.forced = child.p >= 1 - 5e-7;
-      const gap = child.forced ? SHORT_GAP : GAP;
-      if (i) top = lowest + SPACE;
-      var lowest = visit(child, x + box.width + gap, top);
-      bottom = Math.max(bottom, lowest);
-    });
+      measureBox(child);
+    }
+    // The first child's own branches start to the right of the stubs below it.
+    const [first, ...others] = box.children;
+    const stubs = others.filter((child) => child.kind === "stub");
+    if (first) first.out = box.out + gap(first) + Math.max(...[first, ...stubs].map((b) => b.width));
+    let below = 0;
+    for (const child of box.children) {
+      if (child !== first && child.kind !== "stub") top = Math.max(top, below);
+      const lowest = visit(child, box.out + gap(child), top) + SPACE;
+      top = child === first ? y + child.height + SPACE : lowest;
+      below = Math.max(below, lowest);
+    }
+    bottom = Math.max(bottom, below - SPACE);
     size.width = Math.max(size.width, x + box.width);
     size.height = Math.max(size.height, bottom);
     return bottom;
   };
+  measureBox(tree);
   visit(tree, 2, 16);
   return { width: Math.ceil(size.width + 4), height: Math.ceil(size.height + 6) };
+}
+
+function measureBox(box) {
+  box.lines = linesOf(box);
+  const widths = box.lines.map((text) => measure(text, box.kind === "end"));
+  const extra = box.kind === "end" ? 14 : 0; // the mark of the end
+  box.width = box.kind === "root" ? 10 : Math.max(12, ...widths) + 18 + extra;
+  box.height = BOX + LINE * (box.lines.length - 1);
 }
 
 function linesOf(box) {
@@ -214,11 +229,11 @@ function drawLattice(nodes, selected, minimum, onSelect) {
     const on = box.kind === "root" || (box.hypotheses || []).includes(selected);
     const classes = `${box.kind}${on ? " on" : ""}`;
     if (box.parent) {
-      const [x1, x2] = [box.parent.x + box.parent.width, box.x];
+      const [x1, out, x2] = [box.parent.x + box.parent.width, box.parent.out, box.x];
       const [y1, y2] = [box.parent.y + BOX / 2, box.y + BOX / 2];
-      const bend = Math.min(26, (x2 - x1) / 2);
+      const bend = Math.min(26, (x2 - out) / 2);
       const d = y1 === y2 ? `M${x1} ${y1}H${x2}`
-        : `M${x1} ${y1}C${x1 + bend} ${y1} ${x1} ${y2} ${x1 + bend} ${y2}H${x2}`;
+        : `M${x1} ${y1}H${out}C${out + bend} ${y1} ${out} ${y2} ${out + bend} ${y2}H${x2}`;
       edges.append(svg("path", { d, class: classes, "stroke-width": 1.2 + 2 * box.prob }));
       if (!box.forced) {
         edges.append(svg("text", { x: x2 - 5, y: y2 - 5, "text-anchor": "end", class: classes },
@@ -231,7 +246,7 @@ function drawLattice(nodes, selected, minimum, onSelect) {
   draw(tree);
   const ends = tree.children.flatMap((box) => box.hypotheses || []).length;
   return svg("svg", { class: "lattice", role: "img", width, height,
-    viewBox: `0 0 ${width} ${height}`, style: `--natural: ${width}px`,
+    viewBox: `0 0 ${width} ${height}`,
     "aria-label": `Tree of the prefixes of ${ends} hypotheses, with probabilities on its edges` },
     edges, boxes);
 }
@@ -272,13 +287,13 @@ function drawSupports(path) {
   const list = el("ol", { class: "supports", "aria-label": "Possible next tokens, step by step" });
   let run = null;
   path.forEach(({ node, taken }, i) => {
-    const forced = node.branches.length === 1 && !node.others && taken[1] > 0;
-    if (!forced || !run) {
-      run = forced ? el("ol", { class: "run", title: "no alternative: completed without asking" })
-        : null;
-      list.append(run ? el("li", {}, run) : el("li", { class: "choice" }, supportOf(node, taken, i)));
+    const forced = node.branches.length === 1 && !node.others;
+    if (!run || !forced) {
+      run = el("li", { class: forced ? "run" : "", title: forced ? "no alternative here" : null });
+      list.append(run);
     }
-    if (run) run.append(el("li", {}, supportOf(node, taken, i)));
+    run.append(supportOf(node, taken, i));
+    if (!forced) run = null;
   });
   return list;
 }

@@ -22,7 +22,7 @@ def finite_logs(z: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("dim", (-1, 0, 1))
 def test_in_scores(alpha: float, dim: int) -> None:
-    z = scores(3, 4, 5)
+    z = scores(2, 3, 4)
     assert gradcheck(lambda x: entmax(x, alpha, dim), z)
     assert gradcheck(lambda x: finite_logs(x, alpha, dim), z)
 
@@ -36,7 +36,7 @@ def test_of_gradients(alpha: float) -> None:
 
 @pytest.mark.parametrize("low", (1.001, 1.2, 1.5, 1.99, 2.4))
 def test_in_alpha(low: float) -> None:
-    z = scores(2, 3, 6)
+    z = scores(2, 3, 4)
     alpha = (low + 0.1 * torch.rand(3, 1, dtype=torch.float64)).requires_grad_()
     assert gradcheck(entmax, (z, alpha))
     assert gradcheck(finite_logs, (z, alpha))

@@ -9,6 +9,7 @@ from torch import Tensor
 from onmt_entmax.reports.lattice import Branch, Lattice, Node, build_lattice
 from onmt_entmax.search import SearchConfig, beam_search
 from onmt_entmax.search.stepper import Step
+from tests.search.networks import DECODERS, network, sentences, stepper
 from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
 # d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
@@ -163,3 +164,23 @@ def test_what_hypotheses_have_not_the_branches_that_were_not_followed_have(
         for node in lattice.nodes
     )
     assert mass + left == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(kind: str) -> None:
+    model = stepper(network(kind, 1.5, 8), attention=True)
+    compared = 0
+    for batch in sentences(4):
+        (result,) = beam_search(model, batch, SearchConfig(4, 4, 8))
+        if not result.hypotheses:
+            continue
+        lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
+        for i, hypothesis in enumerate(result.hypotheses):
+            assert lattice.log_prob(i) == pytest.approx(hypothesis.log_prob, abs=1e-5)
+            rows = [lattice.nodes[index].attention for index in lattice.path(i)]
+            assert hypothesis.attention is not None
+            torch.testing.assert_close(
+                torch.tensor(rows), hypothesis.attention.float(), atol=1e-5, rtol=0
+            )
+            compared += 1
+    assert compared > 3

@@ -145,8 +145,8 @@ def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None
     model = Fixed(
         {
             (): {2: 0.3, 3: 0.28, 4: 0.24, 5: 0.18},
-            (2,): {EOS: 0.7, BOS: 0.3},
-            (3,): {EOS: 0.5, BOS: 0.5},
+            (2,): {EOS: 0.5, BOS: 0.5},
+            (3,): {EOS: 0.75, BOS: 0.25},
             (4,): {EOS: 0.5, BOS: 0.5},
             (5,): {EOS: 1.0},
         }

@@ -118,6 +118,16 @@ def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
     assert torch.equal(once.log_probs, again.log_probs)
 
 
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_the_source_is_kept_once_a_sentence_and_no_longer_than_its_rows(kind: str) -> None:
+    model = stepper(network(kind, 1.5, 7))
+    with torch.inference_mode():
+        state = model.step(model.start(together(sentences(4))), torch.full((4,), model.bos)).state
+        wide = model.select(state, torch.tensor([0, 0, 0, 1, 2, 2, 3]))
+        assert (len(wide.source), len(wide.source_rows())) == (4, 7)
+        assert len(model.select(wide, torch.tensor([3, 3, 4])).source) == 2
+
+
 def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
     model = network("lstm", 1.5, 0)
     with pytest.raises(ValueError, match="6 output symbols, the target vocabulary 5"):

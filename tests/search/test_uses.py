@@ -8,6 +8,7 @@ from networks import DECODERS, VOCABULARIES, network, sentences, stepper, togeth
 from tables import EOS, Table, TableStepper
 
 from onmt_entmax.search import (
+    Budget,
     EnsembleStepper,
     SearchConfig,
     beam_search,
@@ -114,6 +115,18 @@ def test_what_an_exact_search_proved_is_verified_by_one() -> None:
         tables = [Table(seed, 1.5, end=1.0)]
         result = exact_search(TableStepper(), tables, listing, mass=0.9)
         assert verify(TableStepper(), tables, result, listing).agrees
+
+
+def test_what_cannot_be_proven_again_is_a_disagreement() -> None:
+    config, doubtful = SearchConfig(1), 0
+    for seed in range(30):
+        tables = [Table(seed, 1.0, 6, 1.0, 1.0)]
+        result = exact_search(TableStepper(6), tables, config)
+        enough = beam_search(TableStepper(6), tables, config)[0].certificate.proven == 1
+        short = verify(TableStepper(6), tables, result, config, budget=Budget(expansions=1))
+        assert short.agrees == enough
+        doubtful += not enough
+    assert doubtful > 3
 
 
 def test_the_mean_encoder_has_no_float64() -> None:

@@ -1,0 +1,286 @@
+// The list of sentences, its summary and filters, and the view of one sentence.
+// Only the rows in sight are in the document, so that many thousands scroll as smoothly as ten.
+
+const records = JSON.parse(document.getElementById("records").textContent);
+const at = (id) => document.getElementById(id);
+const ROW = 34; // height of a row, as in the style sheet
+
+const LEVELS = {
+  exhaustive: { mark: "●", meaning: "every string the model can produce was found" },
+  optimal: { mark: "◐", meaning: "the first hypothesis is the most probable string of all" },
+  none: { mark: "○", meaning: "not proven; the bound says what may have been missed" },
+};
+
+const best = (record) => record.hypotheses[0] || null;
+const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
+const found = (record) => record.finished ?? record.hypotheses.length;
+
+const COLUMNS = [
+  { name: "id", label: "Line", value: (r) => r.id, number: true },
+  { name: "source", label: "Source", value: (r) => r.source },
+  { name: "best", label: "Best hypothesis", value: bestText },
+  { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true },
+  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(r.certificate) },
+  { name: "found", label: "Found", value: found, number: true, title: "strings found" },
+  { name: "mass", label: "Mass", value: (r) => r.mass, number: true,
+    title: "total probability of the strings that were found" },
+  { name: "bound", label: "Bound", value: (r) => r.bound, number: true,
+    title: "no string that was not found has a higher probability" },
+];
+
+const state = { levels: new Set(Object.keys(LEVELS)), query: "", sort: "id", down: false,
+  shown: [], active: 0 };
+
+function badge(level) {
+  return el("span", { class: `badge ${level}`, title: LEVELS[level].meaning },
+    el("span", { "aria-hidden": "true" }, LEVELS[level].mark), " ", level);
+}
+
+// --- summary -----------------------------------------------------------------------------------
+
+function share(count, total) {
+  return total ? (100 * count / total).toFixed(1) + " %" : "–";
+}
+
+function drawSummary() {
+  const total = records.length;
+  const count = (test) => records.filter(test).length;
+  const levels = Object.keys(LEVELS).map((level) => [level, count((r) => r.certificate === level)]);
+  const bar = el("div", { class: "stack", role: "img",
+    "aria-label": levels.map(([level, n]) => `${level} ${n}`).join(", ") });
+  for (const [level, n] of levels) {
+    if (n) bar.append(el("span", { class: level, style: `flex-grow:${n}`, title: `${level}: ${n}` }));
+  }
+  const proven = levels[0][1] + levels[1][1];
+  const wrong = count((r) => r.verified === false);
+  at("summary").append(
+    el("div", { class: "card" },
+      el("p", { class: "big" }, el("b", {}, total.toLocaleString("en")), " sentences"),
+      el("p", {}, el("b", {}, share(levels[0][1], total)), " all possible outputs found"),
+      el("p", {}, el("b", {}, share(proven, total)), " most probable output proven"),
+      wrong ? el("p", { class: "alarm" }, `${wrong} verifications disagree`) : null, bar),
+    histogram("Strings found", [["0", 0, 0], ["1", 1, 1], ["2", 2, 2], ["3–5", 3, 5],
+      ["6–10", 6, 10], [">10", 11, Infinity]], found),
+    histogram("Probability of the best (%)", [["0–20", 0, 0.2], ["20–40", 0.2, 0.4], ["40–60", 0.4, 0.6],
+      ["60–80", 0.6, 0.8], ["80–95", 0.8, 0.95], ["95–100", 0.95, Infinity]],
+    (r) => (best(r) ? best(r).prob : -1), true));
+  for (const [level, n] of levels) {
+    const button = el("button", { type: "button", "aria-pressed": "true", "data-level": level },
+      badge(level), el("span", { class: "n" }, n.toLocaleString("en")));
+    button.addEventListener("click", () => {
+      if (!state.levels.delete(level)) state.levels.add(level);
+      button.setAttribute("aria-pressed", String(state.levels.has(level)));
+      refresh();
+    });
+    at("levels").append(button);
+  }
+}
+
+/** Bars of how many records have a value in each range; `half` leaves the upper end out. */
+function histogram(title, ranges, value, half) {
+  const values = records.map(value);
+  const counts = ranges.map(([, low, high]) =>
+    values.filter((v) => v >= low && (half ? v < high : v <= high)).length);
+  const most = Math.max(1, ...counts);
+  const bars = ranges.map(([label], i) => {
+    const bar = el("span", { class: "bar" });
+    bar.style.height = `${(100 * counts[i] / most).toFixed(1)}%`;
+    return el("li", { title: `${label}: ${counts[i]}` }, el("span", { class: "n" }, String(counts[i])),
+      el("span", { class: "room" }, bar), el("span", { class: "label" }, label));
+  });
+  return el("figure", { class: "card" }, el("figcaption", {}, title),
+    el("ol", { class: "histogram" }, ...bars));
+}
+
+// --- list ---------------------------------------------------------------------------------------
+
+const haystacks = [];
+
+function haystack(index) {
+  if (haystacks[index] === undefined) {
+    const record = records[index];
+    const texts = [record.source, bestText(record), ...record.hypotheses.map((h) => h.text)];
+    // Words of single letters are found whole, too: "drawn" finds "d r a w n".
+    const tight = texts.map((text) => text.replace(/(?<=(^| ).) (?=.( |$))/gu, ""));
+    haystacks[index] = [...texts, ...tight].join("\n").toLowerCase();
+  }
+  return haystacks[index];
+}
+
+function refresh(keep) {
+  const column = COLUMNS.find((c) => c.name === state.sort);
+  const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
+  const phrase = words.join(" ");
+  // Tokens of one letter are looked for in order, words in any order.
+  const anyOrder = words.some((word) => word.length > 1);
+  const matches = (text) => text.includes(phrase)
+    || (anyOrder && words.every((word) => text.includes(word)));
+  const keys = records.map(column.value);
+  const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
+  state.shown = records.map((_, i) => i).filter((i) =>
+    state.levels.has(records[i].certificate) && (!phrase || matches(haystack(i))));
+  state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
+  state.active = Math.max(0, keep === undefined ? 0 : state.shown.indexOf(keep));
+  at("grid").setAttribute("aria-rowcount", state.shown.length + 1);
+  at("count").textContent = state.shown.length === records.length ? ""
+    : `${state.shown.length.toLocaleString("en")} of ${records.length.toLocaleString("en")}`;
+  at("empty").hidden = state.shown.length > 0;
+  at("rows").style.height = `${state.shown.length * ROW}px`;
+  for (const header of at("head").children) {
+    header.setAttribute("aria-sort", header.dataset.column !== state.sort ? "none"
+      : state.down ? "descending" : "ascending");
+  }
+  reveal();
+  render();
+}
+
+function render() {
+  const body = at("body");
+  const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 5);
+  const last = Math.min(state.shown.length, Math.ceil((body.scrollTop + body.clientHeight) / ROW) + 5);
+  const rows = [];
+  for (let place = first; place < last; place += 1) rows.push(rowOf(place));
+  at("rows").replaceChildren(...rows);
+  const active = state.shown.length ? `row-${state.shown[state.active]}` : null;
+  if (active && at(active)) at("grid").setAttribute("aria-activedescendant", active);
+  else at("grid").removeAttribute("aria-activedescendant");
+}
+
+function rowOf(place) {
+  const index = state.shown[place];
+  const record = records[index];
+  const hypothesis = best(record);
+  const meter = el("span", { class: "meter" });
+  meter.style.setProperty("--p", hypothesis ? hypothesis.prob : 0);
+  const cells = [
+    String(record.id),
+    line(record.source),
+    hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
+      record.unfinished ? line(record.unfinished) : ""),
+    hypothesis ? el("span", { class: "prob" }, percent(hypothesis.prob), meter) : "–",
+    badge(record.certificate), String(found(record)), percent(record.mass), percent(record.bound),
+  ];
+  const pictures = at(`drawing-${index}`) ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null;
+  const row = el("div", { class: "row", role: "row", id: `row-${index}`, "aria-rowindex": place + 2,
+    "aria-selected": place === state.active ? "true" : "false", "data-place": place },
+  ...cells.map((content, i) => el("div", { role: "gridcell", class: COLUMNS[i].name },
+    content, i === 0 ? pictures : null)));
+  row.style.top = `${place * ROW}px`;
+  return row;
+}
+
+/** Scroll so that the active row is in sight. */
+function reveal() {
+  const body = at("body");
+  const top = state.active * ROW;
+  if (top < body.scrollTop) body.scrollTop = top;
+  if (top + ROW > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW - body.clientHeight;
+}
+
+function move(by) {
+  state.active = Math.min(Math.max(state.active + by, 0), Math.max(state.shown.length - 1, 0));
+  reveal();
+  render();
+}
+
+function listen() {
+  for (const column of COLUMNS) {
+    const button = el("button", { type: "button", title: column.title || null, tabindex: "0" }, column.label);
+    button.addEventListener("click", () => {
+      state.down = state.sort === column.name ? !state.down : Boolean(column.number && column.name !== "id");
+      state.sort = column.name;
+      refresh();
+    });
+    at("head").append(el("div", { role: "columnheader", class: column.name,
+      "data-column": column.name }, button));
+  }
+  const page = () => Math.max(1, Math.floor(at("body").clientHeight / ROW) - 1);
+  const steps = { ArrowDown: () => 1, ArrowUp: () => -1, PageDown: page, PageUp: () => -page(),
+    Home: () => -Infinity, End: () => Infinity };
+  at("grid").addEventListener("keydown", (event) => {
+    if (event.target !== at("grid") || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key in steps) move(steps[event.key]());
+    else if (event.key === "Enter" && state.shown.length) openSentence(state.shown[state.active]);
+    else return;
+    event.preventDefault();
+  });
+  at("rows").addEventListener("click", (event) => {
+    const row = event.target.closest(".row");
+    if (row) openSentence(state.shown[Number(row.dataset.place)]);
+  });
+  at("body").addEventListener("scroll", () => requestAnimationFrame(render));
+  window.addEventListener("resize", () => requestAnimationFrame(render));
+  at("query").addEventListener("input", () => {
+    state.query = at("query").value;
+    refresh();
+  });
+  at("query").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === "ArrowDown") at("grid").focus();
+    else if (event.key === "Escape") at("query").value = state.query = "", refresh();
+    else return;
+    event.preventDefault();
+  });
+  at("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    at("grid").focus();
+  });
+  at("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.style.colorScheme ? root.style.colorScheme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.style.colorScheme = dark ? "light" : "dark";
+  });
+}
+
+// --- from one view to the other -------------------------------------------------------------------
+
+function openSentence(index) {
+  location.hash = `#${index}`;
+}
+
+function route() {
+  const index = Number.parseInt(location.hash.slice(1), 10);
+  const opened = Boolean(records[index]);
+  const before = state.opened;
+  state.opened = opened ? index : undefined;
+  at("overview").hidden = opened;
+  at("sentence").hidden = !opened;
+  if (opened) {
+    if (!state.shown.includes(index)) state.active = 0;
+    else state.active = state.shown.indexOf(index);
+    showSentence(index);
+    scrollTo(0, 0);
+    at("title").focus({ preventScroll: true });
+  } else {
+    at("sentence").replaceChildren();
+    refresh(before === undefined ? state.shown[state.active] : before);
+    at("grid").focus({ preventScroll: true });
+  }
+}
+
+function turn(by) {
+  const next = state.shown[state.active + by];
+  if (next !== undefined) openSentence(next);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input, select")) return;
+  if (state.opened === undefined) {
+    if (event.key !== "/") return;
+    at("query").focus();
+    at("query").select();
+  } else if (event.key === "Escape") location.hash = "";
+  else if (event.key === "n" || event.key === "N") turn(1);
+  else if (event.key === "p" || event.key === "P") turn(-1);
+  else return;
+  event.preventDefault();
+});
+
+// What is printed is what is in the document: the rows that match, up to a number fit for paper.
+const PRINTED = 500;
+window.addEventListener("beforeprint", () => {
+  if (state.opened !== undefined) return;
+  at("rows").replaceChildren(...state.shown.slice(0, PRINTED).map((_, place) => rowOf(place)));
+});
+window.addEventListener("afterprint", render);
+window.addEventListener("hashchange", route);

@@ -1,0 +1,163 @@
+// One sentence: what is proven about it, its hypotheses, and its pictures.
+
+const MINIMA = [0, 1e-4, 1e-3, 1e-2, 0.1];
+const LISTED_HYPOTHESES = 200;
+
+function proof(record) {
+  const bound = percent(record.bound);
+  const rest = record.excluded > 0 ? " among the strings that were asked for" : "";
+  if (record.certificate === "exhaustive") {
+    return `Proven: the model can produce ${found(record) === 1 ? "this one string" : `these ${found(record)} strings`}${rest} and no other.`;
+  }
+  if (record.certificate === "optimal") {
+    return `Proven: no string${rest} is more probable than the first. What was not found has at most ${bound} each.`;
+  }
+  return best(record) ? `Not proven: a string that was not found may have up to ${bound}.`
+    : "Nothing was found.";
+}
+
+function facts(record) {
+  const rows = [
+    ["Strings found", found(record)], ["Their probability", percent(record.mass)],
+    ["Bound on any other", percent(record.bound)], ["Prefixes dropped", record.dropped],
+    ["Prefixes cut by length", record.truncated], ["Excluded by request", percent(record.excluded)],
+  ];
+  if (record.verified !== undefined) rows.push(["Verified", record.verified ? "agrees" : "disagrees"]);
+  return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) =>
+    [el("dt", {}, name), el("dd", {}, String(value ?? "–"))]));
+}
+
+function showSentence(index) {
+  const record = records[index];
+  const data = at(`drawing-${index}`);
+  const drawing = data ? JSON.parse(data.textContent) : null;
+  const button = (label, key, action, off) => {
+    const element = el("button", { type: "button", disabled: off }, label, " ", el("kbd", {}, key));
+    element.addEventListener("click", action);
+    return element;
+  };
+  const pictures = el("div", { id: "pictures" });
+  const view = { drawing, selected: 0, minimum: drawing ? fitting(drawing.nodes) : 0 };
+  at("sentence").replaceChildren(
+    el("nav", { class: "turn", "aria-label": "Sentences" },
+      button("← All sentences", "Esc", () => (location.hash = "")),
+      button("Previous", "P", () => turn(-1), state.active === 0),
+      button("Next", "N", () => turn(1), state.active >= state.shown.length - 1),
+      el("span", { class: "muted" }, `${state.active + 1} of ${state.shown.length}`)),
+    el("h2", { id: "title", tabindex: "-1" },
+      el("span", { class: "muted" }, `Line ${record.id}`), " ", line(record.source)),
+    el("p", { class: "proof" }, badge(record.certificate), " ", proof(record)),
+    el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record)),
+    pictures);
+  drawPictures(view, pictures, record);
+}
+
+function hypothesesOf(record, view, pictures) {
+  const shown = record.hypotheses.slice(0, LISTED_HYPOTHESES);
+  const list = el("ol", { role: "listbox", tabindex: "0", id: "hypotheses", "aria-label": "Hypotheses" },
+    ...shown.map((hypothesis, i) => {
+      const option = el("li", { role: "option", id: `hypothesis-${i}`, "data-i": i },
+        el("span", { class: "rank" }, String(i + 1)), line(hypothesis.text),
+        el("span", { class: "prob" }, percent(hypothesis.prob)));
+      option.style.setProperty("--p", hypothesis.prob);
+      return option;
+    }));
+  view.select = (i) => {
+    view.selected = i;
+    for (const option of list.children) {
+      option.setAttribute("aria-selected", String(Number(option.dataset.i) === i));
+    }
+    list.setAttribute("aria-activedescendant", `hypothesis-${i}`);
+    const option = list.children[i];
+    if (option) option.scrollIntoView({ block: "nearest" });
+    drawPictures(view, pictures, record);
+  };
+  list.addEventListener("click", (event) => {
+    const option = event.target.closest("li");
+    if (option) view.select(Number(option.dataset.i));
+  });
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    view.select(Math.min(Math.max(view.selected + by, 0), shown.length - 1));
+    event.preventDefault();
+  });
+  if (shown.length) {
+    list.firstChild.setAttribute("aria-selected", "true");
+    list.setAttribute("aria-activedescendant", "hypothesis-0");
+  }
+  const more = found(record) - shown.length;
+  return el("section", { class: "hypotheses" }, el("h3", {}, "Hypotheses"),
+    shown.length ? list : el("p", {}, record.unfinished ? "None ended within the length limit." : "None."),
+    more > 0 ? el("p", { class: "muted" }, `${more} more found, but not listed in the report (-n_best lists more).`) : null);
+}
+
+/** The smallest minimum at which the lattice has few enough branches. */
+function fitting(nodes) {
+  const probs = unfollowed(nodes);
+  return MINIMA.find((minimum) => probs.filter((p) => p >= minimum).length <= DRAWN) ?? 0.1;
+}
+
+function figure(name, title, note, tools, picture) {
+  return el("figure", { class: name }, el("figcaption", {}, el("h3", {}, title), note, tools),
+    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": title }, picture));
+}
+
+function note(...content) {
+  return el("p", { class: "muted" }, ...content);
+}
+
+function drawPictures(view, pictures, record) {
+  if (!view.drawing) {
+    if (record.hypotheses.length) {
+      pictures.replaceChildren(note("No pictures were computed for this sentence (-details all computes them for every one)."));
+    }
+    return;
+  }
+  const { nodes, source } = view.drawing;
+  const path = pathOf(nodes, view.selected);
+  const name = record.hypotheses[view.selected];
+  const attention = drawAttention(source, path);
+  pictures.replaceChildren(
+    figure("lattice-figure", "Lattice", latticeNote(record, nodes, view), minimumOf(view, pictures, record),
+      drawLattice(nodes, view.selected, view.minimum, view.select)),
+    figure("supports-figure", "Possible next tokens", note("Along ", line(name.text),
+      " (bold): every token the model allows, with its probability. A shared border joins steps that have no alternative."),
+    null, drawSupports(path)),
+    attention
+      ? figure("attention-figure", "Attention", note("Source tokens (rows) by target tokens (columns), in per cent. Outlined: weights that are not zero."), null, attention)
+      : note("This model's report has no attention."));
+}
+
+function latticeNote(record, nodes, view) {
+  const probs = unfollowed(nodes);
+  const listed = record.hypotheses.length;
+  if (!probs.length) return note("Every path is a hypothesis, and there is no other: the whole tree of the model.");
+  const hidden = probs.filter((p) => p < view.minimum);
+  const sum = percent(hidden.reduce((a, b) => a + b, 0));
+  return note(
+    found(record) > listed
+      ? "Dashed: next tokens the model allows that no listed hypothesis has."
+      : "Dashed: pruned, that is, next tokens the model allows that were not followed to an end.",
+    hidden.length ? ` ${hidden.length} of them, ${sum} together, are not drawn.` : "");
+}
+
+function minimumOf(view, pictures, record) {
+  if (!unfollowed(view.drawing.nodes).length) return null;
+  const options = MINIMA.map((minimum) => el("option", { value: minimum,
+    selected: minimum === view.minimum }, minimum ? `from ${percent(minimum)}` : "all"));
+  const select = el("select", {}, ...options);
+  select.addEventListener("change", () => {
+    view.minimum = Number(select.value);
+    drawPictures(view, pictures, record);
+    pictures.querySelector("select").focus();
+  });
+  return el("label", { class: "minimum" }, "Dashed branches ", select);
+}
+
+listen();
+drawSummary();
+refresh();
+if (location.hash.length > 1) route();
+else at("grid").focus({ preventScroll: true });
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,167 @@
+"""A browser without a window, for tests of pages."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+# Chromium reads from descriptor 3 and writes to 4; both may be taken until they were copied.
+START = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for number, end in enumerate(ends, 3):
+    os.dup2(end, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+class Browser:
+    """A headless Chromium, spoken to through a pair of pipes (the Chrome DevTools protocol).
+
+    Args:
+        profile: an empty folder for its files.
+    """
+
+    def __init__(self, profile: Path) -> None:
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        flags = (
+            "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
+            "--disable-background-networking --disable-component-update --hide-scrollbars "
+            f"--remote-debugging-pipe --user-data-dir={profile} about:blank"
+        )
+        command = [sys.executable, "-c", START, str(theirs_in), str(theirs_out)]
+        self.process = subprocess.Popen(
+            [*command, str(CHROMIUM), *flags.split()],
+            pass_fds=(theirs_in, theirs_out),
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.input, self.output = ours_out, ours_in
+        self.received = b""
+        self.number = 0
+        self.session: str | None = None
+        self.events: list[dict[str, Any]] = []
+        targets = self.call("Target.getTargets")["targetInfos"]
+        page = next(target["targetId"] for target in targets if target["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=page, flatten=True)
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.size(1280, 900)
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the protocol; events that come meanwhile are kept."""
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.input, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._read()
+            if answer.get("id") == self.number:
+                assert "error" not in answer, answer
+                result: dict[str, Any] = answer["result"]
+                return result
+            self.events.append(answer)
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self.received:
+            ready, _, _ = select.select([self.output], [], [], 60)
+            assert ready, "the browser does not answer"
+            part = os.read(self.output, 1 << 20)
+            assert part, "the browser has ended"
+            self.received += part
+        content, _, self.received = self.received.partition(b"\0")
+        message: dict[str, Any] = json.loads(content)
+        return message
+
+    def size(self, width: int, height: int, scale: float = 1) -> None:
+        """Set the window's size in CSS pixels, and how many real ones are one of them."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=scale, mobile=False,
+        )  # fmt: skip
+
+    def open(self, path: Path) -> float:
+        """Open a page and wait until it is ready; returns the seconds that took."""
+        self.events.clear()
+        begin = time.monotonic()
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=path.as_uri())
+        ready = "document.documentElement?.dataset.ready"
+        while self.call("Runtime.evaluate", expression=ready)["result"].get("value") != "true":
+            assert time.monotonic() < begin + 30, self.complaints()
+            time.sleep(0.01)
+        return time.monotonic() - begin
+
+    def __call__(self, expression: str) -> Any:
+        """The value of a JavaScript expression, after what it changed was drawn."""
+        waiting = (
+            f"new Promise(done => {{ const value = ({expression}); "
+            "setTimeout(() => done(value), 60) })"
+        )
+        result = self.call(
+            "Runtime.evaluate", expression=waiting, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """Press and release a key, such as `Enter` or `n`."""
+        codes = {"Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40, "End": 35}
+        code = codes.get(key, ord(key[0].upper()))
+        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code,
+                **(text if kind == "keyDown" else {}),
+            )  # fmt: skip
+
+    def complaints(self) -> list[Any]:
+        """Errors and warnings of the console, and everything that was fetched but the page."""
+        found = []
+        for event in self.events:
+            parameters = event.get("params", {})
+            if event.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled"):
+                found.append(parameters)
+            elif event.get("method") == "Log.entryAdded":
+                found.append(parameters["entry"])
+            elif event.get("method") == "Network.requestWillBeSent":
+                url = parameters["request"]["url"]
+                if not url.startswith(("file:", "data:", "about:")):
+                    found.append(url)
+        return found
+
+    def picture(self, path: Path, selector: str | None = None) -> None:
+        """Take a picture of the window, or of an element."""
+        clip = {}
+        if selector:
+            box = self(f"document.querySelector({selector!r}).getBoundingClientRect().toJSON()")
+            scroll = self("[scrollX, scrollY]")
+            area = {"x": box["x"] + scroll[0], "y": box["y"] + scroll[1], "scale": 1}
+            area |= {"width": box["width"], "height": box["height"]}
+            clip = {"clip": area, "captureBeyondViewport": True}
+        data = self.call("Page.captureScreenshot", format="png", **clip)["data"]
+        path.write_bytes(base64.b64decode(data))
+
+    def close(self) -> None:
+        """End the browser."""
+        self.session = None
+        self.call("Browser.close")
+        self.process.wait(10)
+        os.close(self.input)
+        os.close(self.output)

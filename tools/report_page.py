@@ -1,0 +1,215 @@
+#!/usr/bin/env python
+"""An exactness report as one HTML page that anyone can open: nothing to install, no network.
+
+    python translate.py -model run/mine -src test.src -output test.out -n_best 10 \\
+        -exactness_report test.report.jsonl
+    python tools/report_page.py -model run/mine -report test.report.jsonl -output test.html
+
+The page lists the sentences with their certificates. For the first `-details` sentences the models
+are run again along the reported hypotheses, and the page draws their lattice, the possible next
+tokens and the attention (Figures 1, 2 and 5 of Peters, Niculae and Martins 2019). With more
+`-n_best` in the report the lattices have more branches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from onmt_entmax.checkpoint import load, write_atomically
+from onmt_entmax.errors import UserError
+from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.reports.lattice import build_lattice
+from onmt_entmax.reports.page import drawing, write_page
+from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper
+from onmt_entmax.text.batch import Example, make_batch
+from onmt_entmax.text.corpus import build_transforms
+from onmt_entmax.text.vocabulary import Vocabularies
+
+LEVELS = ("exhaustive", "optimal", "none")
+LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
+CLOSE = 1e-3  # a probability computed in another batch differs by far less
+
+
+def read_report(path: Path) -> list[dict[str, Any]]:
+    """The records of an exactness report.
+
+    Raises:
+        UserError: the file cannot be read, or names the line that is no such record.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text") from None
+    records = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line:
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            raise UserError(f"{path}:{number}: not JSON; is it an -exactness_report?") from None
+        if not is_record(record):
+            raise UserError(f"{path}:{number}: not a record of an -exactness_report")
+        records.append(record)
+    if not records:
+        raise UserError(f"{path}: the report is empty")
+    return records
+
+
+def is_record(record: object) -> bool:
+    """Whether an object has what the page reads of a record."""
+
+    def has(content: object, kinds: dict[str, Any]) -> bool:
+        return isinstance(content, dict) and all(
+            isinstance(content.get(key), kind) for key, kind in kinds.items()
+        )
+
+    number = (int, float)
+    kinds = {"id": int, "source": str, "bound": number, "mass": number, "hypotheses": list}
+    return (
+        has(record, kinds)
+        and isinstance(record, dict)
+        and record.get("certificate") in LEVELS
+        and all(has(h, {"text": str, "prob": number}) for h in record["hypotheses"])
+    )
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models of a report, ready to be run again."""
+
+    stepper: Stepper
+    vocabularies: Vocabularies
+    pipe: Any  # OpenNMT-py's transforms, from text to tokens
+
+    @classmethod
+    def load(cls, folders: Sequence[Path], transforms: Sequence[str]) -> Models:
+        """Load model folders or run folders.
+
+        Raises:
+            UserError: one cannot be read, or their vocabularies differ.
+        """
+        loaded = [load(folder) for folder in folders]
+        first = loaded[0]
+        for folder, other in zip(folders, loaded, strict=True):
+            if other.vocabularies != first.vocabularies:
+                raise UserError(f"{folder}: has other vocabularies than {folders[0]}")
+        steppers = [ModelStepper(m.model, m.vocabularies.target, attention=True) for m in loaded]
+        options = {name: first.options.get(name) for name in transform_option_names()}
+        try:
+            pipe = build_transforms(transforms, argparse.Namespace(**options), first.vocabularies)
+        except KeyError as error:
+            raise UserError(f"-transforms: no transform {error}") from None
+        stepper = EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
+        return cls(stepper, first.vocabularies, pipe)
+
+    def tokens(self, source: str, target: str) -> tuple[list[str], list[str]]:
+        """Tokens of a source and of one of its hypotheses."""
+        example: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
+        example |= {"src_original": example["src"], "tgt_original": example["tgt"]}
+        done = self.pipe.apply(example, is_train=False, corpus_name="translate") or example
+        return done["src"], done["tgt"]
+
+    def draw(self, record: dict[str, Any]) -> Any:
+        """What the page draws of a record; None where the models do not give the hypotheses the
+        probabilities that the report says."""
+        names = self.vocabularies.target
+        pairs = [self.tokens(record["source"], h["text"]) for h in record["hypotheses"]]
+        source = pairs[0][0]
+        strings = [tuple(names.encode(target)) for _, target in pairs]
+        if not source or len(set(strings)) < len(strings):
+            return None
+        example = Example(self.vocabularies.source.encode(source), None, 0)
+        batch = make_batch([example], self.vocabularies)
+        lattice = build_lattice(self.stepper, batch, strings, limit=LIMIT)
+        for i, hypothesis in enumerate(record["hypotheses"]):
+            if abs(math.exp(lattice.log_prob(i)) - hypothesis["prob"]) > CLOSE:
+                return None
+        return drawing(lattice, source, names.tokens, names.eos)
+
+
+def drawings(
+    models: Models, records: Sequence[dict[str, Any]], wanted: int
+) -> Iterator[tuple[int, Any]]:
+    """Drawings of the first `wanted` records that have hypotheses, each with its position.
+
+    Raises:
+        UserError: not one of them could be drawn.
+    """
+    positions = [i for i, record in enumerate(records) if record["hypotheses"]][:wanted]
+    left_out = 0
+    for position in tqdm(positions, desc="pictures", unit="sentence", disable=not positions):
+        content = models.draw(records[position])
+        if content is None:
+            left_out += 1
+        else:
+            yield position, content
+    reason = (
+        "this model gives their hypotheses other probabilities than the report says "
+        "(is it the report's model, with its -transforms?)"
+    )
+    if positions and left_out == len(positions):
+        raise UserError(f"no sentence can be drawn: {reason}")
+    if left_out:
+        print(f"warning: no pictures of {left_out} sentences: {reason}", file=sys.stderr)
+
+
+def number_of_details(text: str) -> int:
+    """`-details`: a number, or all."""
+    if text == "all":
+        return sys.maxsize
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor all")
+    return int(text)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line; ends the program with status 2 where it is wrong."""
+    parser = argparse.ArgumentParser(description="An exactness report as one HTML page.")
+    add = parser.add_argument
+    add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
+    add("-report", type=Path, required=True, help="what translate.py -exactness_report wrote")
+    add("-output", type=Path, required=True, help="the HTML file to write")
+    add(
+        "-details", type=number_of_details, default=200, metavar="N",
+        help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
+    )  # fmt: skip
+    add("-transforms", nargs="*", default=[], help="those that translate.py was given")
+    add("-title", help="of the page; the name of the report by default")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Writes the page; an error of the user's is one line on the standard error and status 2."""
+    try:
+        options = parse_arguments(arguments)
+        records = read_report(options.report)
+        models = Models.load(options.model, options.transforms)
+        title = options.title or options.report.name
+
+        def write(path: Path) -> None:
+            with open(path, "w", encoding="utf-8") as file:
+                write_page(file, title, records, drawings(models, records, options.details))
+
+        write_atomically(options.output, write)
+        size = options.output.stat().st_size / 1e6
+        print(f"{options.output}: {len(records)} sentences, {size:.1f} MB")
+        return 0
+    except UserError as error:
+        print(f"report_page.py: error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
