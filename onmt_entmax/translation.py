@@ -24,8 +24,8 @@ from onmt_entmax.search import (
     SearchResult,
     SearchTask,
     Stepper,
-    beam_search,
     exact_search,
+    stream_search,
     verify,
 )
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
@@ -33,6 +33,7 @@ from onmt_entmax.text.corpus import build_transforms
 
 # Lines read ahead to be sorted by length: enough to fill batches well, little enough to stream.
 _WINDOW = 4096
+_ROWS = 1280  # prefixes that the sentences of one batch may have in all
 
 
 class TranslationError(UserError):
@@ -112,7 +113,7 @@ class Translator:
     def answers(
         self,
         lines: Iterable[str],
-        batch_size: int = 30,
+        batch_size: int = 64,
         prefixes: Iterable[str] | None = None,
     ) -> Iterator[Answer]:
         """Translate `lines`, in order; a blank line gives an empty answer.
@@ -139,11 +140,10 @@ class Translator:
                     examples.append(Example(ids, None, number))
                 else:
                     found[number] = Answer(number, line)
-            for group in group_by_length(examples, batch_size, "sents"):
-                for example, result in self._search(group, forced):
-                    verified = self._verify(example, result, forced[example.index])
-                    answer = self._answer(texts[example.index], len(example.source), result)
-                    found[example.index] = replace(answer, id=example.index, verified=verified)
+            for example, result in self._search(examples, batch_size, forced):
+                verified = self._verify(example, result, forced[example.index])
+                answer = self._answer(texts[example.index], len(example.source), result)
+                found[example.index] = replace(answer, id=example.index, verified=verified)
             for number in texts:
                 yield found[number]
 
@@ -164,31 +164,35 @@ class Translator:
         return self.vocabularies.target.encode(tokens)
 
     def _search(
-        self, group: Sequence[Example], forced: Mapping[int, Sequence[int]]
-    ) -> list[tuple[Example, SearchResult]]:
-        """Results for a group of examples of similar length."""
-        by_index = {example.index: example for example in group}
-        batch = make_batch(group, self.vocabularies)
-        ordered = [by_index[index] for index in batch.indices]
-        prefixes = [forced[index] for index in batch.indices]
-        first = self._config
+        self, examples: Sequence[Example], batch_size: int, forced: Mapping[int, Sequence[int]]
+    ) -> Iterator[tuple[Example, SearchResult]]:
+        """Results of examples, in the order in which they are found."""
+        if self.task.method == "enumerate":
+            for example in examples:
+                yield example, self._exact(example, forced)
+            return
+        config = self._config
         if self.task.method == "exact":
-            first = replace(first, stop="optimal")
+            config = replace(config, stop="optimal")
+        by_index = {example.index: example for example in examples}
+        # Wide beams make small batches, so that memory stays what it is.
+        sentences = min(batch_size, max(1, _ROWS // config.beam_size))
+        groups = list(group_by_length(examples, sentences, "sents"))
+        batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
+        order = [index for batch in batches for index in batch.indices]
+        work = ((batch, [forced[index] for index in batch.indices]) for batch in batches)
         try:
-            if self.task.method == "enumerate":
-                return [(example, self._exact(example, forced)) for example in ordered]
-            results = beam_search(self._stepper, batch, first, prefixes)
+            for number, result in stream_search(self._stepper, work, config, 4 * sentences):
+                example = by_index[order[number]]
+                if self.task.method == "exact" and not self._is_proven(result):
+                    result = self._exact(example, forced)
+                yield example, result
         except SequenceTooLongError as error:
+            longest = max(examples, key=lambda example: len(example.source))
             raise TranslationError(
-                f"line {ordered[0].index + 1}: {len(ordered[0].source)} tokens are more than a "
+                f"line {longest.index + 1}: {len(longest.source)} tokens are more than a "
                 f"Transformer model reads ({error})"
             ) from None
-        if self.task.method == "exact":
-            results = [
-                result if self._is_proven(result) else self._exact(example, forced)
-                for example, result in zip(ordered, results, strict=True)
-            ]
-        return list(zip(ordered, results, strict=True))
 
     def _is_proven(self, result: SearchResult) -> bool:
         certificate = result.certificate

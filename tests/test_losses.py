@@ -38,9 +38,9 @@ def target_of(kind: str) -> Tensor:
     return INDEX if kind == "classes" else distributions
 
 
-@pytest.mark.parametrize("kind", ("classes", "distributions"))
+@pytest.mark.parametrize("kind", ["classes", "distributions"])
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("reduction", ("none", "sum", "mean"))
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 def test_alpha_one_is_cross_entropy(kind: str, options: dict, reduction: str) -> None:
     target = target_of(kind)
     if "ignore_index" in options:
@@ -55,8 +55,8 @@ def test_alpha_one_is_cross_entropy(kind: str, options: dict, reduction: str) ->
     assert torch.allclose(*grads, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", ((7,), (4, 7), (4, 7, 3), (2, 7, 3, 5)))
-@pytest.mark.parametrize("alpha", (1.0, 1.5))
+@pytest.mark.parametrize("shape", [(7,), (4, 7), (4, 7, 3), (2, 7, 3, 5)])
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_shapes_of_cross_entropy(shape: tuple[int, ...], alpha: float) -> None:
     z = torch.randn(shape)
     rest = shape[:1] + shape[2:] if len(shape) > 1 else ()
@@ -70,7 +70,7 @@ def test_shapes_of_cross_entropy(shape: tuple[int, ...], alpha: float) -> None:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("classes", (7, 600, 5003))
+@pytest.mark.parametrize("classes", [7, 600, 5003])
 def test_value_equals_the_oracle(alpha: float, classes: int) -> None:
     z = torch.randn(9, classes) * 3
     index = torch.randint(classes, (9,))
@@ -86,15 +86,15 @@ def test_value_equals_the_oracle(alpha: float, classes: int) -> None:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("kind", ("classes", "distributions"))
+@pytest.mark.parametrize("kind", ["classes", "distributions"])
 @pytest.mark.parametrize("options", OPTIONS[:4])
 def test_gradients(alpha: float, kind: str, options: dict) -> None:
     target = target_of(kind)
     assert gradcheck(lambda z: entmax_loss(z, target, alpha, **options), some_scores(6, 7))
 
 
-@pytest.mark.parametrize("alpha", (1.0, 1.001, 1.5, 2.0, 2.5))
-@pytest.mark.parametrize("kind", ("classes", "distributions"))
+@pytest.mark.parametrize("alpha", [1.0, 1.001, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize("kind", ["classes", "distributions"])
 def test_gradients_of_gradients(alpha: float, kind: str) -> None:
     target = target_of(kind)
     assert gradgradcheck(
@@ -102,7 +102,7 @@ def test_gradients_of_gradients(alpha: float, kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize("low", (1.001, 1.3, 2.3))
+@pytest.mark.parametrize("low", [1.001, 1.3, 2.3])
 def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
     z, target = some_scores(6, 7), target_of("distributions").requires_grad_()
     alpha = torch.tensor([[low]], dtype=torch.float64, requires_grad=True)
@@ -112,9 +112,9 @@ def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
     assert gradcheck(lambda x, a, t: entmax_loss(x, t, a), (z, per_row, target))
 
 
-@pytest.mark.parametrize("alpha", (1.33, 1.5, 2.0, 2.5))
-@pytest.mark.parametrize("spread", (0.02, 1.0, 5.0))
-@pytest.mark.parametrize("smoothing", (0.0, 0.1))
+@pytest.mark.parametrize("alpha", [1.33, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize("spread", [0.02, 1.0, 5.0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_long_rows(alpha: float, spread: float, smoothing: float) -> None:
     """The sparse path: gradient = entmax minus target, and its own gradient by entmax's."""
     classes = 5003
@@ -145,7 +145,7 @@ def test_dense_and_sparse_rows_in_one_batch() -> None:
     assert torch.allclose(z.grad.double(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("classes", (30, 776, 5000))
+@pytest.mark.parametrize("classes", [30, 776, 5000])
 def test_equals_entmax_1_3(classes: int) -> None:
     for alpha, other in ((1.5, peer.entmax15_loss), (2.0, peer.sparsemax_loss)):
         z = (torch.randn(20, classes) * 3).requires_grad_()
@@ -162,7 +162,8 @@ def test_nothing_to_learn_from_is_zero(alpha: float) -> None:
         z = torch.randn(rows, 5, requires_grad=True)
         loss = entmax_loss(z, torch.full((rows,), -100), alpha)
         loss.backward()
-        assert loss == 0 and (z.grad == 0).all()
+        assert loss == 0
+        assert (z.grad == 0).all()
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -170,20 +171,24 @@ def test_impossible_classes(alpha: float) -> None:
     """A score of -inf: an infinite loss if it is the target, no nan anywhere else."""
     z = torch.tensor([[0.2, -float("inf"), 0.5], [0.1, 0.2, -float("inf")]], requires_grad=True)
     losses = entmax_loss(z, torch.tensor([1, 0]), alpha, reduction="none")
-    assert losses[0] == float("inf") and losses[1].isfinite()
+    assert losses[0] == float("inf")
+    assert losses[1].isfinite()
     losses[1].backward()
-    assert z.grad.isfinite().all() and (z.grad[1, 2] == 0)
+    assert z.grad.isfinite().all()
+    assert z.grad[1, 2] == 0
     target = torch.tensor([[0.5, 0.0, 0.5], [0.3, 0.7, 0.0]])
     loss = entmax_loss(z, target, alpha)
     loss.backward()
-    assert loss.isfinite() and z.grad.isfinite().all()
+    assert loss.isfinite()
+    assert z.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16))
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_types(dtype: torch.dtype) -> None:
     z, index = (torch.randn(5, 40) * 3).to(dtype).requires_grad_(), torch.randint(40, (5,))
     loss = entmax_loss(z, index)
-    assert loss.dtype == dtype and loss == entmax_loss(z.float(), index).to(dtype)
+    assert loss.dtype == dtype
+    assert loss == entmax_loss(z.float(), index).to(dtype)
     loss.backward()
     assert z.grad.dtype == dtype
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -195,12 +200,13 @@ def test_module_is_the_function() -> None:
     module = EntmaxLoss(1.3, weight, 0, "sum", 0.2)
     index = torch.tensor([0, 1, 2, 3, 4, 5])
     assert module(z, index) == entmax_loss(z, index, 1.3, weight, 0, "sum", 0.2)
-    assert "alpha=1.3" in repr(module) and "weight" in module.state_dict()
+    assert "alpha=1.3" in repr(module)
+    assert "weight" in module.state_dict()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    (
+    [
         ({"alpha": 0.5}, "alpha"),
         ({"reduction": "max"}, "reduction"),
         ({"label_smoothing": 1.5}, "label_smoothing"),
@@ -211,7 +217,7 @@ def test_module_is_the_function() -> None:
         ({"target": torch.rand(2, 3)}, "does not fit"),
         ({"scores": torch.tensor(1.0)}, "dimension"),
         ({"scores": torch.full((2, 4), -float("inf"))}, "-inf everywhere"),
-    ),
+    ],
 )
 def test_wrong_arguments_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):

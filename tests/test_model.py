@@ -72,7 +72,7 @@ CONFIGS = {
     "rnn": dataclasses.replace(SMALL, encoder_type="rnn"),
     "mean": dataclasses.replace(SMALL, encoder_type="mean", src_word_vec_size=8),
     "gru": dataclasses.replace(SMALL, rnn_type="GRU"),
-    "bridge": dataclasses.replace(SMALL, bridge=True),
+    "bridge": dataclasses.replace(SMALL, bridge=True, enc_layers=1, dec_layers=1),
     "gate": dataclasses.replace(SMALL, context_gate="both"),
     "no input feeding": dataclasses.replace(SMALL, input_feed=False),
     "no attention": dataclasses.replace(SMALL, global_attention="none"),

@@ -26,7 +26,9 @@ _SLACK = 32
 # blocks to look into, where the power is a square or none, and where it is any other; candidates.
 _MOST_BLOCKS = 0.25
 _MOST_BLOCKS_POWER = 0.8
-_MOST_CANDIDATES = 0.10
+_MOST_CANDIDATES = 0.20
+# The same for blocks of rows of medium length, which are then searched whole.
+_MOST_SLICES = 0.15
 
 
 class Candidates(NamedTuple):
@@ -97,16 +99,37 @@ def select(
         bound: (rows, 1).
     """
     rows, n = scores.shape
-    if n < _LONG:
-        return None
     # The next smaller number, so that rounding to the size of the scores excludes nothing.
     cut = torch.nextafter(maxima + bound, maxima.new_tensor(-torch.inf))
-    hot = (block_maxima > cut).flatten().nonzero().squeeze(1)
-    most = _MOST_BLOCKS if alpha in (1.5, 2) else _MOST_BLOCKS_POWER
-    if hot.numel() * _WIDTH > most * scores.numel():
+    hot = nonzero(block_maxima > cut)
+    if n < _LONG:
+        if hot.numel() > _MOST_SLICES * block_maxima.numel():
+            return None
+        position = nonzero(scores > cut)
+        row, values = position // n, scores.flatten()[position]
+    else:
+        most = _MOST_BLOCKS if alpha in (1.5, 2) else _MOST_BLOCKS_POWER
+        if hot.numel() * _WIDTH > most * scores.numel():
+            return None
+        position, row, values = _inside_blocks(scores, hot, block_maxima.shape[1], cut)
+    counts = torch.bincount(row, minlength=rows)
+    width = int(counts.max())
+    if width > _MOST_CANDIDATES * n:
         return None
-    row = hot // block_maxima.shape[1]
-    column = (hot - row * block_maxima.shape[1]) * _WIDTH
+    slot = torch.arange(len(row), device=scores.device) - (counts.cumsum(0) - counts)[row]
+    slot += row * width
+    compact = scores.new_full((rows, width), -torch.inf)
+    compact.view(-1)[slot] = values
+    return Candidates(compact, position, slot, row)
+
+
+def _inside_blocks(
+    scores: Tensor, hot: Tensor, blocks: int, cut: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Position, row and score of what lies above ``cut`` (rows, 1) in some of a row's blocks."""
+    n = scores.shape[1]
+    row = hot // blocks
+    column = (hot - row * blocks) * _WIDTH
     # The last block may overlap the one before it: blocks are read through a window of their width.
     start = column.clamp_max(n - _WIDTH)
     begin = row * n + start
@@ -117,16 +140,7 @@ def select(
         above &= torch.arange(_WIDTH, device=scores.device) >= (column - start).unsqueeze(1)
     found = nonzero(above)
     block = found // _WIDTH
-    row = row[block]
-    counts = torch.bincount(row, minlength=rows)
-    width = int(counts.max())
-    if width > _MOST_CANDIDATES * n:
-        return None
-    slot = torch.arange(len(row), device=scores.device) - (counts.cumsum(0) - counts)[row]
-    slot += row * width
-    compact = scores.new_full((rows, width), -torch.inf)
-    compact.view(-1)[slot] = inside.view(-1)[found]
-    return Candidates(compact, begin[block] + found % _WIDTH, slot, row)
+    return begin[block] + found % _WIDTH, row[block], inside.view(-1)[found]
 
 
 def nonzero(mask: Tensor) -> Tensor:

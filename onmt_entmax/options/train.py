@@ -211,6 +211,11 @@ def _check_sizes(options: Options, config: ModelConfig) -> None:
         for name in ("src_word_vec_size", "tgt_word_vec_size"):
             if getattr(config, name) != config.rnn_size:
                 raise options.error(name, f"must equal rnn_size {config.rnn_size} in a Transformer")
+    if config.bridge and config.enc_layers > 1:
+        raise options.error(
+            "bridge",
+            "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
+        )
     if config.share_embeddings and not options["share_vocab"]:
         raise options.error("share_embeddings", "needs share_vocab: true")
     if config.share_embeddings and config.src_word_vec_size != config.tgt_word_vec_size:

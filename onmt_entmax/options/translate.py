@@ -41,6 +41,7 @@ def translation_parser() -> ArgumentParser:
     group = parser.add_argument_group("Configuration")
     group.add_argument("-config", "--config", help="YAML file with any of these options.")
     translate_opts(parser, dynamic=True)
+    register(parser)["batch_size"].default = 64  # sentences searched together
     ours = parser.add_argument_group("onmt_entmax")
     ours.add_argument(
         "-exactness_report",

@@ -117,9 +117,12 @@ def _skeleton(title: str) -> tuple[str, str, str, str, str]:
     def read(name: str) -> str:
         return folder.joinpath(name).read_text(encoding="utf-8")
 
-    page = read("page.html").replace("<!--title-->", html.escape(title))
-    before, rest = page.split("/*style*/")
+    # Divided before the title is filled in, which may contain anything.
+    before, rest = read("page.html").split("/*style*/")
     between, rest = rest.split("<!--data-->")
     after_data, end = rest.split("/*script*/")
+    before, between = (
+        part.replace("<!--title-->", html.escape(title)) for part in (before, between)
+    )
     script = "\n".join(map(read, _SCRIPTS))
     return before, read("page.css"), between, after_data + script, end

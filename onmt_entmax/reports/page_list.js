@@ -234,8 +234,10 @@ function listen() {
 
 // --- from one view to the other -------------------------------------------------------------------
 
+/** Open a sentence, or go back to the list; the address says which, so that "back" works. */
 function openSentence(index) {
-  location.hash = `#${index}`;
+  location.hash = index === undefined ? "" : `#${index}`;
+  route(); // at once: the event of the browser comes later than a quick second key
 }
 
 function route() {
@@ -243,6 +245,7 @@ function route() {
   const opened = Boolean(records[index]);
   const before = state.opened;
   state.opened = opened ? index : undefined;
+  if (state.opened === before) return;
   at("overview").hidden = opened;
   at("sentence").hidden = !opened;
   if (opened) {
@@ -253,7 +256,7 @@ function route() {
     at("title").focus({ preventScroll: true });
   } else {
     at("sentence").replaceChildren();
-    refresh(before === undefined ? state.shown[state.active] : before);
+    refresh(before);
     at("grid").focus({ preventScroll: true });
   }
 }
@@ -269,7 +272,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key !== "/") return;
     at("query").focus();
     at("query").select();
-  } else if (event.key === "Escape") location.hash = "";
+  } else if (event.key === "Escape") openSentence(undefined);
   else if (event.key === "n" || event.key === "N") turn(1);
   else if (event.key === "p" || event.key === "P") turn(-1);
   else return;

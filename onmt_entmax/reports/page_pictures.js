@@ -24,7 +24,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** A probability for people: short, and never "100 %" or "0 %" for what is not. */
+/** A probability for people: short, never "0" for what is not, "100 %" only up to rounding. */
 function percent(p) {
   if (p === null || p === undefined) return "–";
   if (p >= 1 - 5e-7) return "100 %";
@@ -89,7 +89,7 @@ const LINE = 20;
 const BOX = 28;
 const SPACE = 9;
 const WIDEST = 300;
-const DRAWN = 60; // branches that were not followed are all drawn up to this many
+const DRAWN = 60; // leaves that are drawn without asking
 
 const measure = (() => {
   const context = document.createElement("canvas").getContext("2d");
@@ -99,24 +99,35 @@ const measure = (() => {
   };
 })();
 
-/** Probabilities (from the start) of the branches that were not followed, greatest first. */
-function unfollowed(nodes) {
-  const found = [];
+/** Every leaf of the tree: a hypothesis (`kept`) or a branch that was not followed, with its
+ *  probability from the start. */
+function leavesOf(nodes) {
+  const leaves = [];
   const walk = (index, prob) => {
     const node = nodes[index];
     for (const [token, p, to] of node.branches) {
-      if (to === undefined) found.push(p * prob);
-      else if (token !== null) walk(to, p * prob);
+      if (to === undefined || token === null) leaves.push({ prob: p * prob, kept: to !== undefined });
+      else walk(to, p * prob);
     }
-    if (node.others) found.push(node.others[0] * prob);
+    if (node.others) leaves.push({ prob: node.others[0] * prob, kept: false });
   };
   walk(0, 1);
-  return found.sort((a, b) => b - a);
+  return leaves;
 }
 
-/** The tree that is drawn: chains without a visible alternative become one box.
+/** The tree that is drawn: chains without a visible alternative become one box. What is less
+ *  probable than `minimum` is left out, unless it belongs to the selected hypothesis.
  *  A box is {kind, tokens, p, prob, hypotheses, children}. */
-function treeOf(nodes, minimum) {
+function treeOf(nodes, minimum, selected) {
+  const first = []; // the first hypothesis below each node
+  for (let index = nodes.length - 1; index >= 0; index -= 1) {
+    first[index] = Math.min(...nodes[index].branches.map(([token, , to]) =>
+      to === undefined ? Infinity : token === null ? to : first[to]));
+  }
+  const chosen = new Set(pathOf(nodes, selected).map(({ taken }) => taken));
+  const kept = (node, prob) => node.branches
+    .filter((b) => b[2] !== undefined && (b[1] * prob >= minimum || chosen.has(b)))
+    .sort((a, b) => (a[0] === null ? a[2] : first[a[2]]) - (b[0] === null ? b[2] : first[b[2]]));
   const stubs = (node, prob) => {
     let [rest, count] = node.others || [0, 0];
     const boxes = [];
@@ -136,27 +147,26 @@ function treeOf(nodes, minimum) {
     return boxes;
   };
   const children = (index, prob) => {
-    const node = nodes[index];
-    const kept = node.branches.filter((b) => b[2] !== undefined).map(([token, p, to]) =>
+    const boxes = kept(nodes[index], prob).map(([token, p, to]) =>
       token === null
         ? { kind: "end", p, prob: p * prob, hypotheses: [to], children: [] }
         : chain({ kind: "box", tokens: [token], p, prob: p * prob }, to));
-    kept.sort((a, b) => a.hypotheses[0] - b.hypotheses[0]);
     // The best string is a straight line, what was not followed stands right below it.
-    return [kept[0], ...stubs(node, prob), ...kept.slice(1)];
+    return [...boxes.slice(0, 1), ...stubs(nodes[index], prob), ...boxes.slice(1)];
   };
   const chain = (box, index) => {
     for (;;) {
-      const node = nodes[index];
-      const kept = node.branches.filter((b) => b[2] !== undefined);
-      if (kept.length !== 1 || kept[0][0] === null || stubs(node, box.prob).length) break;
-      box.tokens.push(kept[0][0]);
-      box.p *= kept[0][1];
-      box.prob *= kept[0][1];
-      index = kept[0][2];
+      const next = kept(nodes[index], box.prob);
+      if (next.length !== 1 || next[0][0] === null || stubs(nodes[index], box.prob).length) break;
+      const [token, p, to] = next[0];
+      box.tokens.push(token);
+      box.p *= p;
+      box.prob *= p;
+      index = to;
     }
     box.children = children(index, box.prob);
-    box.hypotheses = box.children.flatMap((child) => child.hypotheses || []).sort((a, b) => a - b);
+    box.hypotheses = box.children.flatMap((child) => child.hypotheses || []);
+    if (!box.children.length) box.tokens.push("…"); // everything below is too faint
     return box;
   };
   return { kind: "root", p: 1, prob: 1, children: children(0, 1), hypotheses: [] };
@@ -192,7 +202,7 @@ function place(tree) {
     return bottom;
   };
   measureBox(tree);
-  visit(tree, 2, 16);
+  visit(tree, 4, 16);
   return { width: Math.ceil(size.width + 4), height: Math.ceil(size.height + 6) };
 }
 
@@ -221,7 +231,7 @@ function linesOf(box) {
 
 /** The lattice as an SVG element. `onSelect` is told the hypothesis whose end is clicked. */
 function drawLattice(nodes, selected, minimum, onSelect) {
-  const tree = treeOf(nodes, minimum);
+  const tree = treeOf(nodes, minimum, selected);
   const { width, height } = place(tree);
   const edges = svg("g", { class: "edges" });
   const boxes = svg("g", {});

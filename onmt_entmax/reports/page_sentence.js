@@ -40,7 +40,7 @@ function showSentence(index) {
   const view = { drawing, selected: 0, minimum: drawing ? fitting(drawing.nodes) : 0 };
   at("sentence").replaceChildren(
     el("nav", { class: "turn", "aria-label": "Sentences" },
-      button("← All sentences", "Esc", () => (location.hash = "")),
+      button("← All sentences", "Esc", () => openSentence(undefined)),
       button("Previous", "P", () => turn(-1), state.active === 0),
       button("Next", "N", () => turn(1), state.active >= state.shown.length - 1),
       el("span", { class: "muted" }, `${state.active + 1} of ${state.shown.length}`)),
@@ -92,10 +92,10 @@ function hypothesesOf(record, view, pictures) {
     more > 0 ? el("p", { class: "muted" }, `${more} more found, but not listed in the report (-n_best lists more).`) : null);
 }
 
-/** The smallest minimum at which the lattice has few enough branches. */
+/** The smallest minimum at which the lattice has few enough leaves. */
 function fitting(nodes) {
-  const probs = unfollowed(nodes);
-  return MINIMA.find((minimum) => probs.filter((p) => p >= minimum).length <= DRAWN) ?? 0.1;
+  const leaves = leavesOf(nodes);
+  return MINIMA.find((minimum) => leaves.filter((leaf) => leaf.prob >= minimum).length <= DRAWN) ?? 0.1;
 }
 
 function figure(name, title, note, tools, picture) {
@@ -130,20 +130,20 @@ function drawPictures(view, pictures, record) {
 }
 
 function latticeNote(record, nodes, view) {
-  const probs = unfollowed(nodes);
-  const listed = record.hypotheses.length;
-  if (!probs.length) return note("Every path is a hypothesis, and there is no other: the whole tree of the model.");
-  const hidden = probs.filter((p) => p < view.minimum);
-  const sum = percent(hidden.reduce((a, b) => a + b, 0));
-  return note(
-    found(record) > listed
-      ? "Dashed: next tokens the model allows that no listed hypothesis has."
-      : "Dashed: pruned, that is, next tokens the model allows that were not followed to an end.",
-    hidden.length ? ` ${hidden.length} of them, ${sum} together, are not drawn.` : "");
+  const leaves = leavesOf(nodes);
+  const hidden = leaves.filter((leaf) => leaf.prob < view.minimum);
+  const sum = percent(hidden.reduce((total, leaf) => total + leaf.prob, 0));
+  let text = "Dashed: pruned, that is, next tokens the model allows that were not followed to an end.";
+  if (leaves.every((leaf) => leaf.kept)) {
+    text = "Every path is a hypothesis, and there is no other: this is the model's whole tree.";
+  } else if (found(record) > record.hypotheses.length) {
+    text = "Dashed: next tokens the model allows that no listed hypothesis has.";
+  }
+  const rest = hidden.length ? ` ${hidden.length} faint branches, ${sum} together, are not drawn.` : "";
+  return note(text + rest);
 }
 
 function minimumOf(view, pictures, record) {
-  if (!unfollowed(view.drawing.nodes).length) return null;
   const options = MINIMA.map((minimum) => el("option", { value: minimum,
     selected: minimum === view.minimum }, minimum ? `from ${percent(minimum)}` : "all"));
   const select = el("select", {}, ...options);
@@ -152,7 +152,7 @@ function minimumOf(view, pictures, record) {
     drawPictures(view, pictures, record);
     pictures.querySelector("select").focus();
   });
-  return el("label", { class: "minimum" }, "Dashed branches ", select);
+  return el("label", { class: "minimum" }, "Branches ", select);
 }
 
 listen();

@@ -7,7 +7,7 @@ from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import entmax, log_entmax
 
 
-@pytest.mark.parametrize("alpha", (1.0, 1.01, 1.33, 1.5, 2.0, 2.5))
+@pytest.mark.parametrize("alpha", [1.0, 1.01, 1.33, 1.5, 2.0, 2.5])
 def test_whole_graphs(alpha: float) -> None:
     target = torch.randint(20, (6,))
 
@@ -28,8 +28,8 @@ def test_whole_graphs(alpha: float) -> None:
     assert torch.allclose(outcomes[0][1], outcomes[1][1], atol=1e-5)
 
 
-@pytest.mark.parametrize("operator", ("entmax", "log_entmax", "conjugate"))
-@pytest.mark.parametrize("alpha", (1.05, 1.5, 2.0))
+@pytest.mark.parametrize("operator", ["entmax", "log_entmax", "conjugate"])
+@pytest.mark.parametrize("alpha", [1.05, 1.5, 2.0])
 def test_operators_obey_pytorchs_rules(operator: str, alpha: float) -> None:
     function = getattr(torch.ops.onmt_entmax, operator).default
     scores = torch.rand(3, 5, dtype=torch.float64, requires_grad=True)

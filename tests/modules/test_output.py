@@ -19,11 +19,11 @@ def layer_and_data(vocab: int, alpha: float, scale: float) -> tuple[OutputLayer,
     return layer, hidden.requires_grad_(), target
 
 
-@pytest.mark.parametrize("alpha", (1.0, 1.05, 1.33, 1.5, 2.0, 2.5))
-@pytest.mark.parametrize("smoothing", (0.0, 0.1))
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.33, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize(
     ("vocab", "scale"),
-    ((50, 1.0), (776, 0.01), (776, 8.0), (2000, 0.01), (5000, 30.0), (4999, 5.0)),
+    [(50, 1.0), (776, 0.01), (776, 8.0), (2000, 0.01), (5000, 30.0), (4999, 5.0)],
 )
 def test_equals_linear_and_loss(alpha: float, smoothing: float, vocab: int, scale: float) -> None:
     """Loss, counts and all gradients, where the support is small (sparse) and large (dense)."""
@@ -64,7 +64,8 @@ def test_without_gradients() -> None:
     with torch.no_grad():
         quiet = layer.loss(hidden, target, 3)
     loud = layer.loss(hidden, target, 3)
-    assert not quiet.loss.requires_grad and loud.loss.requires_grad
+    assert not quiet.loss.requires_grad
+    assert loud.loss.requires_grad
     assert all(a == b for a, b in zip(quiet, loud, strict=True))
 
 
@@ -72,7 +73,9 @@ def test_frozen_parts_get_no_gradient() -> None:
     layer, hidden, target = layer_and_data(776, 1.5, 3.0)
     layer.weight.requires_grad_(False)
     layer.loss(hidden, target, 3).loss.backward()
-    assert layer.weight.grad is None and hidden.grad is not None and layer.bias.grad is not None
+    assert layer.weight.grad is None
+    assert hidden.grad is not None
+    assert layer.bias.grad is not None
 
 
 def test_tied_weights_collect_both_gradients() -> None:
@@ -88,7 +91,7 @@ def test_tied_weights_collect_both_gradients() -> None:
     assert torch.allclose(ours, embedding.weight.grad, atol=1e-5)
 
 
-@pytest.mark.parametrize("alpha", (1.0, 1.5))
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_all_ignored_and_empty(alpha: float) -> None:
     layer = OutputLayer(8, 11, alpha)
     for rows in (5, 0):
@@ -96,7 +99,8 @@ def test_all_ignored_and_empty(alpha: float) -> None:
         result = layer.loss(hidden, torch.zeros(rows, dtype=torch.int64), 0)
         result.loss.backward()
         assert all(value == 0 for value in result)
-        assert (hidden.grad == 0).all() and (layer.weight.grad == 0).all()
+        assert (hidden.grad == 0).all()
+        assert (layer.weight.grad == 0).all()
 
 
 def test_scores_and_log_probabilities() -> None:

@@ -68,6 +68,7 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"keep_checkpoint": 0}, "keep_checkpoint: must be -1"),
         ({"share_embeddings": True}, "share_embeddings: needs share_vocab"),
         ({"encoder_type": "transformer"}, "a Transformer needs it on both sides"),
+        ({"bridge": True, "layers": 2}, "bridge mixes the sentences"),
         ({"valid_epochs": 1}, "give valid_steps or valid_epochs"),
         ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine needs"),
         ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),

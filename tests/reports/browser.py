@@ -120,6 +120,12 @@ class Browser:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
+    def until(self, expression: str) -> None:
+        """Wait for a condition to hold."""
+        end = time.monotonic() + 10
+        while not self(expression):
+            assert time.monotonic() < end, expression
+
     def press(self, key: str) -> None:
         """Press and release a key, such as `Enter` or `n`."""
         codes = {"Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40, "End": 35}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import math
 import random
@@ -129,6 +131,17 @@ def test_the_page_is_whole_and_refers_to_nothing_outside(tmp_path: Path) -> None
     assert "url(" not in text
 
 
+def test_a_title_may_contain_anything() -> None:
+    file = io.StringIO()
+    title = "/*style*/ <!--data--> /*script*/ <!--title-->"
+    write_page(file, title, RECORDS)
+    parser = Elements()
+    parser.feed(file.getvalue())
+    assert file.getvalue().count(html.escape(title)) == 2
+    assert json.loads(parser.scripts["records"]) == RECORDS
+    assert [tag for tag, _ in parser.elements].count("script") == 2
+
+
 # --- in the browser ----------------------------------------------------------------------
 
 
@@ -226,7 +239,7 @@ def test_the_keyboard_suffices(opened: Browser) -> None:
 
 
 def test_pictures_of_a_sentence(opened: Browser) -> None:
-    opened("location.hash = '#0'")
+    opened("openSentence(0)")
     texts = "[...document.querySelectorAll('{}')].map(e => e.textContent)"
     assert opened(texts.format(".lattice .end text")) == ["45.0 %", "32.0 %"]
     assert opened(texts.format(".lattice g.stub text")) == ["n", "end"]
@@ -248,6 +261,7 @@ def test_pictures_of_a_sentence(opened: Browser) -> None:
     assert opened(texts.format(".lattice g.stub text")) == ["n"]
     assert "8.0 % together, are not drawn" in opened("at('pictures').textContent")
     opened("location.hash = '#2'")
+    opened.until("state.opened === 2")
     assert opened("document.querySelector('.lattice')") is None
     assert "may have up to 50.0 %" in opened("at('sentence').textContent")
 
