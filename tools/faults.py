@@ -51,7 +51,8 @@ def command(folder: Path, run: Path, steps: int) -> list[str]:
         f"-encoder_type brnn -layers 2 -rnn_size 64 -word_vec_size 32 -optim adam "
         f"-learning_rate 0.002 -global_attention_function entmax15 -generator_function entmax15 "
         f"-batch_size 16 -train_steps {steps} -valid_steps 20 -decay_method plateau "
-        f"-save_checkpoint_steps {SAVED_EVERY} -keep_checkpoint 2 -report_every 1 -save_model {run} -seed 7"
+        f"-save_checkpoint_steps {SAVED_EVERY} -keep_checkpoint 2 -report_every 1 "
+        f"-save_model {run} -seed 7"
     )
     resume = ["-train_from", str(run)] if checkpoint_steps(run) else []
     script = [sys.executable, str(ROOT / "train.py"), "-data", json.dumps(corpora)]
@@ -81,9 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         started = time.monotonic()
         subprocess.run(command(folder, folder / "short", 1), check=True, stderr=subprocess.DEVNULL)
         startup = time.monotonic() - started
-        subprocess.run(
-            command(folder, whole, options.steps), check=True, stderr=subprocess.DEVNULL
-        )
+        subprocess.run(command(folder, whole, options.steps), check=True, stderr=subprocess.DEVNULL)
         kills, lost = 0, []
         bar = tqdm(total=options.kills, unit="kill")
         while True:

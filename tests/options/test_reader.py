@@ -113,7 +113,7 @@ def test_wrong_flags(flags, message) -> None:
 
 def test_files_that_cannot_be_read(tmp_path) -> None:
     parser = training_parser()
-    with pytest.raises(OptionError, match="nothing.yaml: No such file"):
+    with pytest.raises(OptionError, match=r"nothing.yaml: No such file"):
         read_options(parser, ["-config", "nothing.yaml"])
     (tmp_path / "list.yaml").write_text("- a\n")
     with pytest.raises(OptionError, match="expected `key: value`"):

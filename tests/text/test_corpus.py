@@ -121,7 +121,7 @@ def test_empty_lines(tmp_path: Path, level: str, recwarn: pytest.WarningsRecorde
 def test_files_that_do_not_correspond_are_refused(tmp_path: Path) -> None:
     config = corpus(tmp_path, size=4)
     Path(config.path_tgt).write_text("A\nB\n")
-    with pytest.raises(CorpusError, match="has 4 lines and .* has 2"):
+    with pytest.raises(CorpusError, match=r"has 4 lines and .* has 2"):
         check_corpus(config)
     Path(config.path_tgt).write_text("")
     Path(config.path_src).write_text("")
