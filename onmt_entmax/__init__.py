@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onmt_entmax.modules.entmax import Entmax
     from onmt_entmax.modules.output import OutputLayer
     from onmt_entmax.search import SearchConfig, beam_search
+    from onmt_entmax.suggestion import suggest
     from onmt_entmax.translation import Translator
 
 # Names are loaded when they are first used: whoever wants only `entmax` does not wait for
@@ -28,6 +29,7 @@ _ROOMS = {
     "entmax": "mappings",
     "entmax_loss": "losses",
     "load": "checkpoint",
+    "suggest": "suggestion",
 }
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "entmax",
     "entmax_loss",
     "load",
+    "suggest",
 ]
 
 

@@ -38,13 +38,8 @@ from onmt_entmax.options.train import TrainingSetup, training_parser, training_s
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.records import Records
 from onmt_entmax.reports.writers import AnswerWriter, Summary, replaced_when_done
-from onmt_entmax.text.corpus import (
-    CorpusError,
-    TrainingBatches,
-    all_pairs,
-    check_corpus,
-    extra_specials,
-)
+from onmt_entmax.text.corpus import CorpusError, all_pairs, check_corpus, extra_specials
+from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
 from onmt_entmax.training import (
     Outcome,

@@ -67,7 +67,7 @@ class EntmaxRowLoss(Function):
         alpha: Tensor | None,
         targets: ClassTargets | None,
     ) -> tuple[Tensor, Tensor]:
-        solved = conjugate(scores, the_given(number, alpha))
+        solved = conjugate(scores, the_given(number, alpha), any(ctx.needs_input_grad[:1]))
         losses, entries = solved.value, solved.entries
         if targets is not None:
             losses = losses * targets.mass
@@ -79,7 +79,12 @@ class EntmaxRowLoss(Function):
             losses.masked_fill_(targets.mass == 0, 0.0)
         ctx.number, ctx.targets, ctx.dense, ctx.shape = number, targets, solved.dense, scores.shape
         ctx.save_for_backward(
-            scores if solved.dense else None, alpha, solved.maxima, solved.threshold, *entries
+            scores if solved.dense else None,
+            alpha,
+            solved.maxima,
+            solved.threshold,
+            solved.whole,
+            *entries,
         )
         ctx.set_materialize_grads(False)
         return losses, entries.probability
@@ -89,8 +94,8 @@ class EntmaxRowLoss(Function):
         ctx: Any, *gradients: Tensor | None
     ) -> tuple[Tensor | None, None, Tensor | None, None]:
         per_row, per_entry = gradients
-        scores, alpha_tensor, maxima, threshold, position, row, probability = ctx.saved_tensors
-        entries = Entries(position, row, probability)
+        scores, alpha_tensor, maxima, threshold, whole_kept, *parts = ctx.saved_tensors
+        entries = Entries(*parts)
         alpha = ctx.number if alpha_tensor is None else alpha_tensor
         scores_grad = alpha_grad = None
         if per_row is not None:
@@ -99,7 +104,7 @@ class EntmaxRowLoss(Function):
                 whole = _differentiable_probabilities(ctx, scores, alpha, entries)
                 scores_grad = whole * massed.unsqueeze(1)
             else:
-                solved = Conjugate(massed, maxima, threshold, entries, ctx.dense)
+                solved = Conjugate(massed, maxima, threshold, entries, ctx.dense, whole_kept)
                 scores_grad = _times_probabilities(solved, scores, alpha, ctx.shape)
             if ctx.targets is not None:
                 scores_grad = _minus_target(scores_grad, per_row, ctx.targets)
@@ -117,17 +122,21 @@ def _times_probabilities(
     solved: Conjugate, scores: Tensor | None, alpha: float | Tensor, shape: torch.Size
 ) -> Tensor:
     """Each row's probabilities times its ``solved.value``: (rows, classes), dense."""
-    factors, maxima, threshold, entries, dense = solved
+    factors, maxima, threshold, entries, dense, whole = solved
     product = factors.new_zeros(shape) if entries.row.numel() else factors.new_empty(shape)
     for begin, end in dense:
         assert scores is not None
+        if whole is not None:
+            rows = slice(begin, end)
+            torch.mul(whole[rows], factors[rows].unsqueeze(1), out=product[rows])
+            continue
         for first, last in row_groups(begin, end, shape[1], WHOLE):
             rows = slice(first, last)
             alphas = alpha[rows] if isinstance(alpha, Tensor) else alpha
             part = product[rows]
             write_probabilities(scores[rows], alphas, maxima[rows], threshold[rows], part)
             part *= factors[rows].unsqueeze(1)
-    values = entries.probability * factors[entries.row]
+    values = entries.probability * factors.index_select(0, entries.row)
     product.view(-1).scatter_(0, entries.position, values)
     return product
 

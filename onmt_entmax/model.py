@@ -55,11 +55,26 @@ class ModelConfig:
 
 
 class SparseNMTModel(NMTModel):
-    """OpenNMT-py's `NMTModel` with an alpha-entmax output layer as its `generator`."""
+    """OpenNMT-py's `NMTModel` with an alpha-entmax output layer as its `generator`.
+
+    Attributes:
+        matmul_dtype: type of the products in the recurrences while training, `torch.bfloat16` or
+            None for the weights' own; evaluation and search compute in the weights' type always.
+    """
+
+    matmul_dtype: torch.dtype | None = None
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module, generator: OutputLayer) -> None:
         super().__init__(encoder, decoder)
         self.generator = generator
+
+    def train(self, mode: bool = True) -> SparseNMTModel:
+        """Training mode, or evaluation mode."""
+        for part in (self.encoder, self.decoder):
+            if isinstance(part, (FastRNNEncoder, FastInputFeedRNNDecoder)):
+                part.matmul_dtype = self.matmul_dtype if mode else None
+        super().train(mode)
+        return self
 
     def hidden_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Decoder outputs for a batch with targets, teacher-forced.

@@ -18,7 +18,7 @@ ROWS = [
     {"records", "search"},
     {"training", "reports"},
     {"options"},
-    {"translation", "validation"},
+    {"suggestion", "translation", "validation"},
     {"experiment"},
     {"commands", "__init__"},
 ]

@@ -31,7 +31,8 @@ def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """Entmax of float32 or float64 scores (..., n), n >= 1, without autograd; the same shape."""
     if not isinstance(alpha, Tensor):
         if has_power_form(alpha):
-            return power(solve_power(scores, alpha).margin, alpha - 1)
+            solved = solve_power(scores, alpha)
+            return power(solved.margin, alpha - 1, solved.below)
         if alpha == 1:
             result = torch.softmax(scores, -1)
             if bool(result[..., 0].isnan().any()):

@@ -27,6 +27,8 @@ from onmt_entmax.mappings.threshold import (
 # method runs over whole (second-level cache).
 _SEARCHED = 1 << 22
 WHOLE = 1 << 18
+# Up to so many scores in all, the probabilities of dense rows are kept rather than made again.
+_KEPT = 1 << 22
 
 
 class Entries(NamedTuple):
@@ -53,6 +55,8 @@ class Conjugate(NamedTuple):
             ``maxima`` holds the logarithm of the sum of exponentials instead.
         entries: of the rows outside ``dense``.
         dense: ranges of rows (begin, end) of which no entries are kept.
+        whole: (rows, n) with the probabilities of the dense rows, or None if there are none or
+            they are too many to be kept.
     """
 
     value: Tensor
@@ -60,6 +64,7 @@ class Conjugate(NamedTuple):
     threshold: Tensor
     entries: Entries
     dense: list[tuple[int, int]]
+    whole: Tensor | None
 
 
 def row_groups(begin: int, end: int, length: int, scores: int) -> Iterator[tuple[int, int]]:
@@ -69,12 +74,13 @@ def row_groups(begin: int, end: int, length: int, scores: int) -> Iterator[tuple
         yield first, min(first + step, end)
 
 
-def conjugate(scores: Tensor, alpha: float | Tensor) -> Conjugate:
+def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conjugate:
     """Conjugates of rows of scores, and what their gradient needs.
 
     Args:
         scores: (rows, n), rows and n >= 1, contiguous, float32 or float64; no autograd.
         alpha: a number >= 1, or (rows, 1).
+        keep: whether to return all probabilities of dense rows when the scores are few.
 
     Raises:
         ValueError: if a row is -inf everywhere.
@@ -83,6 +89,7 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> Conjugate:
     solved: list[Sequence[Tensor]] = []
     found: list[Entries] = []
     dense: list[tuple[int, int]] = []
+    whole = None
     for begin, end in row_groups(0, rows, n, _SEARCHED):
         group = scores[begin:end]
         bound = None
@@ -90,24 +97,35 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> Conjugate:
             bound = selection.lower_bound(group, alpha)
             candidates = bound and selection.select(group, alpha, *bound)
             if candidates:
-                *part, probability = _solve(candidates.scores, alpha)
-                probability = probability.view(-1)[candidates.slot]
-                inside = probability > 0
-                position, row = candidates.position[inside], candidates.row[inside]
-                found.append(Entries(position + begin * n, row + begin, probability[inside]))
+                *part, probability = _solve(candidates.scores, alpha, bound[2])
+                found.append(_members(candidates, probability, begin, n))
                 solved.append(part)
                 continue
+        if keep and whole is None and scores.numel() <= _KEPT:
+            whole = torch.empty_like(scores)
         for first, last in row_groups(begin, end, n, WHOLE):
             start = None if bound is None else bound[2][first - begin : last - begin]
             alphas = alpha[first:last] if isinstance(alpha, Tensor) else alpha
-            solved.append(_solve(scores[first:last], alphas, start)[:3])
+            out = None if whole is None else whole[first:last]
+            solved.append(_solve(scores[first:last], alphas, start, out)[:3])
         dense.append((begin, end))
     value, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
     if not found:
         nowhere = torch.empty(0, dtype=torch.int64, device=scores.device)
         found.append(Entries(nowhere, nowhere, scores.new_empty(0)))
     entries = Entries(*(torch.cat(parts) for parts in zip(*found, strict=True)))
-    return Conjugate(value.squeeze(1), maxima, threshold, entries, dense)
+    return Conjugate(value.squeeze(1), maxima, threshold, entries, dense, whole)
+
+
+def _members(
+    candidates: selection.Candidates, probability: Tensor, begin: int, length: int
+) -> Entries:
+    """Entries of a group of rows of a length from row ``begin`` on."""
+    probability = probability.view(-1).index_select(0, candidates.slot)
+    inside = probability.nonzero().squeeze(1)
+    position, row = (x.index_select(0, inside) for x in (candidates.position, candidates.row))
+    found = probability.index_select(0, inside)
+    return Entries(position + begin * length, row + begin, found)
 
 
 def write_probabilities(
@@ -126,8 +144,8 @@ def write_probabilities(
         if alpha == 1:
             return torch.sub(scores, maxima, out=out).exp_()
         if has_power_form(alpha):
-            torch.sub(scores, maxima, out=out).sub_(threshold).relu_()
-            return power(out, alpha - 1, out)
+            margin = torch.sub(scores, maxima).sub_(threshold).relu_()
+            return power(margin, alpha - 1, out)
     exact = log_curve(scores - maxima - threshold, alpha).exp_()
     # Above 2 the curve is steep at the threshold: share out what bisection left over.
     steep = torch.as_tensor(alpha, device=scores.device) > 2
@@ -149,9 +167,11 @@ def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: to
 
 
 def _solve(
-    scores: Tensor, alpha: float | Tensor, start: Tensor | None = None
+    scores: Tensor, alpha: float | Tensor, start: Tensor | None, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Value, maximum and threshold of rows, each (rows, 1), and the probabilities (rows, n).
+
+    ``start`` has lower bounds of the thresholds, ``out`` the memory for the probabilities.
 
     In the power form the value is ``max z + t + (beta sum p u + 1 / beta) / alpha`` with margins
     ``u``: the dual objective, flat at the threshold ``t``, so that a rounding error of the
@@ -161,16 +181,20 @@ def _solve(
         if alpha == 1:
             value = scores.logsumexp(1, keepdim=True)
             refuse_rows_without_answer(value)
+            if out is not None:
+                torch.sub(scores, value, out=out).exp_()
             return value, value, torch.zeros_like(value), value
         if has_power_form(alpha):
             beta = alpha - 1
             maxima, threshold, margin, below = solve_power(scores, alpha, start)
-            probability = power(margin, beta, below)
-            energy = torch.linalg.vecdot(probability, margin).unsqueeze(1)
-            dual = threshold + (beta * energy + 1 / beta) / alpha
+            probability = power(margin, beta, below if out is None else out)
+            # Here ``margin`` is beta times the margins.
+            energy = margin.mul_(probability).sum(1, keepdim=True)
+            dual = threshold + (energy + 1 / beta) / alpha
             return maxima + dual, maxima, threshold, probability
     maxima, shift, logs = solve_log(scores, alpha)
     probability = logs.exp()
     entropy = tsallis_entropy(probability, alpha, 1).unsqueeze(1)
     value = (maxima + shift - (alpha - 1) * entropy).to(scores.dtype)
-    return value, maxima.to(scores.dtype), shift, probability.to(scores.dtype)
+    probability = probability.to(scores.dtype) if out is None else out.copy_(probability)
+    return value, maxima.to(scores.dtype), shift, probability

@@ -28,6 +28,10 @@ import torch
 from torch import Tensor
 
 SMALLEST_POWER_ALPHA = 1.1
+# Up to this whole exponent, powers are products. Where the search for a threshold starts, as a part
+# of the largest score's lead over the least threshold possible.
+_MOST_PRODUCTS = 10
+_GUESS = -0.75
 _ITERATIONS = 100
 _EPSILON = {dtype: torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)}
 
@@ -77,39 +81,54 @@ def refuse_rows_without_answer(maxima: Tensor) -> None:
         )
 
 
-def power(margin: Tensor, beta: float, out: Tensor | None = None) -> Tensor:
-    """Probabilities from margins above the threshold: ``(beta * margin) ** (1 / beta)``."""
-    scaled = torch.mul(margin, beta, out=out)
+def raised(base: Tensor, exponent: float, out: Tensor) -> Tensor:
+    """``base ** exponent`` into ``out``, which is not ``base``; products for whole exponents.
+
+    A product costs a twentieth of a power. Whole is what differs by the rounding of alpha only.
+    """
+    whole = round(exponent)
+    if not 1 < whole <= _MOST_PRODUCTS or abs(exponent - whole) > 3e-16 * whole**2:
+        return torch.pow(base, exponent, out=out)
+    torch.mul(base, base, out=out)
+    for place, bit in enumerate(f"{whole:b}"[1:]):
+        if place:
+            out.mul_(out)
+        if bit == "1":
+            out.mul_(base)
+    return out
+
+
+def power(margin: Tensor, beta: float, out: Tensor) -> Tensor:
+    """Probabilities ``(beta * margin) ** (1 / beta)`` into ``out``, overwriting the margins."""
     if beta == 1.0:
-        return scaled
-    return torch.mul(scaled, scaled, out=out) if beta == 0.5 else scaled.pow_(1 / beta)
+        return out.copy_(margin)
+    return raised(margin.mul_(beta), 1 / beta, out)
 
 
 def newton_step(
-    margin: Tensor, beta: float, least: Tensor, scratch: Tensor
+    margin: Tensor, order: float, level: float, scratch: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One Newton step on the norm of margins (..., n).
+    """One Newton step towards the threshold at which the norm of the margins is ``level``.
 
     Args:
         margin: (..., n).
-        beta: alpha - 1.
-        least: ``-1 / beta``, of shape (..., 1).
-        scratch: as large as ``margin``; overwritten unless beta is 0.5.
+        order: of the norm; ``1 / beta`` for the threshold of entmax, as is ``level``.
+        level: the norm that is wanted.
+        scratch: as large as ``margin``; overwritten unless the order is 2.
 
     Returns:
-        The norm, which is ``1 / beta`` at the threshold, and numerator and denominator of how far
-        to raise the threshold; all (..., 1).
+        The norm, and numerator and denominator of how far to raise the threshold; all (..., 1).
     """
-    if beta == 0.5:
+    if order == 2:
         norm = torch.linalg.vector_norm(margin, 2, -1, True)
-        return norm, (norm + least).mul_(norm), margin.sum(-1, True)
-    if beta == 1.0:
+        return norm, (norm - level).mul_(norm), margin.sum(-1, True)
+    if order == 1:
         norm = margin.sum(-1, True)
-        return norm, norm + least, torch.sign(margin, out=scratch).sum(-1, True)
-    slope = torch.pow(margin, 1 / beta - 1, out=scratch).sum(-1, True)
+        return norm, norm - level, torch.sign(margin, out=scratch).sum(-1, True)
+    slope = raised(margin, order - 1, scratch).sum(-1, True)
     total = scratch.mul_(margin).sum(-1, True)
-    norm = total.pow(beta)
-    return norm, (norm + least).mul_(total.pow_(1 - beta)), slope
+    norm = total.pow(1 / order)
+    return norm, (norm - level).mul_(total.pow_(1 - 1 / order)), slope
 
 
 def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> PowerForm:
@@ -118,23 +137,24 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
     Args:
         scores: (..., n) with n >= 1, float32 or float64.
         alpha: a number in [1.1, 2].
-        start: lower bounds of the thresholds (..., 1); by default the least possible.
+        start: lower bounds of the thresholds (..., 1); by default any guess will do, since the
+            first step from anywhere ends below the threshold.
 
     Raises:
         ValueError: if a row is -inf everywhere.
     """
     beta = alpha - 1.0
+    order = 1 / beta
     maxima = scores.amax(-1, True)
     below = scores - maxima
-    least = torch.full_like(maxima, -1 / beta)
-    threshold = least if start is None else start
+    threshold: Tensor | float = _GUESS * order if start is None else start
     margin = (below - threshold).relu_()
-    scratch = margin if beta == 0.5 else torch.empty_like(margin)
-    enough, previous = (1 + 2 * _EPSILON[scores.dtype]) / beta, math.inf
+    scratch = margin if order == 2 else torch.empty_like(margin)
+    enough, previous = (1 + 2 * _EPSILON[scores.dtype]) * order, math.inf
     for iteration in range(_ITERATIONS):
-        norm, rise, slope = newton_step(margin, beta, least, scratch)
-        # Ordinary rows need two steps at least, and looking costs as much as a small step.
-        if iteration >= 2 or start is not None:
+        norm, rise, slope = newton_step(margin, order, order, scratch)
+        # Ordinary rows need three steps, or one from a bound; looking costs half a small step.
+        if iteration >= (3 if start is None else 1):
             largest = float(norm.amax())
             if largest != largest:
                 refuse_rows_without_answer(maxima)
@@ -143,8 +163,10 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
             if largest <= enough or largest >= previous:
                 break
             previous = largest
-        threshold = torch.addcdiv(threshold, rise, slope)
+        step = rise.div_(slope)
+        threshold = step.add_(threshold)
         torch.sub(below, threshold, out=margin).relu_()
+    assert isinstance(threshold, Tensor)
     return PowerForm(maxima, threshold, margin, below)
 
 

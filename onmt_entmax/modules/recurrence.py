@@ -25,6 +25,7 @@ from onmt_entmax.modules.recurrence_cell import (
     lstm_cell,
     lstm_cell_backward,
 )
+from onmt_entmax.modules.recurrence_decoding import DecoderStep
 from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence_steps import Steps
 from onmt_entmax.opennmt import GlobalAttention, InputFeedRNNDecoder, StackedLSTM, sequence_mask
@@ -256,8 +257,8 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
     """OpenNMT-py's `InputFeedRNNDecoder`, trained as one autograd function.
 
     Same constructor, weights and results. Whatever the fast recurrence does not cover (GRU, no
-    attention, coverage, copy attention, context gate, other attention classes) and single steps,
-    as in beam search, run through OpenNMT-py's own loop.
+    attention, coverage, copy attention, context gate, other attention classes) and single steps
+    run through OpenNMT-py's own loop; for those of a search see `prepared_step`.
 
     Attributes:
         matmul_dtype: type in which products with weights are computed, `torch.bfloat16` or None
@@ -309,6 +310,16 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         bank = memory_bank.transpose(0, 1).index_select(0, order)
         outputs, *_ = self._recur(steps, embedded, bank, memory_lengths, (hidden, cell, feed))
         return outputs, index
+
+    def prepared_step(self, vocabulary_size: int) -> DecoderStep | None:
+        """Single steps with the weights as they are now, or None where they are not covered."""
+        if (
+            not self._is_covered()
+            or self.attn.attn_type not in ("dot", "general")
+            or self.embeddings.position_encoding
+        ):
+            return None
+        return DecoderStep(self, vocabulary_size, self._alpha())
 
     def _run_forward_pass(
         self, tgt: Tensor, memory_bank: Tensor, memory_lengths: Tensor | None = None

@@ -14,6 +14,13 @@ import torch
 from torch import Tensor
 
 
+# oneDNN makes a program for each shape and keeps the last 1024, of 0.7 to 2.8 MB; making one takes
+# about as long as using it once. So the many rows of a batch, which are never as many again, are
+# rounded up.
+_ROWS = 64
+_ONEDNN_TYPES = (torch.float32, torch.bfloat16)
+
+
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
@@ -36,7 +43,7 @@ def _has_onednn() -> bool:
 def _uses_onednn(tensor: Tensor) -> bool:
     return (
         tensor.device.type == "cpu"
-        and tensor.dtype in (torch.float32, torch.bfloat16)
+        and tensor.dtype in _ONEDNN_TYPES
         and bool(torch.backends.mkldnn.enabled)  # PyTorch's own switch
         and _has_onednn()
     )
@@ -45,6 +52,23 @@ def _uses_onednn(tensor: Tensor) -> bool:
 def _dense(matrix: Tensor) -> Tensor:
     """`matrix`, copied if need be: of a slice of columns oneDNN makes a product in seconds."""
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
+
+
+def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """`x`, of this type and on the CPU, with rows of zeros up to a multiple of `_ROWS`."""
+    rows = -(-x.size(0) // _ROWS) * _ROWS
+    if not _uses_onednn(x) or dtype not in _ONEDNN_TYPES or rows == x.size(0):
+        return x.to(dtype)
+    rounded = x.new_empty(rows, x.size(1), dtype=dtype)
+    rounded[: x.size(0)] = x
+    rounded[x.size(0) :].zero_()
+    return rounded
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if _uses_onednn(x):
+        return _onednn(_dense(x), _dense(weight), bias)
+    return torch.nn.functional.linear(x, weight, bias)
 
 
 def product(
@@ -61,13 +85,12 @@ def product(
     Returns:
         ``(rows, out)`` in the type of `x`.
     """
-    given = x.dtype
-    if dtype is not None and dtype != given:
-        result = product(x.to(dtype), weight.to(dtype)).to(given)
-        return result if bias is None else result.add_(bias)
-    if _uses_onednn(x):
-        return _onednn(_dense(x), _dense(weight), bias)
-    return torch.nn.functional.linear(x, weight, bias)
+    rows, given, dtype = x.size(0), x.dtype, dtype or x.dtype
+    x = _rounded(x, dtype)
+    if dtype == given:
+        return _product(x, weight, bias)[:rows]
+    result = _product(x, weight.to(dtype), None)[:rows].to(given)
+    return result if bias is None else result.add_(bias)
 
 
 def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -81,7 +104,9 @@ def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -
     Returns:
         ``(out, in)``, contiguous, in the type of `grad`.
     """
-    return product(grad.contiguous().t(), x.contiguous().t(), None, dtype)
+    given, dtype = grad.dtype, dtype or grad.dtype
+    grad, x = (_rounded(factor, dtype).contiguous().t() for factor in (grad, x))
+    return _product(grad, x, None).to(given)
 
 
 class PreparedWeight:

@@ -69,8 +69,6 @@ REFUSED_IN_TRAINING: Mapping[str, str] = {
     "epochs": "use train_steps or train_epochs",
     "early_stopping_criteria": "use selection",
     "truncated_decoder": "truncated backpropagation is not supported",
-    "average_decay": "averaging of weights is not supported yet",
-    "average_every": "averaging of weights is not supported yet",
     "log_file": _LOGGING,
     "log_file_level": _LOGGING,
     "train_eval_steps": _SCORERS,
@@ -88,7 +86,6 @@ WITHOUT_EFFECT = (
     "gpu_backend",  # of several processes
     "master_ip",
     "master_port",
-    "queue_size",  # of OpenNMT-py's loader processes
     "max_generator_batches",  # the output layer bounds its memory by itself
     "pool_factor",  # a bucket is always sorted whole
     "save_data",  # where samples would go, with n_sample
@@ -135,6 +132,7 @@ CHECKS: Mapping[str, Check] = {
     "dropout": _PROBABILITY,
     "attention_dropout": _PROBABILITY,
     "label_smoothing": _PROBABILITY,
+    "average_decay": _PROBABILITY,
     "mass": (lambda value: 0 < value <= 1, "must be above 0 and at most 1"),
     "keep_checkpoint": (lambda value: value == -1 or value > 0, "must be -1 (all) or above 0"),
     **dict.fromkeys(
@@ -144,7 +142,8 @@ CHECKS: Mapping[str, Check] = {
             "valid_steps valid_epochs save_checkpoint_steps report_every accum_count world_size "
             "learning_rate max_seconds src_vocab_size tgt_vocab_size vocab_size_multiple "
             "src_seq_length_trunc tgt_seq_length_trunc warmup_steps decay_steps "
-            "learning_rate_decay budget beam_size n_best max_length valid_beam_size"
+            "learning_rate_decay average_every queue_size budget beam_size n_best max_length "
+            "valid_beam_size"
         ).split(),
         _POSITIVE,
     ),
@@ -152,7 +151,7 @@ CHECKS: Mapping[str, Check] = {
         (
             "param_init max_grad_norm early_stopping valid_decode_size min_length "
             "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
-            "start_decay_steps alpha beta dropout_steps accum_steps block_ngram_repeat"
+            "start_decay_steps num_workers alpha beta dropout_steps accum_steps block_ngram_repeat"
         ).split(),
         _NOT_NEGATIVE,
     ),

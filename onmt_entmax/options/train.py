@@ -91,6 +91,24 @@ def training_parser() -> ArgumentParser:
         default=1000,
         help="Sentences decoded in a validation for exact_match; 0 means all.",
     )
+    add(
+        "-num_workers",
+        type=int,
+        default=DataConfig.num_workers,
+        help="Processes that read batches ahead, queue_size each; 0: the training one reads.",
+    )
+    add(
+        "-on_nonfinite",
+        default="stop",
+        choices=["stop", "skip"],
+        help="A loss or gradient of inf or nan: stop, or leave the update out.",
+    )
+    add(
+        "-matmul_dtype",
+        default="float32",
+        choices=["float32", "bfloat16"],
+        help="Products inside recurrences while training; states and sums stay 32-bit.",
+    )
     add("-valid_beam_size", type=int, default=1, help="Beam of that decoding.")
     add("-max_length", type=int, default=100, help="Length limit of that decoding.")
     return parser
@@ -300,6 +318,14 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error("decay_method", "cosine needs train_steps, where it ends")
     if options.given("valid_epochs") and options.given("valid_steps"):
         raise options.error("valid_epochs", "give valid_steps or valid_epochs, not both")
+    recurrent = (
+        options["encoder_type"] in ("rnn", "brnn")
+        or (options["decoder_type"] == "rnn" and options["input_feed"])
+    ) and options["rnn_type"] == "LSTM"
+    if options["matmul_dtype"] != "float32" and not recurrent:
+        raise options.error(
+            "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
+        )
     if options["selection"] != "loss" and VALID not in options["data"]:
         raise options.error("selection", "needs a corpus named valid under data")
     tuples = ("accum_count", "accum_steps", "dropout", "attention_dropout", "dropout_steps")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
+from onmt_entmax.search.recurrent import RecurrentDecoding, RecurrentState
 from onmt_entmax.search.stepper import Step
 
 if TYPE_CHECKING:
@@ -94,6 +96,9 @@ class DecoderState:
         return replace(self, source=self.source.rows(used), owner=owner, spread=[])
 
 
+State = DecoderState | RecurrentState
+
+
 def _copy_dicts(tree: dict[str, Any]) -> dict[str, Any]:
     """Copy nested dicts, but not tensors: OpenNMT-py's decoders replace and never overwrite
     them."""
@@ -106,7 +111,8 @@ class ModelStepper:
     """Runs the decoder of a model, recurrent or Transformer.
 
     It owns the model's decoder while it works: OpenNMT-py decoders keep their state inside the
-    module.
+    module. An input-feeding LSTM runs without OpenNMT-py's step where `RecurrentDecoding` can; its
+    weights are those of the moment when the stepper was made.
 
     Args:
         model: in evaluation mode.
@@ -138,9 +144,14 @@ class ModelStepper:
         self.dense = model.generator.alpha == 1
         # A Transformer's position is one number for the whole batch.
         self.can_join = not hasattr(model.decoder, "transformer_layers")
+        self._recurrent: RecurrentDecoding | None = None
+        if isinstance(model.decoder, FastInputFeedRNNDecoder):
+            step = model.decoder.prepared_step(size)
+            self._recurrent = None if step is None else RecurrentDecoding(model, step, attention)
 
     def double(self) -> ModelStepper:
-        """A stepper of a copy of the model in float64.
+        """A stepper of a copy of the model in float64, always by OpenNMT-py's own decoder: a second
+        opinion.
 
         Raises:
             ValueError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
@@ -149,20 +160,26 @@ class ModelStepper:
             raise ValueError("OpenNMT-py's mean encoder cannot be computed in float64")
         other = copy(self)
         other.model = deepcopy(self.model).double()
+        other._recurrent = None
         return other
 
-    def start(self, batch: Batch) -> DecoderState:
+    def start(self, batch: Batch) -> State:
         """Encode the batch; returns the state of one row for each sentence, in its order."""
         batch = batch.to(next(self.model.parameters()).device)
         encoder_state, memory_bank, lengths = self.model.encoder(batch.source, batch.source_lengths)
         decoder = self.model.decoder
         decoder.init_state(batch.source, memory_bank, encoder_state)
+        if self._recurrent is not None:
+            return self._recurrent.start(decoder.state, memory_bank, lengths)
         inside = _copy_dicts(decoder.state)
         source = Source(memory_bank, lengths, inside.pop("src", None))
         return DecoderState(inside, source, torch.arange(len(lengths)))
 
-    def step(self, state: DecoderState, tokens: Tensor) -> Step:
+    def step(self, state: State, tokens: Tensor) -> Step:
         """Append `tokens` (rows,) int64 to the rows."""
+        if isinstance(state, RecurrentState):
+            assert self._recurrent is not None
+            return self._recurrent.step(state, tokens)
         decoder, source = self.model.decoder, state.source_rows()
         decoder.state = _copy_dicts(state.inside)
         if source.src is not None:
@@ -201,8 +218,10 @@ class ModelStepper:
         source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
         return replace(after, source=source, spread=[])
 
-    def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
+    def select(self, state: State, rows: Tensor) -> State:
         """Return the state of `rows` (new rows,) int64."""
+        if isinstance(state, RecurrentState):
+            return state.select(rows)
         owner = state.owner[rows]
         decoder = self.model.decoder
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
@@ -216,9 +235,11 @@ class ModelStepper:
         # Copying the source of the sentences that are left is worth it once half have gone.
         return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after
 
-    def join(self, states: Sequence[DecoderState]) -> DecoderState:
+    def join(self, states: Sequence[State]) -> State:
         """Return one state of all rows of recurrent states."""
-        states = [state.compact() for state in states]
+        if self._recurrent is not None:
+            return self._recurrent.join(cast("Sequence[RecurrentState]", states))
+        states = [state.compact() for state in cast("Sequence[DecoderState]", states)]
         banks = [state.source.memory_bank for state in states]
         longest = max(len(bank) for bank in banks)
         sizes = [0, *(len(state.source) for state in states)]

@@ -1,19 +1,14 @@
-"""Corpora: pairs of text files, read and transformed by OpenNMT-py, cut into batches.
-
-The stream of training batches is a function of the seed and of how many batches were taken, so a
-resumed run continues at the exact batch.
-"""
+"""Corpora: pairs of text files, read and transformed by OpenNMT-py."""
 
 from __future__ import annotations
 
-import itertools
 import random
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -53,6 +48,8 @@ class DataConfig:
     batch_type: str = "sents"
     valid_batch_size: int = 32
     bucket_size: int = 262144  # examples that are shuffled and sorted by length together
+    num_workers: int = 1  # processes that read training batches ahead; 0: the training one reads
+    queue_size: int = 40  # batches that each of them may be ahead
     skip_empty_level: str = "warning"
     src_seq_length_trunc: int | None = None
     tgt_seq_length_trunc: int | None = None
@@ -61,6 +58,15 @@ class DataConfig:
 
 
 Pair = tuple[list[str], list[str]]
+
+
+class Line(NamedTuple):
+    """One line of the two files of a corpus, numbered from 1."""
+
+    corpus: CorpusConfig
+    number: int
+    source: str
+    target: str
 
 
 def build_pipe(
@@ -117,52 +123,83 @@ def extra_specials(data: DataConfig) -> tuple[set[str], set[str]]:
     return source, target
 
 
+def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
+    """The lines of one corpus as they are, in the order of its files.
+
+    Raises:
+        CorpusError: a file is missing or not UTF-8.
+    """
+    number = 0
+    try:
+        for raw in ParallelCorpus(corpus.name, corpus.path_src, corpus.path_tgt).load():
+            number += 1
+            yield Line(corpus, number, raw["src"], raw["tgt"])
+    except UnicodeDecodeError as error:
+        files = f"{corpus.path_src} or {corpus.path_tgt}"
+        raise CorpusError(
+            f"{files}: line {number + 1} is not valid UTF-8 ({error.reason})"
+        ) from None
+    except OSError as error:
+        raise CorpusError(f"{error.filename}: {error.strerror}") from None
+
+
+def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -> Pair | None:
+    """The tokenised, transformed and truncated pair of a line.
+
+    None if the line is empty on one side (`skip_empty_level` says what happens besides), or a
+    transform filters it out.
+
+    Raises:
+        CorpusError: it is empty and must not be.
+    """
+    pair = {"src": line.source.split(), "tgt": line.target.split()}
+    if not pair["src"] or not pair["tgt"]:
+        _empty_line(line, data.skip_empty_level)
+        return None
+    pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
+    transformed = pipe.apply(pair, is_train=is_train, corpus_name=line.corpus.name)
+    if transformed is None:
+        return None
+    return (
+        transformed["src"][: data.src_seq_length_trunc],
+        transformed["tgt"][: data.tgt_seq_length_trunc],
+    )
+
+
 def read_pairs(
     corpus: CorpusConfig,
     data: DataConfig,
     is_train: bool,
     vocabularies: Vocabularies | None = None,
 ) -> Iterator[Pair]:
-    """Tokenised, transformed and truncated pairs of one corpus, in the order of its files.
-
-    Empty lines and pairs that a transform filters out are left out (the former as
-    `skip_empty_level` says).
-
-    Raises:
-        CorpusError: a file is missing or not UTF-8, or the files differ in length.
-    """
+    """The pairs of one corpus, in the order of its files; see `read_lines` and `pair_of`."""
     pipe = build_pipe(corpus, data, vocabularies)
-    line = 0
-    try:
-        for raw in ParallelCorpus(corpus.name, corpus.path_src, corpus.path_tgt).load():
-            line += 1
-            pair = {side: raw[side].split() for side in ("src", "tgt")}
-            if not pair["src"] or not pair["tgt"]:
-                _empty_line(corpus, line, data.skip_empty_level)
-                continue
-            pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
-            transformed = pipe.apply(pair, is_train=is_train, corpus_name=corpus.name)
-            if transformed is not None:
-                yield (
-                    transformed["src"][: data.src_seq_length_trunc],
-                    transformed["tgt"][: data.tgt_seq_length_trunc],
-                )
-    except UnicodeDecodeError as error:
-        files = f"{corpus.path_src} or {corpus.path_tgt}"
-        raise CorpusError(f"{files}: line {line + 1} is not valid UTF-8 ({error.reason})") from None
-    except OSError as error:
-        raise CorpusError(f"{error.filename}: {error.strerror}") from None
+    for line in read_lines(corpus):
+        pair = pair_of(line, pipe, data, is_train)
+        if pair is not None:
+            yield pair
 
 
 def all_pairs(data: DataConfig) -> Iterator[Pair]:
-    """Every training pair once, for counting tokens; random transforms draw from the seed."""
-    with _random_state(data.seed):
+    """Every training pair once, for counting tokens; random transforms draw from the seed.
+
+    Raises:
+        CorpusError: a corpus has no pair.
+    """
+    with random_state(data.seed):
         for corpus in data.corpora:
-            yield from read_pairs(corpus, data, is_train=True)
+            pair = None
+            for pair in read_pairs(corpus, data, is_train=True):
+                yield pair
+            if pair is None:
+                raise CorpusError(
+                    f"corpus {corpus.name!r}: no pair is left after transforms and filters"
+                )
 
 
-def _empty_line(corpus: CorpusConfig, line: int, level: str) -> None:
-    message = f"{corpus.path_src}, {corpus.path_tgt}: line {line} is empty on one side"
+def _empty_line(line: Line, level: str) -> None:
+    corpus = line.corpus
+    message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
     if level == "error":
         raise CorpusError(f"{message} (skip_empty_level: error)")
     if level == "warning":
@@ -201,120 +238,8 @@ def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
     return Example(vocabularies.source.encode(source), vocabularies.target.encode(target), index)
 
 
-@dataclass(frozen=True)
-class Position:
-    """How far a stream of training batches has been read: everything that resuming needs."""
-
-    epoch: int = 0  # passes completed over the data
-    bucket: int = 0  # buckets completed in this epoch
-    batch: int = 0  # batches taken from this bucket
-
-
-class TrainingBatches:
-    """The endless stream of training batches.
-
-    An epoch ends when every corpus has been read to its end at least once; corpora are mixed in
-    proportion to their weights, as OpenNMT-py mixes them, and shorter ones start again. Within an
-    epoch, buckets of `bucket_size` examples are cut into batches of similar length, and the
-    batches of a bucket come in random order.
-
-    Attributes:
-        position: where the stream stands after the batch last yielded.
-        epoch_ended: whether that batch was the last of its epoch.
-    """
-
-    def __init__(
-        self, config: DataConfig, vocabularies: Vocabularies, position: Position | None = None
-    ) -> None:
-        self.config = config
-        self.vocabularies = vocabularies
-        self.position = position or Position()
-        self.epoch_ended = False
-
-    def __iter__(self) -> Iterator[Batch]:
-        while True:
-            found = False
-            for batch in self._epoch():
-                found = True
-                yield batch
-            if not found:
-                raise CorpusError("no training pair is left after transforms and filters")
-
-    def _epoch(self) -> Iterator[Batch]:
-        start = self.position
-        buckets = self._buckets(start.epoch)
-        bucket = next(buckets, None)
-        number = 0
-        while bucket is not None:
-            following = next(buckets, None)
-            if number >= start.bucket:
-                skip = start.batch if number == start.bucket else 0
-                groups = self._batches(bucket, start.epoch, number)
-                for taken, group in enumerate(groups[skip:], skip + 1):
-                    last = taken == len(groups)
-                    self.epoch_ended = last and following is None
-                    if self.epoch_ended:
-                        self.position = Position(start.epoch + 1)
-                    elif last:
-                        self.position = Position(start.epoch, number + 1)
-                    else:
-                        self.position = Position(start.epoch, number, taken)
-                    yield make_batch(group, self.vocabularies)
-            bucket = following
-            number += 1
-
-    def _generator(self, *numbers: int) -> random.Random:
-        return random.Random(f"{self.config.seed}/" + "/".join(map(str, numbers)))
-
-    def _batches(self, bucket: Sequence[Example], epoch: int, number: int) -> list[list[Example]]:
-        generator = self._generator(epoch, number)
-        shuffled = list(bucket)
-        generator.shuffle(shuffled)
-        groups = list(group_by_length(shuffled, self.config.batch_size, self.config.batch_type))
-        generator.shuffle(groups)
-        return groups
-
-    def _buckets(self, epoch: int) -> Iterator[list[Example]]:
-        pairs = enumerate(self._mixed())
-        for number in itertools.count():
-            # A bucket is read in one go under its own random state: what its transforms draw
-            # depends on the seed alone, not on training or on where a run was resumed.
-            with _random_state(self._generator(epoch, number).randrange(2**32)):
-                bucket = [
-                    numericalise(pair, self.vocabularies, index)
-                    for index, pair in itertools.islice(pairs, self.config.bucket_size)
-                ]
-            if not bucket:
-                return
-            yield bucket
-
-    def _read(self, corpus: CorpusConfig) -> Iterator[Pair]:
-        return read_pairs(corpus, self.config, True, self.vocabularies)
-
-    def _mixed(self) -> Iterator[Pair]:
-        """Pairs of all corpora for one epoch: `weight` pairs of each corpus in turn."""
-        corpora = self.config.corpora
-        streams = [self._read(corpus) for corpus in corpora]
-        ended = [False] * len(corpora)
-        while True:
-            for i, corpus in enumerate(corpora):
-                for _ in range(corpus.weight):
-                    pair = next(streams[i], None)
-                    if pair is None:
-                        ended[i] = True
-                        if all(ended):
-                            return
-                        streams[i] = self._read(corpus)
-                        pair = next(streams[i], None)
-                    if pair is None:
-                        raise CorpusError(
-                            f"corpus {corpus.name!r}: no pair is left after transforms and filters"
-                        )
-                    yield pair
-
-
 @contextmanager
-def _random_state(seed: int) -> Iterator[None]:
+def random_state(seed: int) -> Iterator[None]:
     """Seed the global generators that OpenNMT-py's transforms draw from; restore them after."""
     python, array = random.getstate(), numpy.random.get_state()
     with torch.random.fork_rng(devices=[]):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import math
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -16,48 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.checkpoint import RunFolder, remember_best
-from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.modules.output import OutputLoss
 from onmt_entmax.records import Records
 from onmt_entmax.text.batch import Batch
-from onmt_entmax.text.corpus import Position, TrainingBatches
+from onmt_entmax.text.stream import Position, TrainingBatches
+from onmt_entmax.training.average import MovingAverage
+from onmt_entmax.training.config import Outcome, TrainingConfig, value_at
 from onmt_entmax.training.interrupt import collected_signals
-from onmt_entmax.training.optimizer import (
-    OptimizerConfig,
-    build_optimizer,
-    learning_rate_schedule,
-)
+from onmt_entmax.training.nonfinite import NonfiniteRule
+from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
 from onmt_entmax.training.processes import Processes
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
-
-
-class TrainingError(UserError):
-    """Training cannot go on; the message says at which step and why."""
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """When to stop, validate and save; names as in OpenNMT-py where it has one."""
-
-    optimizer: OptimizerConfig
-    train_steps: int | None = 100000
-    train_epochs: int | None = None
-    max_seconds: float | None = None  # of training, validation included, resumed runs added up
-    valid_steps: int | None = 10000
-    valid_epochs: int | None = None
-    save_checkpoint_steps: int = 5000
-    early_stopping: int = 0  # validations without a better `selection`; 0 never stops early
-    selection: str = "loss"  # loss, token_accuracy or exact_match: what makes a model the best
-    accum_count: tuple[int, ...] = (1,)
-    accum_steps: tuple[int, ...] = (0,)
-    normalization: str = "sents"
-    label_smoothing: float = 0.0
-    dropout: tuple[float, ...] = (0.3,)
-    attention_dropout: tuple[float, ...] = (0.1,)
-    dropout_steps: tuple[int, ...] = (0,)
-    report_every: int = 50
 
 
 @dataclass
@@ -71,20 +41,7 @@ class RunState:
     best: float | None = None  # best value of the selection metric
     waited: int = 0  # validations since the best one
     validated: int = -1  # step of the last validation
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    step: int
-    reason: str
-    signal: int | None = None  # the signal that ended it
-
-
-def _value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
-    """The value in force after `step` updates, where each value has a step it starts at."""
-    return [value for value, start in zip(values, starts, strict=True) if step >= start][-1]
+    skipped: int = 0  # updates left out because they were not finite
 
 
 class _Objective(nn.Module):
@@ -129,10 +86,13 @@ class Trainer:
         self.state = RunState()
         self.optimizer = build_optimizer(model, config.optimizer)
         self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
+        self.average = MovingAverage(model, config.average_decay, config.average_every)
+        self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
+        model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
         objective = _Objective(model, run.vocabularies.target.pad, config.label_smoothing)
         self.objective = processes.share(objective, device_of(model))
-        self._seen = _Averages()
+        self._seen = _Measurements()
         self._saved = -1  # the step last saved by this run
 
     def train(self) -> Outcome:
@@ -141,16 +101,12 @@ class Trainer:
         # What is loaded by now stays; the collector need not walk over it during training.
         gc.collect()
         gc.freeze()
-        stream = iter(self.batches)
         started = time.monotonic() - self.state.seconds
-        with collected_signals() as received:
+        with collected_signals() as received, closing(iter(self.batches)) as stream:
             outcome = self._finished(0)
             while outcome is None:
                 epochs = self.batches.position.epoch
-                accumulate = _value_at(
-                    self.config.accum_count, self.config.accum_steps, self.state.step
-                )
-                asked = self._update(list(islice(stream, accumulate)), received)
+                asked = self._update(self._taken(stream), received)
                 self.state.seconds = self.processes.from_first(time.monotonic() - started)
                 if self._due(epochs):
                     self._validate()
@@ -163,6 +119,14 @@ class Trainer:
         return outcome
 
     # --- one update ------------------------------------------------------------------------
+
+    def _taken(self, stream: Iterator[Batch]) -> list[Batch]:
+        """The batches of the next update, of all processes together."""
+        config, started = self.config, time.monotonic()
+        count = value_at(config.accum_count, config.accum_steps, self.state.step)
+        batches = list(islice(stream, count))
+        self._seen.waited(time.monotonic() - started)
+        return batches
 
     def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> int:
         """One step of the optimiser on the gradient of all `batches` together.
@@ -186,16 +150,21 @@ class Trainer:
                 (result.loss * (processes.count / size)).backward()
             measured[:4] += torch.stack([value.detach().float() for value in result])
         measured[4] = received[0] if received else 0
-        loss, tokens, correct, support, asked = processes.sum(measured).tolist()
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss is {loss} at step {state.step + 1}; lower the learning rate, or "
-                f"continue from a checkpoint in {self.run.path}"
-            )
-        self._seen.add(loss, tokens, correct, support)
-        if config.optimizer.max_grad_norm > 0:
-            torch.nn.utils.clip_grad_norm_(self.parameters, config.optimizer.max_grad_norm)
-        self.optimizer.step()
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        norm = nn.utils.get_total_norm(gradients)
+        # One look at the device for everything that this side has to know.
+        *sums, length = torch.cat([processes.sum(measured), norm.view(1)]).tolist()
+        loss, tokens, correct, support, asked = sums
+        if self.nonfinite.leaves_out(state.step + 1, loss, length, batches):
+            state.skipped += 1
+        else:
+            self._seen.add(loss, tokens, correct, support)
+            if config.optimizer.max_grad_norm > 0:
+                nn.utils.clip_grads_with_norm_(
+                    self.parameters, config.optimizer.max_grad_norm, norm
+                )
+            self.optimizer.step()
+            self.average.update(state.step + 1)
         state.step += 1
         self._report()
         # Signals of several processes add up; whichever it was, the run ends.
@@ -215,6 +184,8 @@ class Trainer:
             rate = self._learning_rate(self.state.step)
             epoch = self.batches.position.epoch
             values = self._seen.take() | {"learning_rate": rate, "epoch": epoch}
+            if self.state.skipped:
+                values["skipped"] = self.state.skipped
             self.records.training(self.state.step, values)
 
     def _learning_rate(self, step: int) -> float:
@@ -224,8 +195,8 @@ class Trainer:
         config, step = self.config, self.state.step
         if len(config.dropout_steps) > 1:
             self.model.update_dropout(
-                _value_at(config.dropout, config.dropout_steps, step),
-                _value_at(config.attention_dropout, config.dropout_steps, step),
+                value_at(config.dropout, config.dropout_steps, step),
+                value_at(config.attention_dropout, config.dropout_steps, step),
             )
 
     # --- validation and the end ------------------------------------------------------------
@@ -266,7 +237,7 @@ class Trainer:
     def _measure(self) -> dict[str, float]:
         assert self.evaluate is not None
         self.model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), self.average.applied():
             values = self.evaluate(self.model)
         self.model.train()
         return values
@@ -292,11 +263,12 @@ class Trainer:
             return
         saved = self.state_dict()  # all processes give their random states
         if self.processes.writes:
-            self.run.save(self.state.step, self.model, saved)
+            with self.average.applied() as raw:
+                self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
         self._saved = self.state.step
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that continuing needs, as tensors, numbers and dicts."""
+        """Everything that continuing needs besides the weights: tensors, numbers and dicts."""
         return {
             "run": asdict(self.state),
             "position": asdict(self.batches.position),
@@ -317,6 +289,7 @@ class Trainer:
         self.state = RunState(**saved["run"])
         self.batches.position = Position(**saved["position"])
         self.optimizer.load_state_dict(saved["optimizer"])
+        self.average.restore(saved.get("raw_weights"))
         states, rank = saved["random"], self.processes.rank
         if len(states["cpu"]) == self.processes.count:
             torch.random.set_rng_state(states["cpu"][rank])
@@ -329,15 +302,20 @@ def _target_tokens(batch: Batch) -> int:
     return int(batch.target_lengths.sum()) - len(batch)  # the start symbol is not predicted
 
 
-class _Averages:
-    """Running averages of what the output layer reports, for the log."""
+class _Measurements:
+    """Running averages of what the output layer reports and of time, for the log."""
 
     def __init__(self) -> None:
         self._reset()
 
     def _reset(self) -> None:
         self._loss = self._tokens = self._correct = self._support = 0.0
+        self._waited = 0.0
         self._since = time.monotonic()
+
+    def waited(self, seconds: float) -> None:
+        """Time that an update has waited for its batches."""
+        self._waited += seconds
 
     def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
         self._loss += loss
@@ -346,13 +324,15 @@ class _Averages:
         self._support += support
 
     def take(self) -> dict[str, float]:
-        """Averages a target token since the last call."""
+        """Averages a target token since the last call, and how the time was spent."""
         tokens = max(self._tokens, 1.0)
+        seconds = time.monotonic() - self._since
         averages = {
             "loss": self._loss / tokens,
             "token_accuracy": 100 * self._correct / tokens,
             "support": self._support / tokens,
-            "tokens_per_second": self._tokens / (time.monotonic() - self._since),
+            "tokens_per_second": self._tokens / seconds,
+            "input_percent": 100 * self._waited / seconds,
         }
         self._reset()
         return averages

@@ -11,12 +11,11 @@ from onmt_entmax.text.corpus import (
     CorpusConfig,
     CorpusError,
     DataConfig,
-    Position,
-    TrainingBatches,
     all_pairs,
     check_corpus,
     read_pairs,
 )
+from onmt_entmax.text.stream import Position, TrainingBatches
 from onmt_entmax.text.vocabulary import VocabularyConfig, build_vocabularies
 
 
@@ -136,10 +135,15 @@ def test_bytes_that_are_not_text_name_the_line(tmp_path: Path) -> None:
         list(read_pairs(config, data(config), is_train=True))
 
 
-def test_filtering_everything_is_an_error(tmp_path: Path) -> None:
-    config = data(
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_filtering_everything_is_an_error(tmp_path: Path, num_workers: int) -> None:
+    plain = data(corpus(tmp_path), num_workers=num_workers)
+    filtered = data(
         corpus(tmp_path, transforms=("filtertoolong",)),
         transform_options={"src_seq_length": 0, "tgt_seq_length": 0},
+        num_workers=num_workers,
     )
+    with pytest.raises(CorpusError, match="corpus 'corpus_1': no pair is left"):
+        list(all_pairs(filtered))
     with pytest.raises(CorpusError, match="no training pair is left"):
-        next(iter(stream(config)))
+        next(iter(TrainingBatches(filtered, stream(plain).vocabularies)))
