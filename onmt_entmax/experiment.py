@@ -238,8 +238,8 @@ def _clear(run: Path) -> None:
     """Delete what an earlier run left, and nothing else."""
     for step in checkpoint_steps(run):
         shutil.rmtree(run / f"step_{step}")
-    for name in ("best.json", "metrics.jsonl"):
-        (run / name).unlink(missing_ok=True)
+    for path in [run / "best.json", run / "metrics.jsonl", *run.glob("nonfinite_step_*.json")]:
+        path.unlink(missing_ok=True)
 
 
 def _vocabularies(setup: TrainingSetup) -> Vocabularies:

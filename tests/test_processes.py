@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.test_commands import ROOT, fail, succeed, weights
+from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
 def torchrun(processes: int, *arguments: object) -> list[str]:

@@ -24,7 +24,11 @@ from onmt_entmax.mappings.threshold import (
     refuse_rows_without_answer,
     solve_log,
     solve_power,
+    sorted_margin,
 )
+
+# Scores that are sorted faster than Newton's method is started.
+_FEW = 1 << 12
 
 
 def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
@@ -73,7 +77,9 @@ class Entmax(Function):
         slope = None
         if number == 1.5:
             # The square root of the probability is its slope: kept, it need not be taken again.
-            slope = solve_power(scores, number).margin.mul_(0.5)
+            few = scores.numel() <= _FEW
+            margin = sorted_margin(scores) if few else solve_power(scores, number).margin
+            slope = margin.mul_(0.5)
             result = slope * slope
         else:
             result = probabilities(scores, the_given(number, alpha))

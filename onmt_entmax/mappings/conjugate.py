@@ -67,9 +67,11 @@ class Conjugate(NamedTuple):
     whole: Tensor | None
 
 
-def row_groups(begin: int, end: int, length: int, scores: int) -> Iterator[tuple[int, int]]:
-    """Split rows ``begin`` to ``end`` of a length into groups of at most so many scores."""
-    step = max(scores // max(length, 1), 1)
+def row_groups(
+    begin: int, end: int, length: int, scores: int, least: int = 1
+) -> Iterator[tuple[int, int]]:
+    """Split rows of a length into groups of at most so many scores, but of ``least`` rows."""
+    step = max(scores // max(length, 1), least)
     for first in range(begin, end, step):
         yield first, min(first + step, end)
 

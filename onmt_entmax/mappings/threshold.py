@@ -22,6 +22,7 @@ whose limit at :math:`\alpha = 1` is softmax with ``s = logsumexp(x)``.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -168,6 +169,38 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
         torch.sub(below, threshold, out=margin).relu_()
     assert isinstance(threshold, Tensor)
     return PowerForm(maxima, threshold, margin, below)
+
+
+def sorted_margin(scores: Tensor) -> Tensor:
+    """Margins of 1.5-entmax (..., n), as in :class:`PowerForm`, for few scores.
+
+    The threshold of the k largest is the lower root of ``sum (x - t) ** 2 = 4``; it is that of the
+    row for the last k whose smallest member lies above it (Peters, Niculae and Martins 2019,
+    algorithm 2). So few scores are sorted in less time than Newton's method needs to start.
+
+    Args:
+        scores: (..., n) with n >= 1, float32 or float64.
+
+    Raises:
+        ValueError: if a row is -inf everywhere.
+    """
+    ordered = scores.sort(-1, True).values
+    maxima = ordered[..., :1]
+    if not float(maxima.amin()) > -math.inf:
+        refuse_rows_without_answer(maxima)
+    below = ordered - maxima
+    count = _counts(scores.shape[-1], scores.dtype, scores.device)
+    total, squares = below.cumsum(-1), (below * below).cumsum(-1)
+    # The masses are 4 over the first k; where they cannot be, the comparison below is false.
+    root = torch.addcmul(total * total, count, 4 - squares).relu_().sqrt_()
+    thresholds = (total - root).div_(count)
+    threshold = torch.where(thresholds <= below, thresholds, -2.0).amax(-1, True)
+    return (scores - maxima).sub_(threshold).relu_()
+
+
+@cache
+def _counts(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.arange(1, n + 1, dtype=dtype, device=device)
 
 
 def log_curve(below: Tensor, alpha: float | Tensor) -> Tensor:

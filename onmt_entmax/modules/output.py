@@ -23,11 +23,14 @@ from onmt_entmax.mappings.conjugate import (
     write_probabilities,
 )
 from onmt_entmax.mappings.selection import nonzero
+from onmt_entmax.modules.recurrence_products import product, weight_gradient
 
-# Rows whose scores are held at once, and the part of the vocabulary in the support (on average
-# over these rows) below which sparse products are faster than dense ones.
-_ROWS = 256
-_SPARSE_BELOW = 1 / 16
+# Scores that are held at once, but at least so many rows, for which the weights are read once; and
+# the part of the vocabulary in the support (on average over these rows) below which sparse products
+# are faster than dense ones.
+_SCORES = 1 << 21
+_ROWS = 128
+_SPARSE_BELOW = 1 / 24
 
 
 class _Sparse(NamedTuple):
@@ -148,22 +151,13 @@ class _LinearLoss(Function):
         alpha: float,
         smoothing: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        rows, vocab = len(hidden), len(weight)
         needs = any(ctx.needs_input_grad[:3])
         gathered = _Gathered(hidden, weight, needs)
-        buffer = hidden.new_empty(min(_ROWS, rows), vocab)
         loss = hidden.new_zeros(())
         correct, support = (torch.zeros((), dtype=torch.int64, device=hidden.device),) * 2
-        for begin in range(0, rows, _ROWS):
-            end = min(begin + _ROWS, rows)
-            scores = torch.addmm(bias, hidden[begin:end], weight.t(), out=buffer[: end - begin])
-            own = scores.gather(1, target[begin:end].unsqueeze(1))
-            correct = correct + (own == scores.amax(1, True)).sum()
-            solved = conjugate(scores, alpha)
-            loss += (solved.value - (1 - smoothing) * own.squeeze(1)).sum()
-            if smoothing > 0:
-                loss -= scores.sum() * (smoothing / vocab)
-            support = support + gathered.add(scores, solved, alpha, begin)
+        for begin, end in row_groups(0, len(hidden), len(weight), _SCORES, _ROWS):
+            more = _chunk(gathered, bias, target[begin:end], alpha, smoothing, begin)
+            loss, correct, support = (a + b for a, b in zip((loss, correct, support), more))
         ctx.smoothing = smoothing
         if needs:
             ctx.save_for_backward(hidden, weight, target, *gathered.dense, *gathered.sparse())
@@ -182,43 +176,64 @@ class _LinearLoss(Function):
         hidden, weight, target, of_hidden, of_weight, of_bias, *entries = ctx.saved_tensors
         rows, vocab = len(hidden), len(weight)
         sparse = _Sparse(*entries)
-        even, own = ctx.smoothing / vocab, 1 - ctx.smoothing
-        hidden_grad = _rows_times(sparse, weight, rows).sub_(weight[target], alpha=own)
-        if of_hidden.numel():
-            hidden_grad += of_hidden
+        sparse = sparse._replace(value=sparse.value * gradient)
+        even, own = gradient * (ctx.smoothing / vocab), gradient * (ctx.smoothing - 1)
+        hidden_grad = _rows_times(sparse, weight, rows).addcmul_(weight[target], own)
         columns = _Sparse(
             torch.cat([sparse.column, target]),
             torch.cat([sparse.row, torch.arange(rows, device=target.device)]),
-            torch.cat([sparse.value, sparse.value.new_full((rows,), -own)]),
+            torch.cat([sparse.value, own.expand(rows)]),
         )
-        weight_grad = of_weight.clone() if of_weight.numel() else torch.zeros_like(weight)
-        _add_columns_times(columns, hidden, weight_grad)
-        bias_grad = of_bias.index_add(0, columns.row, columns.value)
-        if even:
+        bias_grad = (of_bias * gradient).index_add_(0, columns.row, columns.value)
+        order = columns.row.argsort()
+        weight_grad = _rows_times(_Sparse(*(part[order] for part in columns)), hidden, vocab)
+        if of_weight.numel():
+            hidden_grad.addcmul_(of_hidden, gradient)
+            weight_grad.addcmul_(of_weight, gradient)
+        if ctx.smoothing:
             hidden_grad -= even * weight.sum(0)
             weight_grad -= even * hidden.sum(0)
             bias_grad -= even * rows
-        return hidden_grad * gradient, weight_grad.mul_(gradient), bias_grad * gradient, *[None] * 3
+        return hidden_grad, weight_grad, bias_grad, *[None] * 3
+
+
+def _chunk(
+    gathered: "_Gathered", bias: Tensor, target: Tensor, alpha: float, smoothing: float, begin: int
+) -> tuple[Tensor, Tensor, int | Tensor]:
+    """Loss, correct targets and support of the rows from ``begin`` on; nothing of their size stays.
+
+    What their gradient needs is taken in by ``gathered``.
+    """
+    scores = product(gathered.hidden[begin : begin + len(target)], gathered.weight, bias)
+    own = scores.gather(1, target.unsqueeze(1))
+    solved = conjugate(scores, alpha)
+    largest = scores.amax(1, True) if alpha == 1 else solved.maxima
+    loss = (solved.value - (1 - smoothing) * own.squeeze(1)).sum()
+    if smoothing > 0:
+        loss -= scores.sum() * (smoothing / scores.shape[1])
+    return loss, (own == largest).sum(), gathered.add(scores, solved, alpha, begin)
 
 
 class _Gathered:
     """What the gradient of :class:`_LinearLoss` needs of the rows seen so far.
 
     Attributes:
+        hidden: (rows, hidden) the states.
+        weight: (vocab, hidden).
         dense: the gradients in hidden, weight and bias from the dense rows, targets left out; the
             first two empty while there are no dense rows.
     """
 
     def __init__(self, hidden: Tensor, weight: Tensor, needed: bool) -> None:
-        self._hidden, self._weight, self._needed = hidden, weight, needed
+        self.hidden, self.weight, self._needed = hidden, weight, needed
         self._sparse: list[_Sparse] = []
         empty = hidden.new_empty(0)
         self.dense = [empty, empty, hidden.new_zeros(len(weight))]
 
     def sparse(self) -> _Sparse:
         """The entries of all sparse rows, by row."""
-        nowhere = torch.empty(0, dtype=torch.int64, device=self._hidden.device)
-        none = _Sparse(nowhere, nowhere, self._hidden.new_empty(0))
+        nowhere = torch.empty(0, dtype=torch.int64, device=self.hidden.device)
+        none = _Sparse(nowhere, nowhere, self.hidden.new_empty(0))
         whole = _Sparse(*(torch.cat(p) for p in zip(none, *self._sparse, strict=True)))
         if bool((whole.row.diff() < 0).any()):
             # Rows whose entries were found late, in a group with others, have to go back.
@@ -257,17 +272,18 @@ class _Gathered:
         """Take in probabilities (rows, vocab) with so many nonzeros, of rows from ``begin`` on."""
         vocab = probability.shape[1]
         if count <= _SPARSE_BELOW * probability.numel():
-            position = nonzero(probability > 0)
+            position = nonzero(probability.to(torch.bool))
             row = position // vocab
             value = probability.flatten()[position]
             self._sparse.append(_Sparse(row + begin, position - row * vocab, value))
             return
-        if not self.dense[0].numel():
-            self.dense[0] = torch.zeros_like(self._hidden)
-            self.dense[1] = torch.zeros_like(self._weight)
         rows = slice(begin, begin + len(probability))
-        torch.mm(probability, self._weight, out=self.dense[0][rows])
-        self.dense[1].addmm_(probability.t(), self._hidden[rows])
+        gradient = weight_gradient(probability, self.hidden[rows])
+        if self.dense[0].numel():
+            self.dense[1] += gradient
+        else:
+            self.dense[:2] = torch.zeros_like(self.hidden), gradient
+        self.dense[0][rows] = product(probability, self.weight.t())
         self.dense[2] += probability.sum(0)
 
 
@@ -281,17 +297,3 @@ def _rows_times(sparse: _Sparse, matrix: Tensor, rows: int) -> Tensor:
         mode="sum",
         per_sample_weights=sparse.value,
     )
-
-
-def _add_columns_times(sparse: _Sparse, matrix: Tensor, total: Tensor) -> None:
-    """Add the sparse matrix (n, rows), in any order, times a matrix (rows, d) to ``total``."""
-    row, order = sparse.row.sort()
-    touched, counts = row.unique_consecutive(return_counts=True)
-    product = functional.embedding_bag(
-        sparse.column[order],
-        matrix,
-        counts.cumsum(0) - counts,
-        mode="sum",
-        per_sample_weights=sparse.value[order],
-    )
-    total.index_add_(0, touched, product)

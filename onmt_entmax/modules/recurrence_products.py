@@ -13,7 +13,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-
 # oneDNN makes a program for each shape and keeps the last 1024, of 0.7 to 2.8 MB; making one takes
 # about as long as using it once. So the many rows of a batch, which are never as many again, are
 # rounded up.

@@ -240,17 +240,22 @@ def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
 
 @contextmanager
 def random_state(seed: int) -> Iterator[None]:
-    """Seed the global generators that OpenNMT-py's transforms draw from; restore them after."""
+    """Seed the global generators that OpenNMT-py's transforms draw from; restore them after.
+
+    `torch.manual_seed` would reach the generators of GPUs too, which draw dropout masks.
+    """
     python, array = random.getstate(), numpy.random.get_state()
-    with torch.random.fork_rng(devices=[]):
-        random.seed(seed)
-        numpy.random.seed(seed)
-        torch.manual_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            numpy.random.set_state(array)
+    generator = torch.default_generator
+    tensors = generator.get_state()
+    random.seed(seed)
+    numpy.random.seed(seed)
+    generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        numpy.random.set_state(array)
+        generator.set_state(tensors)
 
 
 def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[Example]:

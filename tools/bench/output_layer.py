@@ -24,7 +24,7 @@ def scaled_layer(vocab: int, support: float) -> tuple[OutputLayer, Tensor, Tenso
     hidden = torch.randn(ROWS, SIZE)
     target = layer.scores(hidden).argmax(1).detach()
     low, high = 1e-3, 100.0
-    for _ in range(25):
+    for _ in range(14):
         scale = (low * high) ** 0.5
         with torch.no_grad():
             seen = layer.loss(hidden[:64] * scale, target[:64], -100).support.item() / 64

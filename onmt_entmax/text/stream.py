@@ -1,0 +1,217 @@
+"""The endless stream of training batches.
+
+It is a function of the seed and of how many batches were taken, so a resumed run continues at the
+exact batch; and it is the same whether the training process reads it or others read it ahead.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from enum import Enum
+
+from onmt_entmax.text.ahead import AheadProcess
+from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.text.corpus import (
+    CorpusConfig,
+    CorpusError,
+    DataConfig,
+    Line,
+    build_pipe,
+    numericalise,
+    pair_of,
+    random_state,
+    read_lines,
+)
+from onmt_entmax.text.vocabulary import Vocabularies
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a stream of training batches has been read: everything that resuming needs."""
+
+    epoch: int = 0  # passes completed over the data
+    bucket: int = 0  # buckets completed in this epoch
+    batch: int = 0  # batches taken from this bucket
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A batch and its place in its epoch."""
+
+    bucket: int
+    taken: int  # batches of the bucket up to this one
+    last: bool  # whether it is the bucket's last
+    batch: Batch
+
+
+class _End(Enum):
+    """What comes after the last batch of a bucket, and after the last bucket of an epoch."""
+
+    BUCKET = 1
+    EPOCH = 2
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Which buckets are read by one of several readers: of each epoch, every `count`-th."""
+
+    number: int
+    count: int
+
+    def has(self, epoch: int, bucket: int) -> bool:
+        """Epochs of one bucket are shared out too."""
+        return (epoch + bucket) % self.count == self.number
+
+
+class TrainingBatches:
+    """The endless stream of training batches.
+
+    An epoch ends when every corpus has been read to its end at least once; corpora are mixed in
+    proportion to their weights, as OpenNMT-py mixes them, and shorter ones start again. Within an
+    epoch, buckets of `bucket_size` lines are cut into batches of similar length, and the batches
+    of a bucket come in random order.
+
+    Args:
+        config: with `num_workers` above 0, as many processes read ahead while an iterator of the
+            stream is open.
+        vocabularies: turn tokens into ids.
+        position: where to start.
+
+    Attributes:
+        position: where the stream stands after the batch last yielded.
+        epoch_ended: whether that batch was the last of its epoch.
+    """
+
+    def __init__(
+        self, config: DataConfig, vocabularies: Vocabularies, position: Position | None = None
+    ) -> None:
+        self.config = config
+        self.vocabularies = vocabularies
+        self.position = position or Position()
+        self.epoch_ended = False
+
+    def __iter__(self) -> Generator[Batch, None, None]:
+        with ExitStack() as stack:
+            readers = [stack.enter_context(closing(reader)) for reader in self._readers()]
+            for epoch in itertools.count(self.position.epoch):
+                first = self.position.bucket if epoch == self.position.epoch else 0
+                placed = _merged(readers, epoch, first)
+                found = next(placed, None)
+                if found is None:
+                    raise CorpusError("no training pair is left after transforms and filters")
+                while found is not None:
+                    following = next(placed, None)
+                    self.epoch_ended = following is None
+                    if following is None:
+                        self.position = Position(epoch + 1)
+                    elif found.last:
+                        self.position = Position(epoch, found.bucket + 1)
+                    else:
+                        self.position = Position(epoch, found.bucket, found.taken)
+                    yield found.batch
+                    found = following
+
+    def _readers(self) -> list[_Read]:
+        """Iterators that give the shares of the stream."""
+        count = max(self.config.num_workers, 1)
+        shares = [
+            functools.partial(
+                _read, self.config, self.vocabularies, self.position, _Share(number, count)
+            )
+            for number in range(count)
+        ]
+        if self.config.num_workers == 0:
+            return [shares[0]()]
+        return [AheadProcess(share, self.config.queue_size) for share in shares]
+
+
+_Item = _Placed | _End
+_Read = Generator[_Item, None, None] | AheadProcess
+
+
+def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_Placed]:
+    """The batches of an epoch from bucket `first` on, each bucket from the reader that has it."""
+    for bucket in itertools.count(first):
+        reader = readers[(epoch + bucket) % len(readers)]
+        while (item := next(reader)) is not _End.BUCKET:
+            if item is _End.EPOCH:
+                for other in readers:
+                    if other is not reader:
+                        next(other)  # has nothing but the same message
+                return
+            yield item
+
+
+def _read(
+    config: DataConfig, vocabularies: Vocabularies, start: Position, share: _Share
+) -> Generator[_Item, None, None]:
+    """A share of the stream from a position on, for ever."""
+    pipes = {corpus.name: build_pipe(corpus, config, vocabularies) for corpus in config.corpora}
+
+    def examples(lines: Iterable[tuple[int, Line]]) -> Iterator[Example]:
+        for index, line in lines:
+            pair = pair_of(line, pipes[line.corpus.name], config, is_train=True)
+            if pair is not None:
+                yield numericalise(pair, vocabularies, index)
+
+    def placed(number: int, groups: Sequence[list[Example]], skipped: int) -> Iterator[_Placed]:
+        for taken, group in enumerate(groups[skipped:], skipped + 1):
+            batch = make_batch(group, vocabularies)
+            yield _Placed(number, taken, taken == len(groups), batch)
+
+    for epoch in itertools.count(start.epoch):
+        origin = start if epoch == start.epoch else Position(epoch)
+        for number, lines in enumerate(_buckets(config)):
+            if number >= origin.bucket and share.has(epoch, number):
+                seed = f"{config.seed}/{epoch}/{number}"
+                skipped = origin.batch if number == origin.bucket else 0
+                yield from placed(number, _batches(examples(lines), config, seed), skipped)
+                yield _End.BUCKET
+        yield _End.EPOCH
+
+
+def _batches(examples: Iterable[Example], config: DataConfig, seed: str) -> list[list[Example]]:
+    """The examples of a bucket, as batches in random order."""
+    # A bucket is read in one go under its own random state: what its transforms draw depends on
+    # the seed alone, not on training or on where a run was resumed.
+    with random_state(random.Random(seed).randrange(2**32)):
+        bucket = list(examples)
+    generator = random.Random(seed)
+    generator.shuffle(bucket)
+    groups = list(group_by_length(bucket, config.batch_size, config.batch_type))
+    generator.shuffle(groups)
+    return groups
+
+
+def _buckets(config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
+    """The lines of one epoch with their numbers in it, `bucket_size` of them at a time."""
+    lines = enumerate(_mixed(config.corpora))
+    for first in lines:
+        bucket = itertools.chain([first], itertools.islice(lines, config.bucket_size - 1))
+        yield bucket
+        for _ in bucket:  # what the taker has left
+            pass
+
+
+def _mixed(corpora: Sequence[CorpusConfig]) -> Iterator[Line]:
+    """Lines of all corpora for one epoch: `weight` lines of each corpus in turn."""
+    streams = [read_lines(corpus) for corpus in corpora]
+    ended = [False] * len(corpora)
+    while True:
+        for i, corpus in enumerate(corpora):
+            for _ in range(corpus.weight):
+                line = next(streams[i], None)
+                if line is None:
+                    ended[i] = True
+                    if all(ended):
+                        return
+                    streams[i] = read_lines(corpus)
+                    line = next(streams[i], None)
+                if line is None:
+                    raise CorpusError(f"corpus {corpus.name!r}: has no line")
+                yield line

@@ -1,0 +1,99 @@
+"""The prepared decoder against OpenNMT-py's own step."""
+
+from typing import Any
+
+import pytest
+import torch
+from networks import SMALL, VOCABULARIES, network, sentences, stepper, together
+
+from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.modules import recurrence_decoding
+from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
+from onmt_entmax.search.recurrent import RecurrentState
+
+COVERED: list[dict[str, Any]] = [
+    {"encoder_type": "brnn", "global_attention_alpha": 1.5},
+    {"global_attention": "dot", "global_attention_alpha": 1.0, "dec_layers": 1, "enc_layers": 1},
+    {"global_attention_alpha": 1.3, "dec_layers": 3, "enc_layers": 3},
+]
+
+
+def pair(changes: dict[str, Any], alpha: float, double: bool) -> tuple[ModelStepper, ModelStepper]:
+    """A stepper that runs prepared, and one of the same weights that runs OpenNMT-py's step."""
+    torch.manual_seed(1)
+    model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
+    model = model.eval().double() if double else model.eval()
+    prepared, plain = stepper(model, attention=True), stepper(model, attention=True)
+    plain._recurrent = None
+    return prepared, plain
+
+
+@pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
+@pytest.mark.parametrize("changes", COVERED)
+@torch.inference_mode()
+def test_a_step_is_opennmts(changes, alpha, double, monkeypatch) -> None:
+    steppers = pair(changes, alpha, double)
+    batches = together(sentences(5)), together(sentences(3, 1))
+    states = [one.start(batches[0]) for one in steppers]
+    assert isinstance(states[0], RecurrentState)
+    assert not isinstance(states[1], RecurrentState)
+    # Rows of one sentence need not be neighbours, and a sentence may have none.
+    plan = ([0, 1, 2, 3, 4], [3, 0, 0, 2, 3, 3], [5, 1, 0], [2, 1, 0, 2])
+    for number, rows in enumerate(plan):
+        states = [
+            one.select(state, torch.tensor(rows))
+            for one, state in zip(steppers, states, strict=True)
+        ]
+        if number == 2:  # others join
+            states = [
+                one.join([state, one.start(batches[1])])
+                for one, state in zip(steppers, states, strict=True)
+            ]
+        count = len(rows) + (3 if number == 2 else 0)
+        tokens = torch.arange(count) % len(VOCABULARIES.target)
+        fast, slow = (one.step(state, tokens) for one, state in zip(steppers, states, strict=True))
+        # A logarithm near the edge of the support magnifies rounding: probabilities are compared.
+        least = 1e-12 if double else 1e-6
+        assert torch.allclose(fast.log_probs.exp(), slow.log_probs.exp(), rtol=0, atol=least)
+        assert fast.attention is not None
+        assert slow.attention is not None
+        assert fast.source_lengths.tolist() == slow.source_lengths.tolist()
+        width = fast.attention.size(1)
+        assert torch.allclose(fast.attention, slow.attention[:, :width], rtol=0, atol=least)
+        assert slow.attention[:, width:].eq(0).all()
+        states = [fast.state, slow.state]
+
+
+@torch.inference_mode()
+def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
+    with_table = pair(COVERED[0], 1.5, True)[0]
+    monkeypatch.setattr(recurrence_decoding, "_TABLE", 0)
+    without = pair(COVERED[0], 1.5, True)[0]
+    batch, tokens = together(sentences(4)), torch.tensor([4, 5, 4, 2])
+    first, second = (one.step(one.start(batch), tokens) for one in (with_table, without))
+    assert torch.allclose(first.log_probs, second.log_probs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "mean", "transformer"])
+def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
+    """`mean` has a context gate; the others are no input-feeding LSTMs."""
+    model = stepper(network(kind, 1.5, 0))
+    with torch.inference_mode():
+        assert not isinstance(model.start(sentences(1)[0]), RecurrentState)
+
+
+def test_float64_is_computed_by_opennmt() -> None:
+    prepared, _ = pair(COVERED[0], 1.5, False)
+    with torch.inference_mode():
+        assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
+
+
+def test_both_give_the_same_answers_and_certificates() -> None:
+    prepared, plain = pair(COVERED[0], 1.5, True)
+    config, batch = SearchConfig(4, 2, 8), together(sentences(8))
+    results = zip(*(beam_search(one, batch, config) for one in (prepared, plain)), strict=True)
+    for fast, slow in results:
+        assert [h.tokens for h in fast.hypotheses] == [h.tokens for h in slow.hypotheses]
+        assert fast.certificate.level == slow.certificate.level
+        assert (fast.rows, fast.support) == (slow.rows, slow.support)

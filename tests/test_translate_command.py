@@ -1,0 +1,200 @@
+"""translate.py, end to end: answers, their report, requests, and bad input."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT, fail, succeed, toy_ende
+
+
+def translate(trained: Path, folder: Path, text: str, *options: object) -> list[dict]:
+    """Translate `text`; returns the records of the exactness report."""
+    (folder / "in").write_text(text)
+    output, report = folder / "out", folder / "report.jsonl"
+    succeed(
+        "translate.py", "-model", trained / "run", "-src", folder / "in", "-output", output,
+        "-exactness_report", report, *options,
+    )  # fmt: skip
+    return [json.loads(line) for line in report.read_text().splitlines()]
+
+
+def test_translations_and_their_report(trained: Path, tmp_path: Path) -> None:
+    source = (trained / "valid.src").read_text()
+    records = translate(trained, tmp_path, source, "-beam_size", 10)
+    references = (trained / "valid.tgt").read_text().splitlines()
+    outputs = (tmp_path / "out").read_text().splitlines()
+    assert len(outputs) == len(references) == len(records)
+    right = sum(a == b for a, b in zip(outputs, references, strict=True))
+    assert right / len(references) > 0.5
+    for i, (record, output) in enumerate(zip(records, outputs, strict=True)):
+        assert record["id"] == i
+        assert record["source"] == source.splitlines()[i]
+        assert record["certificate"] in ("exhaustive", "optimal", "none")
+        best = record["hypotheses"][0]
+        assert best["text"] == output
+        assert math.isclose(math.exp(best["log_prob"]), best["prob"], rel_tol=1e-6)
+        assert 0 < best["prob"] <= record["mass"] + 1e-9 <= 1 + 1e-5
+        if record["certificate"] == "exhaustive":
+            assert math.isclose(record["mass"], 1, abs_tol=1e-5)
+            assert record["bound"] == record["dropped"] == record["truncated"] == 0
+        if record["certificate"] != "none":
+            assert best["prob"] >= record["bound"]
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    counts = [record["certificate"] for record in records]
+    assert summary["certificates"] == {
+        level: counts.count(level) for level in ("exhaustive", "optimal", "none")
+    }
+    assert summary["certificates"]["exhaustive"] > 0
+    assert 1 <= summary["mean_output_support"] < 4
+    assert 1 <= summary["mean_attention_support"] < 6
+
+
+def test_blank_lines_keep_their_place(trained: Path, tmp_path: Path) -> None:
+    records = translate(trained, tmp_path, "a b c\n\n   \nb a\n", "-n_best", 2)
+    lines = (tmp_path / "out").read_text().split("\n")
+    assert len(lines) == 4 * 2 + 1
+    assert lines[2:6] == [""] * 4
+    assert [bool(record["hypotheses"]) for record in records] == [True, False, False, True]
+
+
+def test_n_best_lists_are_sorted_and_distinct(trained: Path, tmp_path: Path) -> None:
+    for record in translate(trained, tmp_path, "a b c\nd e\n", "-n_best", 5):
+        probabilities = [h["prob"] for h in record["hypotheses"]]
+        assert probabilities == sorted(probabilities, reverse=True)
+        texts = [h["text"] for h in record["hypotheses"]]
+        assert len(set(texts)) == len(texts)
+
+
+def test_unknown_tokens_and_very_long_lines(trained: Path, tmp_path: Path) -> None:
+    records = translate(trained, tmp_path, "never seen\n" + "a " * 10_000 + "\n")
+    assert len(records) == 2
+
+
+def test_exact_search_proves_every_answer(trained: Path, tmp_path: Path) -> None:
+    source = (trained / "valid.src").read_text()
+    narrow = translate(trained, tmp_path, source, "-beam_size", 1, "-stop", "first")
+    exact = translate(trained, tmp_path, source, "-beam_size", 1, "-search", "exact")
+    assert all(record["certificate"] != "none" for record in exact)
+    for one, other in zip(narrow, exact, strict=True):
+        assert other["hypotheses"][0]["prob"] >= one["hypotheses"][0]["prob"] - 1e-6
+
+
+def test_enumeration_lists_the_support(trained: Path, tmp_path: Path) -> None:
+    whole = translate(trained, tmp_path, "a b c\nd e\n", "-search", "enumerate")
+    for record in whole:
+        assert record["certificate"] == "exhaustive"
+        assert len(record["hypotheses"]) == record["finished"]
+        assert math.isclose(sum(h["prob"] for h in record["hypotheses"]), 1, abs_tol=1e-5)
+    part = translate(trained, tmp_path, "a b c\nd e\n", "-search", "enumerate", "-mass", 0.5)
+    assert all(record["mass"] >= 0.5 for record in part)
+
+
+def test_certified_answers_are_verified_in_float64(trained: Path, tmp_path: Path) -> None:
+    source = (trained / "valid.src").read_text()
+    records = translate(trained, tmp_path, source, "-beam_size", 10, "-verify")
+    certified = [record for record in records if record["certificate"] != "none"]
+    assert certified
+    assert all(record["verified"] for record in certified)
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert (summary["verified"], summary["disagreements"]) == (len(certified), 0)
+
+
+def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "prefixes").write_text("c\n\n")
+    forced = translate(
+        trained, tmp_path, "a b c\nd e\n", "-tgt", tmp_path / "prefixes", "-tgt_prefix"
+    )
+    assert forced[0]["hypotheses"][0]["text"].startswith("c")
+    longer = translate(trained, tmp_path, "a b\n", "-min_length", 5, "-beam_size", 20)
+    assert all(len(h["text"].split()) >= 5 for h in longer[0]["hypotheses"])
+    requests = ["-block_ngram_repeat", 1, "-ban_unk_token", "-length_penalty", "avg"]
+    blocked = translate(trained, tmp_path, "a a b\n", *requests)
+    for hypothesis in blocked[0]["hypotheses"]:
+        tokens = hypothesis["text"].split()
+        assert len(set(tokens)) == len(tokens)
+    arguments = translation(trained / "run", tmp_path, tgt=tmp_path / "prefixes")
+    assert "-tgt_prefix" in fail("translate.py", *arguments)
+    (tmp_path / "prefixes").write_text("Q\n")
+    message = fail("translate.py", *arguments, "-tgt_prefix")
+    assert "prefix of line 1: 'Q' is not in the target vocabulary" in message
+    (tmp_path / "prefixes").write_text("a\nb\nc\n")
+    assert "must have 1 lines" in fail("translate.py", *arguments, "-tgt_prefix")
+
+
+def test_an_ensemble_averages_probabilities(trained: Path, tmp_path: Path) -> None:
+    alone = translate(trained, tmp_path, "a b c\n")
+    model = trained / "run"
+    twice = translate(trained, tmp_path, "a b c\n", "-model", model, model)
+    assert twice[0]["hypotheses"][0]["text"] == alone[0]["hypotheses"][0]["text"]
+    assert math.isclose(
+        twice[0]["hypotheses"][0]["prob"], alone[0]["hypotheses"][0]["prob"], rel_tol=1e-5
+    )
+
+
+@pytest.fixture
+def broken(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the trained model that a test may damage."""
+    return Path(shutil.copytree(trained / "run" / "step_400", tmp_path / "model"))
+
+
+def translation(model: Path, folder: Path, **changes: object) -> list[object]:
+    (folder / "in").write_text("a b\n")
+    arguments = {"model": model, "src": folder / "in", "output": folder / "out"} | changes
+    return [word for key, value in arguments.items() for word in (f"-{key}", value)]
+
+
+def test_a_checkpoint_cut_in_half(broken: Path, tmp_path: Path) -> None:
+    path = broken / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    message = fail("translate.py", *translation(broken, tmp_path))
+    assert "model.safetensors: cut short or damaged" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_newer_format(broken: Path, tmp_path: Path) -> None:
+    path = broken / "config.yaml"
+    path.write_text(path.read_text().replace("format_version: '1.0'", "format_version: '2.0'"))
+    assert "format 2.0 is newer" in fail("translate.py", *translation(broken, tmp_path))
+
+
+def test_an_ensemble_of_different_vocabularies(trained: Path, broken: Path, tmp_path: Path) -> None:
+    tokens = json.loads((broken / "vocab.json").read_text())
+    tokens["target"][-1], tokens["target"][-2] = tokens["target"][-2], tokens["target"][-1]
+    (broken / "vocab.json").write_text(json.dumps(tokens))
+    arguments = translation(trained / "run", tmp_path)
+    message = fail("translate.py", *arguments[:2], broken, *arguments[2:])
+    assert "the target vocabulary of model 2 differs" in message
+
+
+def test_an_empty_file_and_bytes_that_are_not_text(trained: Path, tmp_path: Path) -> None:
+    arguments = translation(trained / "run", tmp_path)
+    (tmp_path / "in").write_text("")
+    assert "the file is empty" in fail("translate.py", *arguments)
+    (tmp_path / "in").write_bytes(b"a b\n\xff\xfe\n")
+    assert "line 2 is not UTF-8" in fail("translate.py", *arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_cannot_be_written(trained: Path, tmp_path: Path) -> None:
+    arguments = translation(trained / "run", tmp_path, output=tmp_path / "no" / "such" / "folder")
+    assert "cannot be written" in fail("translate.py", *arguments)
+    arguments = translation(trained / "run", tmp_path, output=tmp_path)
+    assert "is a folder" in fail("translate.py", *arguments)
+    arguments = translation(trained / "run", tmp_path, exactness_report=tmp_path / "no" / "report")
+    assert "cannot be written" in fail("translate.py", *arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_line_too_long_for_a_transformer(tmp_path: Path) -> None:
+    toy_ende(tmp_path)
+    small = ["-enc_layers", 1, "-dec_layers", 1, "-transformer_ff", 8, "-heads", 2]
+    sizes = ["-rnn_size", 8, "-word_vec_size", 8, "-batch_size", 64, "-train_steps", 1]
+    config = ROOT / "tests" / "stock" / "transformer.yaml"
+    succeed("train.py", "-config", config, *small, *sizes, cwd=tmp_path)
+    arguments = translation(tmp_path / "toy-ende/run/transformer", tmp_path)
+    (tmp_path / "in").write_text("a b\n" + "a " * 10_000 + "\n")
+    message = fail("translate.py", *arguments)
+    assert "line 2: 10000 tokens are more than a Transformer model reads" in message

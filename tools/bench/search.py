@@ -1,0 +1,242 @@
+"""Sentences per second of OpenNMT-py 2.3.0's translator and of ours, in turns, in one process.
+
+    python -m tools.bench.search --softmax run/pilot/softmax --entmax run/pilot/model \
+        --src run/pilot/data/dev.src
+
+OpenNMT-py's side is all its own: the weights of the softmax model are written as a checkpoint of
+OpenNMT-py's (its names are ours; the output layer is its `nn.Linear` and `LogSoftmax`; its fields
+and vocabularies), read by its `build_translator`, and run by `Translator.translate` with its
+default options but for the beam and the batch. Only its `torch.load` has to be told
+`weights_only=False`, since its checkpoints hold pickled objects. Ours is `Translator.answers`, from
+lines to text, with certificates. In a round each side translates the same sentences; a ratio is the
+median over rounds of OpenNMT-py's time by the other's of the same round.
+
+Prints a JSON line for each side, then a table. `equal` is the share of first outputs that are the
+same as OpenNMT-py's (only the softmax model has the same weights), `books` the share of our time
+spent on what certificates need and a search would not: bounds, masses, counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import io
+import json
+import logging
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+
+from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.search.ledger import Ledger
+from onmt_entmax.text.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary
+from onmt_entmax.translation import Translator
+
+BOOKS = ("raise_bound", "count", "certify")  # of `Ledger`; `top` and `bound` decide the search too
+
+Side = Callable[[], list[str]]
+
+
+def opennmt_vocabulary(vocabulary: Vocabulary, specials: tuple[str, ...]) -> Any:
+    """OpenNMT-py's vocabulary with the same ids."""
+    from torchtext.vocab import Vocab
+
+    words = vocabulary.tokens[len(specials) :]
+    counts = Counter({word: len(words) - i for i, word in enumerate(words)})
+    made = Vocab(counts, specials=list(specials))
+    assert tuple(made.itos) == vocabulary.tokens, "the ids differ from OpenNMT-py's"
+    return made
+
+
+def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
+    """Our softmax model as a checkpoint of OpenNMT-py's."""
+    from onmt.inputters.inputter import get_fields
+
+    config = loaded.config
+    if config.generator_alpha != 1 or config.global_attention_alpha != 1:
+        raise ValueError("OpenNMT-py has to run a softmax model")
+    parser = ArgumentParser()
+    train_opts(parser)
+    options = parser.parse_known_args(["-data", "unused", "-src_vocab", "unused"])[0]
+    for name, value in asdict(config).items():
+        if name in ("dropout", "attention_dropout"):
+            value = [value]
+        if hasattr(options, name):
+            setattr(options, name, value)
+    options.rnn_size, options.model_task = -1, "seq2seq"
+    options.enc_rnn_size = options.dec_rnn_size = config.rnn_size
+    fields = get_fields("text", {}, {})
+    vocabularies = loaded.vocabularies
+    fields["src"].base_field.vocab = opennmt_vocabulary(vocabularies.source, SOURCE_SPECIALS)
+    fields["tgt"].base_field.vocab = opennmt_vocabulary(vocabularies.target, TARGET_SPECIALS)
+    weights = loaded.model.state_dict()
+    generator = {f"0.{name}": weights.pop(f"generator.{name}") for name in ("weight", "bias")}
+    checkpoint = {"model": weights, "generator": generator, "vocab": fields, "opt": options}
+    torch.save(checkpoint, path)
+
+
+def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> Side:
+    """A function that translates the lines with OpenNMT-py's translator."""
+    from onmt.translate.translator import build_translator
+
+    parser = ArgumentParser()
+    translate_opts(parser)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pt"
+        loaded = load(model)
+        write_opennmt_checkpoint(loaded, path)
+        arguments = ["-model", str(path), "-src", "-", "-beam_size", str(options.beam)]
+        given = parser.parse_known_args([*arguments, "-max_length", str(options.max_length)])[0]
+        unpickling = functools.partial(torch.load, weights_only=False)
+        with mock.patch.object(torch, "load", unpickling):
+            translator = build_translator(given, report_score=False, out_file=io.StringIO())
+    expected = loaded.model.state_dict()
+    for name, value in translator.model.state_dict().items():
+        ours = expected[name.replace("generator.0.", "generator.")]
+        assert torch.equal(value, ours), f"{name} was not read"
+
+    def run() -> list[str]:
+        _, outputs = translator.translate(lines, batch_size=options.opennmt_batch)
+        return [output[0] for output in outputs]
+
+    return run
+
+
+def our_side(model: Path, lines: list[str], options: argparse.Namespace) -> Side:
+    """A function that translates the lines with our translator."""
+    config = SearchConfig(options.beam, max_length=options.max_length)
+    translator = Translator([load(model)], SearchTask(config))
+
+    def run() -> list[str]:
+        answers = translator.answers(lines, options.batch)
+        return [answer.hypotheses[0].text if answer.hypotheses else "" for answer in answers]
+
+    return run
+
+
+@contextlib.contextmanager
+def counted_books(clock: Callable[[], float]) -> Iterator[list[float]]:
+    """While this holds, the seconds that the books take are added up in the list."""
+    spent = [0.0]
+
+    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*arguments: Any, **keywords: Any) -> Any:
+            begin = clock()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                spent[0] += clock() - begin
+
+        return run
+
+    with contextlib.ExitStack() as stack:
+        for name in BOOKS:
+            stack.enter_context(mock.patch.object(Ledger, name, timed(getattr(Ledger, name))))
+        yield spent
+
+
+def share_of_books(run: Side, clock: Callable[[], float], rounds: int) -> float:
+    """Median share of the time of `run` that the books take."""
+    shares = []
+    for _ in range(rounds):
+        with counted_books(clock) as spent:
+            begin = clock()
+            run()
+            shares.append(spent[0] / (clock() - begin))
+    return statistics.median(shares)
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Alternate the sides; a result for each."""
+    lines = options.src.read_text(encoding="utf-8").splitlines()
+    step = max(1, len(lines) // options.sentences)  # all languages, all lengths
+    lines = lines[::step][: options.sentences]
+    sides = {
+        "OpenNMT-py softmax": opennmt_side(options.softmax, lines, options),
+        "ours softmax": our_side(options.softmax, lines, options),
+        "ours entmax": our_side(options.entmax, lines, options),
+    }
+    clock = time.process_time if options.threads == 1 else time.perf_counter
+    outputs = {name: run() for name, run in sides.items()}
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(options.rounds):
+        for name, run in sides.items():
+            begin = clock()
+            run()
+            times[name].append(clock() - begin)
+    (reference, base), *_ = times.items()
+    results: list[dict[str, object]] = []
+    for name, taken in times.items():
+        pairs = zip(outputs[name], outputs[reference], strict=True)
+        books = 0.0 if name == reference else share_of_books(sides[name], clock, options.rounds)
+        results.append(
+            {
+                "side": name,
+                "beam": options.beam,
+                "batch": options.opennmt_batch if name == reference else options.batch,
+                "sentences": len(lines),
+                "rounds": options.rounds,
+                "threads": options.threads,
+                "load": round(os.getloadavg()[0], 2),
+                "per_second": round(len(lines) / statistics.median(taken), 1),
+                "ratio": round(
+                    statistics.median(a / b for a, b in zip(base, taken, strict=True)), 2
+                ),
+                "equal": round(sum(a == b for a, b in pairs) / len(lines), 4),
+                "books": round(books, 4),
+            }
+        )
+    return results
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL")
+    parser.add_argument("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL")
+    parser.add_argument("--src", type=Path, default=Path("run/pilot/data/dev.src"))
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--max-length", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=64, help="ours; its default is 64")
+    parser.add_argument("--opennmt-batch", type=int, default=30, help="its default is 30")
+    parser.add_argument("--threads", type=int, default=1)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse_arguments()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    torch.set_num_threads(options.threads)
+    results = measure(options)
+    for result in results:
+        print(json.dumps(result))
+    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7} {'books':>6}")
+    for r in results:
+        print(
+            f"{r['side']:20} {r['per_second']:>10} {r['ratio']:>6} {r['equal']:>7.2%} "
+            f"{r['books']:>6.1%}"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

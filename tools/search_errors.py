@@ -1,0 +1,262 @@
+#!/usr/bin/env python
+"""Search errors: does a beam find what the model likes best, and is that worth finding?
+
+    python tools/search_errors.py -model run/mine -src dev.src -output dev.errors.jsonl -beam_size 5
+
+Stahlberg and Byrne (2019, On NMT Search Errors and Model Errors: Cat Got Your Tongue?) found that
+the most probable string of a translation model is often empty, and that beams hide it. For each
+line this writes what the beam returned, the most probable string of all (by exact search within
+`-budget`, wherever the beam has not proven that it had it), and how probable the empty string
+is:
+
+    beam, argmax   text, length in tokens, log_prob; null where nothing was found
+    level          certificate of the beam
+    proven         whether `argmax` is proven to be the most probable string; else it is the best
+                   one found
+    missed         whether the beam's output is not the argmax; null where that is not known
+    empty          log_prob, and rank among the strings found (1: the model likes it best); null
+                   where the model cannot produce the empty string
+
+Blank lines are left out. The sums are printed as a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.errors import UserError
+from onmt_entmax.reports.writers import Answer, Decoded, replaced_when_done
+from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
+from onmt_entmax.translation import Translator
+
+WINDOW = 4096  # lines held at a time
+ROUNDING = 1e-5  # what two log-probabilities may differ by and be equal, computed in two batches
+
+
+@dataclass(frozen=True)
+class Searches:
+    """The searches that are compared, over the same models."""
+
+    beam: Translator
+    exact: Translator
+    empty: Translator
+    """Of strings of no token at all."""
+
+    @classmethod
+    def of(cls, folders: Sequence[Path], config: SearchConfig, budget: Budget) -> Searches:
+        """Load models; a beam that keeps all it found, an exact search, and one of length 0."""
+        models = [load(folder) for folder in folders]
+        return cls(
+            Translator(models, SearchTask(replace(config, n_best=0))),
+            Translator(models, SearchTask(replace(config, n_best=1), "exact", budget)),
+            Translator(models, SearchTask(SearchConfig(1, max_length=0))),
+        )
+
+    def analyse(self, lines: Iterable[str], batch_size: int) -> Iterator[dict[str, Any]]:
+        """The record of each line that is not blank."""
+        supply = enumerate(lines)
+        while window := list(islice(supply, WINDOW)):
+            numbers = [number for number, line in window if line.strip()]
+            texts = [line.strip() for _, line in window if line.strip()]
+            beams = list(self.beam.answers(texts, batch_size))
+            open_ = [text for text, beam in zip(texts, beams, strict=True) if not is_proven(beam)]
+            exacts = self.exact.answers(open_, batch_size)
+            empties = self.empty.answers(texts, batch_size)
+            for number, beam, empty in zip(numbers, beams, empties, strict=True):
+                exact = None if is_proven(beam) else next(exacts)
+                yield record(number, beam, exact, empty)
+
+
+def is_proven(answer: Answer) -> bool:
+    """Whether the first hypothesis is proven to be the most probable string (or none to exist)."""
+    assert answer.result is not None, "blank lines were left out"
+    return answer.result.certificate.level != "none"
+
+
+def described(found: Decoded | None) -> dict[str, Any] | None:
+    """A hypothesis as a part of a record."""
+    if found is None:
+        return None
+    hypothesis = found.hypothesis
+    return {
+        "text": found.text,
+        "length": len(hypothesis.tokens),
+        "log_prob": hypothesis.log_prob,
+    }
+
+
+def is_better(one: Hypothesis, other: Hypothesis) -> bool:
+    """Whether a string is more probable than another one, by more than rounding."""
+    return one.tokens != other.tokens and one.log_prob > other.log_prob + ROUNDING
+
+
+def record(number: int, beam: Answer, exact: Answer | None, empty: Answer) -> dict[str, Any]:
+    """What the searches of one line have found.
+
+    Args:
+        number: of the line, from 0.
+        beam: all the beam found.
+        exact: of the exact search, where the beam has proven nothing.
+        empty: of the search of length 0.
+    """
+    assert beam.result is not None
+    output = beam.hypotheses[0] if beam.hypotheses else None
+    best, proven = output, True
+    if exact is not None:
+        # The exact search starts from a beam of its own, whose rounding may differ.
+        found = [answer.hypotheses[0] for answer in (exact, beam) if answer.hypotheses]
+        best = max(found, key=lambda one: one.hypothesis.log_prob, default=None)
+        proven = is_proven(exact)
+    missed: bool | None = False if proven else None
+    if best is not None and (output is None or is_better(best.hypothesis, output.hypothesis)):
+        missed = True
+    strings = {one.hypothesis.tokens: one.hypothesis.log_prob for one in beam.hypotheses}
+    if best is not None:
+        strings[best.hypothesis.tokens] = best.hypothesis.log_prob
+    nothing = None
+    if empty.hypotheses:
+        log_prob = empty.hypotheses[0].hypothesis.log_prob
+        better = [tokens for tokens, value in strings.items() if tokens and value > log_prob]
+        nothing = {"log_prob": log_prob, "rank": 1 + len(better)}
+    return {
+        "id": number,
+        "source": beam.source,
+        "beam": described(output),
+        "level": beam.result.certificate.level,
+        "argmax": described(best),
+        "proven": proven,
+        "missed": missed,
+        "empty": nothing,
+    }
+
+
+@dataclass
+class Summary:
+    """Sums over the records."""
+
+    sentences: int = 0
+    by_beam: int = 0
+    proven: int = 0
+    missed: int = 0
+    unknown: int = 0
+    empty: int = 0
+    empty_first: int = 0
+    empty_mass: float = 0.0
+    lengths: list[tuple[int, int]] = field(default_factory=list)
+    """Of beam output and argmax, where the argmax is proven."""
+    missed_lengths: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Count a record."""
+        self.sentences += 1
+        self.by_beam += line["level"] != "none"
+        self.proven += line["proven"]
+        self.missed += line["missed"] is True
+        self.unknown += line["missed"] is None
+        if line["empty"] is not None:
+            self.empty += 1
+            self.empty_mass += math.exp(line["empty"]["log_prob"])
+        self.empty_first += line["proven"] and (line["argmax"] or {}).get("length") == 0
+        if line["argmax"] is not None and line["beam"] is not None:
+            pair = line["beam"]["length"], line["argmax"]["length"]
+            if line["proven"]:
+                self.lengths.append(pair)
+            if line["missed"]:
+                self.missed_lengths.append(pair)
+
+    def text(self) -> str:
+        """The table."""
+        if not self.sentences:
+            return "no sentences"
+        counts = {
+            "proven by the beam": self.by_beam,
+            "argmax proven": self.proven,
+            "argmax missed by the beam": self.missed,
+            "not known whether missed": self.unknown,
+            "empty string possible": self.empty,
+            "empty string is the argmax": self.empty_first,
+        }
+        rows = [f"{'sentences':28}{self.sentences:>8}"]
+        rows += [
+            f"{name:28}{count:>8}  {count / self.sentences:8.2%}" for name, count in counts.items()
+        ]
+        mass = self.empty_mass / self.sentences
+        rows.append(f"{'mean probability of empty':28}{mass:>8.2g}")
+        for name, pairs in (
+            ("mean length, argmax proven", self.lengths),
+            ("mean length, missed", self.missed_lengths),
+        ):
+            if pairs:
+                beam, argmax = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
+                rows.append(f"{name:28}beam {beam:.2f}, argmax {argmax:.2f}")
+        return "\n".join(rows)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file.
+
+    Raises:
+        UserError: if it cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not text in UTF-8") from None
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-model", nargs="+", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("-src", type=Path, required=True, metavar="FILE")
+    parser.add_argument("-output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("-beam_size", type=int, default=5, metavar="N")
+    parser.add_argument("-max_length", type=int, default=100, metavar="N")
+    parser.add_argument("-stop", choices=("exhaustive", "optimal", "first"), default="exhaustive")
+    parser.add_argument(
+        "-budget", type=int, default=10_000, metavar="N", help="of an exact search; 10000"
+    )
+    parser.add_argument("-batch_size", type=int, default=64, metavar="N")
+    options = parser.parse_args(arguments)
+    for name in ("beam_size", "budget", "batch_size"):
+        if getattr(options, name) < 1:
+            parser.error(f"-{name} must be at least 1")
+    if options.max_length < 0:
+        parser.error("-max_length must be at least 0")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Analyse a file; an error of the user's is one line on the standard error and status 2."""
+    options = parse_arguments(arguments)
+    config = SearchConfig(options.beam_size, max_length=options.max_length, stop=options.stop)
+    summary = Summary()
+    try:
+        searches = Searches.of(options.model, config, Budget(options.budget))
+        with replaced_when_done([options.output]) as (output,):
+            for line in searches.analyse(read_lines(options.src), options.batch_size):
+                summary.add(line)
+                output.write(json.dumps(line, ensure_ascii=False) + "\n")
+    except UserError as error:
+        print(f"search_errors.py: error: {error}", file=sys.stderr)
+        return 2
+    print(summary.text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
