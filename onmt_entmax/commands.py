@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         # Imported here, so that an interrupt while loading is as quiet as any other.
         from onmt_entmax import experiment
 
+        # What is loaded by now stays; the garbage collector need not walk over it again.
+        gc.freeze()
         command = {"train": experiment.train, "translate": experiment.translate}[name]
         return command(arguments)
     except UserError as error:

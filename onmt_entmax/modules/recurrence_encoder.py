@@ -6,6 +6,7 @@ multiplies the previous state only, and each weight's gradient is one product ov
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +23,44 @@ from onmt_entmax.modules.recurrence_cell import (
 from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence_steps import Steps
 from onmt_entmax.opennmt import RNNEncoder
+
+
+def recur(
+    steps: Steps,
+    order: Sequence[int],
+    entering: Tensor,
+    multiply: PreparedWeight,
+    outputs: Tensor,
+    last: Tensor,
+) -> Iterator[tuple[int, Tensor, CellTrace]]:
+    """One direction of one LSTM layer, step by step.
+
+    Args:
+        steps: active rows.
+        order: of the steps, from first to last or the reverse.
+        entering: packed share of the inputs in the gates, ``(total, 4 * hidden)``.
+        multiply: gives the share of the state before, ``(rows, hidden)``.
+        outputs: receives the hidden states, ``(total, hidden)``.
+        last: receives the last hidden and cell states, ``(2, batch, hidden)``.
+
+    Yields:
+        After each step its number, the hidden states before it, and the trace of its cells.
+    """
+    hidden = cell = outputs.new_zeros(0, outputs.size(1))
+    for step in order:
+        rows, size = steps.rows(step), steps.sizes[step]
+        if size < hidden.size(0):  # sentences that are over
+            last[0, size : hidden.size(0)] = hidden[size:]
+            last[1, size : hidden.size(0)] = cell[size:]
+        elif size > hidden.size(0):  # sentences that begin
+            zeros = outputs.new_zeros(size - hidden.size(0), outputs.size(1))
+            hidden, cell = torch.cat([hidden, zeros]), torch.cat([cell, zeros])
+        before = hidden[:size]
+        hidden, cell, trace = lstm_cell(multiply(before, entering[rows]), cell[:size])
+        outputs[rows] = hidden
+        yield step, before, trace
+    last[0, : hidden.size(0)] = hidden
+    last[1, : hidden.size(0)] = cell
 
 
 class _Direction:
@@ -60,23 +99,10 @@ class _Direction:
         """
         entering = product(x, self._enter, self._bias, self._dtype)
         multiply = PreparedWeight(self._recurrent, None, self._dtype)
-        hidden = cell = x.new_zeros(0, self._hidden)
-        for step in self._order:
-            rows = self._steps.rows(step)
-            size = self._steps.sizes[step]
-            if size < hidden.size(0):  # sentences that are over
-                last[0, size : hidden.size(0)] = hidden[size:]
-                last[1, size : hidden.size(0)] = cell[size:]
-            elif size > hidden.size(0):  # sentences that begin
-                zeros = x.new_zeros(size - hidden.size(0), self._hidden)
-                hidden, cell = torch.cat([hidden, zeros]), torch.cat([cell, zeros])
-            before = self._before[rows]
-            before.copy_(hidden[:size])
-            gates = multiply(before, entering[rows])
-            hidden, cell, self._traces[step] = lstm_cell(gates, cell[:size])
-            outputs[rows] = hidden
-        last[0, : hidden.size(0)] = hidden
-        last[1, : hidden.size(0)] = cell
+        steps = recur(self._steps, self._order, entering, multiply, outputs, last)
+        for step, before, trace in steps:
+            self._before[self._steps.rows(step)] = before
+            self._traces[step] = trace
 
     def run_backward(
         self, x: Tensor, grad_outputs: Tensor, grad_last: Tensor
@@ -171,13 +197,7 @@ class FastRNNEncoder(RNNEncoder):
         """
         if not self._is_covered():
             return super().forward(src, lengths)
-        self._check_args(src, lengths)
-        length, batch, _ = src.size()
-        sizes = [length] * batch if lengths is None else lengths.tolist()
-        if sorted(sizes, reverse=True) != sizes or sizes[-1] < 1:
-            raise ValueError("sort a batch by source length, longest first, without empty sources")
-        steps = Steps.of(sizes)
-        index = steps.index(torch.arange(batch, device=src.device))
+        steps, index = self._packing(src, lengths)
         states = self.embeddings(src.flatten(0, 1)[index].unsqueeze(0)).squeeze(0)
         lasts = []
         for layer, weights in enumerate(self._layer_weights()):
@@ -188,13 +208,34 @@ class FastRNNEncoder(RNNEncoder):
             with torch.autocast(states.device.type, enabled=False):
                 states, last = _LSTMLayer.apply(steps, self.matmul_dtype, states, *weights)
             lasts.append(last)
+        return *self._results(steps, index, states, lasts), lengths
+
+    def _packing(self, src: Tensor, lengths: Tensor | None) -> tuple[Steps, Tensor]:
+        """Which rows each step computes, and the packed positions in the flattened `src`."""
+        self._check_args(src, lengths)
+        length, batch, _ = src.size()
+        sizes = [length] * batch if lengths is None else lengths.tolist()
+        if sorted(sizes, reverse=True) != sizes or sizes[-1] < 1:
+            raise ValueError("sort a batch by source length, longest first, without empty sources")
+        steps = Steps.of(sizes)
+        return steps, steps.index(torch.arange(batch, device=src.device))
+
+    def _results(
+        self, steps: Steps, index: Tensor, states: Tensor, lasts: list[Tensor]
+    ) -> tuple[Any, Tensor]:
+        """Last states and memory bank from packed states and the last states of each layer."""
+        batch, length = steps.batch, len(steps.sizes)
         final = tuple(torch.cat(lasts, dim=1).unbind(0))
         if self.use_bridge:
             final = self._bridge(final)
         # Sentences lie together in memory, as attention reads them.
-        position = index % batch * sizes[0] + index.div(batch, rounding_mode="floor")
-        bank = states.new_zeros(batch * sizes[0], states.size(1)).index_copy(0, position, states)
-        return final, bank.view(batch, sizes[0], -1).transpose(0, 1), lengths
+        position = index % batch * length + index.div(batch, rounding_mode="floor")
+        bank = states.new_zeros(batch * length, states.size(1)).index_copy(0, position, states)
+        return final, bank.view(batch, length, -1).transpose(0, 1)
+
+    def prepared(self, vocabulary_size: int) -> PreparedEncoder | None:
+        """The encoder with the weights as they are now, or None where that is not covered."""
+        return PreparedEncoder(self, vocabulary_size) if self._is_covered() else None
 
     def _layer_weights(self) -> list[list[Tensor]]:
         """The weights of each layer, both directions together."""
@@ -212,3 +253,66 @@ class FastRNNEncoder(RNNEncoder):
             and self.rnn.proj_size == 0
             and not self.embeddings.position_encoding
         )
+
+
+# Bytes that a table of what tokens add to the gates may take.
+_TABLE = 1 << 26
+
+
+class PreparedEncoder:
+    """An encoder for evaluation, its weights made ready once; later changes have no effect.
+
+    What a token adds to the gates of the lowest layer is computed beforehand for the vocabulary.
+
+    Args:
+        encoder: in evaluation mode, covered by the fast recurrence.
+        vocabulary_size: of the source.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, encoder: FastRNNEncoder, vocabulary_size: int) -> None:
+        self._encoder = encoder
+        self._layers: list[list[tuple[PreparedWeight, PreparedWeight]]] = []
+        for weights in encoder._layer_weights():
+            directions = []
+            for at in range(0, len(weights), 4):
+                enter, recurrent, *biases = weights[at : at + 4]
+                bias = double_candidate_(biases[0] + biases[1])
+                directions.append(
+                    (
+                        PreparedWeight(double_candidate_(enter.clone()), bias),
+                        PreparedWeight(double_candidate_(recurrent.clone())),
+                    )
+                )
+            self._layers.append(directions)
+        self._hidden = recurrent.size(1)
+        self._tables: list[Tensor] | None = None
+        lowest = self._layers[0]
+        if vocabulary_size * 4 * self._hidden * len(lowest) * enter.element_size() <= _TABLE:
+            tokens = torch.arange(vocabulary_size, device=enter.device).view(1, -1, 1)
+            embedded = encoder.embeddings(tokens)[0]
+            self._tables = [multiply(embedded) for multiply, _ in lowest]
+
+    def __call__(self, src: Tensor, lengths: Tensor) -> tuple[Any, Tensor, Tensor]:
+        """As `FastRNNEncoder.forward`."""
+        steps, index = self._encoder._packing(src, lengths)
+        tokens = src.flatten(0, 1)[index]
+        states, lasts = tokens, []
+        for number, layer in enumerate(self._layers):
+            if number == 0 and self._tables is not None:
+                entering = [table.index_select(0, tokens[:, 0]) for table in self._tables]
+            else:
+                if number == 0:
+                    states = self._encoder.embeddings(tokens.unsqueeze(0))[0]
+                entering = [enter(states) for enter, _ in layer]
+            outputs = entering[0].new_empty(steps.total, len(layer) * self._hidden)
+            last = outputs.new_zeros(2, len(layer), steps.batch, self._hidden)
+            forwards = range(len(steps.sizes))
+            for at, (_, multiply) in enumerate(layer):
+                part = outputs[:, at * self._hidden : (at + 1) * self._hidden]
+                order = forwards[::-1] if at else forwards
+                for _ in recur(steps, order, entering[at], multiply, part, last[:, at]):
+                    pass
+            lasts.append(last)
+            states = outputs
+        return *self._encoder._results(steps, index, states, lasts), lengths

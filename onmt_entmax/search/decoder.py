@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
+from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder, PreparedEncoder
 from onmt_entmax.search.recurrent import RecurrentDecoding, RecurrentState
 from onmt_entmax.search.stepper import Step
 
@@ -111,7 +112,7 @@ class ModelStepper:
     """Runs the decoder of a model, recurrent or Transformer.
 
     It owns the model's decoder while it works: OpenNMT-py decoders keep their state inside the
-    module. An input-feeding LSTM runs without OpenNMT-py's step where `RecurrentDecoding` can; its
+    module. An input-feeding LSTM runs without OpenNMT-py's step where `RecurrentDecoding` can; the
     weights are those of the moment when the stepper was made.
 
     Args:
@@ -144,6 +145,10 @@ class ModelStepper:
         self.dense = model.generator.alpha == 1
         # A Transformer's position is one number for the whole batch.
         self.can_join = not hasattr(model.decoder, "transformer_layers")
+        self._encoder: PreparedEncoder | None = None
+        if isinstance(model.encoder, FastRNNEncoder):
+            words = model.encoder.embeddings.word_lut.num_embeddings
+            self._encoder = model.encoder.prepared(words)
         self._recurrent: RecurrentDecoding | None = None
         if isinstance(model.decoder, FastInputFeedRNNDecoder):
             step = model.decoder.prepared_step(size)
@@ -160,13 +165,14 @@ class ModelStepper:
             raise ValueError("OpenNMT-py's mean encoder cannot be computed in float64")
         other = copy(self)
         other.model = deepcopy(self.model).double()
-        other._recurrent = None
+        other._recurrent = other._encoder = None
         return other
 
     def start(self, batch: Batch) -> State:
         """Encode the batch; returns the state of one row for each sentence, in its order."""
         batch = batch.to(next(self.model.parameters()).device)
-        encoder_state, memory_bank, lengths = self.model.encoder(batch.source, batch.source_lengths)
+        encode = self._encoder or self.model.encoder
+        encoder_state, memory_bank, lengths = encode(batch.source, batch.source_lengths)
         decoder = self.model.decoder
         decoder.init_state(batch.source, memory_bank, encoder_state)
         if self._recurrent is not None:
@@ -239,22 +245,20 @@ class ModelStepper:
         """Return one state of all rows of recurrent states."""
         if self._recurrent is not None:
             return self._recurrent.join(cast("Sequence[RecurrentState]", states))
-        states = [state.compact() for state in cast("Sequence[DecoderState]", states)]
-        banks = [state.source.memory_bank for state in states]
+        own = [state.compact() for state in cast("Sequence[DecoderState]", states)]
+        banks = [state.source.memory_bank for state in own]
         longest = max(len(bank) for bank in banks)
-        sizes = [0, *(len(state.source) for state in states)]
+        sizes = [0, *(len(state.source) for state in own)]
         starts = torch.tensor(sizes).cumsum(0).tolist()
-        hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
+        hidden = zip(*(state.inside["hidden"] for state in own), strict=True)
         inside = {
             "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
-            "input_feed": torch.cat([state.inside["input_feed"] for state in states], 1),
+            "input_feed": torch.cat([state.inside["input_feed"] for state in own], 1),
             "coverage": None,
         }
         source = Source(
             torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
-            torch.cat([state.source.lengths for state in states]),
+            torch.cat([state.source.lengths for state in own]),
         )
-        owner = torch.cat(
-            [state.owner + start for state, start in zip(states, starts, strict=False)]
-        )
-        return DecoderState(inside, source, owner, max(state.length for state in states))
+        owner = torch.cat([state.owner + start for state, start in zip(own, starts, strict=False)])
+        return DecoderState(inside, source, owner, max(state.length for state in own))

@@ -95,7 +95,8 @@ class RecurrentDecoding:
             bank: (source length, sentences, hidden).
             lengths: (sentences,)
         """
-        vectors = self._step.first(*state["hidden"], state["input_feed"][0])
+        hidden, cell = state["hidden"]
+        vectors = self._step.first(hidden, cell, state["input_feed"][0])
         return RecurrentState(vectors, self._step.memory(bank, lengths), np.arange(len(lengths)))
 
     def step(self, state: RecurrentState, tokens: Tensor) -> Step:
