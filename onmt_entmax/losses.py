@@ -67,7 +67,7 @@ class EntmaxRowLoss(Function):
         alpha: Tensor | None,
         targets: ClassTargets | None,
     ) -> tuple[Tensor, Tensor]:
-        solved = conjugate(scores, the_given(number, alpha), any(ctx.needs_input_grad[:1]))
+        solved = conjugate(scores, the_given(number, alpha), ctx.needs_input_grad[0])
         losses, entries = solved.value, solved.entries
         if targets is not None:
             losses = losses * targets.mass

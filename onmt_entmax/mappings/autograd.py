@@ -28,7 +28,7 @@ from onmt_entmax.mappings.threshold import (
 )
 
 # Scores that are sorted faster than Newton's method is started.
-_FEW = 1 << 12
+_FEW = 1 << 11
 
 
 def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:

@@ -23,9 +23,10 @@ from onmt_entmax.mappings.threshold import (
     solve_power,
 )
 
-# Scores in a group that is searched for candidates (third-level cache), and in one that Newton's
-# method runs over whole (second-level cache).
-_SEARCHED = 1 << 22
+# Scores in a group that is searched for candidates, in one that is searched again by itself if they
+# are too many, and in one that Newton's method runs over whole (second-level cache).
+_SEARCHED = 1 << 25
+_SEARCHED_AGAIN = 1 << 22
 WHOLE = 1 << 18
 # Up to so many scores in all, the probabilities of dense rows are kept rather than made again.
 _KEPT = 1 << 22
@@ -93,24 +94,33 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
     dense: list[tuple[int, int]] = []
     whole = None
     for begin, end in row_groups(0, rows, n, _SEARCHED):
-        group = scores[begin:end]
         bound = None
         if not isinstance(alpha, Tensor) and (has_power_form(alpha) or alpha > 2):
-            bound = selection.lower_bound(group, alpha)
-            candidates = bound and selection.select(group, alpha, *bound)
-            if candidates:
-                *part, probability = _solve(candidates.scores, alpha, bound[2])
-                found.append(_members(candidates, probability, begin, n))
-                solved.append(part)
-                continue
-        if keep and whole is None and scores.numel() <= _KEPT:
-            whole = torch.empty_like(scores)
-        for first, last in row_groups(begin, end, n, WHOLE):
-            start = None if bound is None else bound[2][first - begin : last - begin]
-            alphas = alpha[first:last] if isinstance(alpha, Tensor) else alpha
-            out = None if whole is None else whole[first:last]
-            solved.append(_solve(scores[first:last], alphas, start, out)[:3])
-        dense.append((begin, end))
+            bound = selection.lower_bound(scores[begin:end], alpha)
+        todo = [(begin, end)]
+        while todo:
+            first, last = todo.pop(0)
+            group = scores[first:last]
+            limits = None if bound is None else [x[first - begin : last - begin] for x in bound]
+            if limits is not None:
+                candidates = selection.select(group, *limits)
+                if candidates is not None:
+                    *part, probability = _solve(candidates.scores, alpha, limits[2])
+                    found.append(_members(candidates, probability, first, n))
+                    solved.append(part)
+                    continue
+                if group.numel() > _SEARCHED_AGAIN and last - first > 1:
+                    # A few rows with many candidates are not to decide for all.
+                    todo = [*row_groups(first, last, n, _SEARCHED_AGAIN), *todo]
+                    continue
+            if keep and whole is None and scores.numel() <= _KEPT:
+                whole = torch.empty_like(scores)
+            for a, b in row_groups(first, last, n, WHOLE):
+                start = None if bound is None else bound[2][a - begin : b - begin]
+                alphas = alpha[a:b] if isinstance(alpha, Tensor) else alpha
+                out = None if whole is None else whole[a:b]
+                solved.append(_solve(scores[a:b], alphas, start, out)[:3])
+            dense.append((first, last))
     value, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
     if not found:
         nowhere = torch.empty(0, dtype=torch.int64, device=scores.device)

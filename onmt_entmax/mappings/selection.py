@@ -20,7 +20,7 @@ _WIDTH = 64
 _LONG = 4096
 MEDIUM = 512
 _SLICES = 8
-_STEPS = 4
+_STEPS = 3
 # Rounding in the steps must not carry the bound over the threshold; rounding of alpha.
 _SLACK = 32
 _ROUNDING = 1e-13
@@ -32,6 +32,8 @@ _MOST_CANDIDATES = 0.20
 # The same for blocks of rows of medium length, which are then searched whole.
 _MOST_SLICES = 0.5
 _INT32 = 2**31 - 1
+# Scores that are compared at once.
+_COMPARED = 1 << 22
 
 
 class Candidates(NamedTuple):
@@ -92,13 +94,12 @@ def lower_bound(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor] |
 
 
 def select(
-    scores: Tensor, alpha: float, block_maxima: Tensor, maxima: Tensor, bound: Tensor
+    scores: Tensor, block_maxima: Tensor, maxima: Tensor, bound: Tensor
 ) -> Candidates | None:
     """Candidates of long rows above the bounds of :func:`lower_bound`; None if they are many.
 
     Args:
         scores: (rows, n) contiguous.
-        alpha: a number > 1.
         block_maxima: (rows, blocks).
         maxima: (rows, 1).
         bound: (rows, 1).
@@ -114,7 +115,13 @@ def select(
         hot = nonzero(is_hot)
         position, row, values = _inside_blocks(scores, hot, block_maxima.shape[1], cut)
     else:
-        position = nonzero(above(scores, cut))
+        step = max(_COMPARED // n, 1)
+        position = torch.cat(
+            [
+                nonzero(above(scores[first : first + step], cut[first : first + step])) + first * n
+                for first in range(0, rows, step)
+            ]
+        )
         row, values = position // n, scores.view(-1).index_select(0, position)
     counts = torch.bincount(row, minlength=rows)
     width = int(counts.max())
@@ -144,7 +151,7 @@ def _inside_blocks(
         inside[(start < column).nonzero().squeeze(1), : -(n % _WIDTH)] = -torch.inf
     found = nonzero(above(inside, cut.index_select(0, row)))
     block = found // _WIDTH
-    position = begin.index_select(0, block) + found % _WIDTH
+    position = begin.index_select(0, block) + (found - block * _WIDTH)
     return position, row.index_select(0, block), inside.view(-1).index_select(0, found)
 
 
@@ -164,6 +171,7 @@ def nonzero(mask: Tensor) -> Tensor:
     flat = mask.flatten()
     if flat.numel() % 8:
         return flat.nonzero().squeeze(1)
-    eights = flat.view(torch.int64).nonzero().squeeze(1)
-    which, place = flat.view(-1, 8).index_select(0, eights).nonzero().unbind(1)
-    return eights.mul_(8).index_select(0, which).add_(place)
+    packed = flat.view(torch.int64)
+    eights = packed.nonzero().squeeze(1)
+    inner = packed.index_select(0, eights).view(torch.bool).nonzero().squeeze(1)
+    return eights.index_select(0, inner >> 3).mul_(8).add_(inner & 7)

@@ -107,7 +107,7 @@ def power(margin: Tensor, beta: float, out: Tensor) -> Tensor:
 
 
 def newton_step(
-    margin: Tensor, order: float, level: float, scratch: Tensor
+    margin: Tensor, order: float, level: float | Tensor, scratch: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """One Newton step towards the threshold at which the norm of the margins is ``level``.
 
@@ -148,12 +148,13 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
     order = 1 / beta
     maxima = scores.amax(-1, True)
     below = scores - maxima
-    threshold: Tensor | float = _GUESS * order if start is None else start
+    level = _number(order, scores.dtype, scores.device)
+    threshold = _number(_GUESS * order, scores.dtype, scores.device) if start is None else start
     margin = (below - threshold).relu_()
     scratch = margin if order == 2 else torch.empty_like(margin)
     enough, previous = (1 + 2 * _EPSILON[scores.dtype]) * order, math.inf
     for iteration in range(_ITERATIONS):
-        norm, rise, slope = newton_step(margin, order, order, scratch)
+        norm, rise, slope = newton_step(margin, order, level, scratch)
         # Ordinary rows need three steps, or one from a bound; looking costs half a small step.
         if iteration >= (3 if start is None else 1):
             largest = float(norm.amax())
@@ -164,19 +165,27 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
             if largest <= enough or largest >= previous:
                 break
             previous = largest
-        step = rise.div_(slope)
-        threshold = step.add_(threshold)
+        if iteration:
+            threshold = threshold.addcdiv_(rise, slope)
+        else:
+            threshold = rise.div_(slope).add_(threshold)
         torch.sub(below, threshold, out=margin).relu_()
-    assert isinstance(threshold, Tensor)
     return PowerForm(maxima, threshold, margin, below)
+
+
+@cache
+def _number(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A 0-dim tensor, which is sooner in an operation than a number."""
+    return torch.tensor(value, dtype=dtype, device=device)
 
 
 def sorted_margin(scores: Tensor) -> Tensor:
     """Margins of 1.5-entmax (..., n), as in :class:`PowerForm`, for few scores.
 
-    The threshold of the k largest is the lower root of ``sum (x - t) ** 2 = 4``; it is that of the
-    row for the last k whose smallest member lies above it (Peters, Niculae and Martins 2019,
-    algorithm 2). So few scores are sorted in less time than Newton's method needs to start.
+    The threshold of the k largest alone is the lower root of ``sum (x - t) ** 2 = 4``: below the
+    k-th of them, and growing, as long as that is in the support; above it from there on (Peters,
+    Niculae and Martins 2019, proposition 3). So few scores are sorted in less time than Newton's
+    method needs to start.
 
     Args:
         scores: (..., n) with n >= 1, float32 or float64.
@@ -184,23 +193,25 @@ def sorted_margin(scores: Tensor) -> Tensor:
     Raises:
         ValueError: if a row is -inf everywhere.
     """
-    ordered = scores.sort(-1, True).values
+    n = scores.shape[-1]
+    ordered = scores.topk(n)[0]
     maxima = ordered[..., :1]
     if not float(maxima.amin()) > -math.inf:
         refuse_rows_without_answer(maxima)
     below = ordered - maxima
-    count = _counts(scores.shape[-1], scores.dtype, scores.device)
+    count, fourfold = _counts(n, scores.dtype, scores.device)
     total, squares = below.cumsum(-1), (below * below).cumsum(-1)
-    # The masses are 4 over the first k; where they cannot be, the comparison below is false.
-    root = torch.addcmul(total * total, count, 4 - squares).relu_().sqrt_()
-    thresholds = (total - root).div_(count)
-    threshold = torch.where(thresholds <= below, thresholds, -2.0).amax(-1, True)
-    return (scores - maxima).sub_(threshold).relu_()
+    spread = torch.addcmul(fourfold, count, squares, value=-1).addcmul_(total, total).relu_()
+    # Among scores of -inf, where the root is nan, the score is taken.
+    lowest = torch.fmin((total - spread.sqrt_()).div_(count), below)
+    return (scores - maxima).sub_(lowest.amax(-1, True)).relu_()
 
 
 @cache
-def _counts(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.arange(1, n + 1, dtype=dtype, device=device)
+def _counts(n: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The numbers 1 to n, and their fourfold."""
+    count = torch.arange(1, n + 1, dtype=dtype, device=device)
+    return count, 4 * count
 
 
 def log_curve(below: Tensor, alpha: float | Tensor) -> Tensor:

@@ -156,8 +156,10 @@ class _LinearLoss(Function):
         loss = hidden.new_zeros(())
         correct, support = (torch.zeros((), dtype=torch.int64, device=hidden.device),) * 2
         for begin, end in row_groups(0, len(hidden), len(weight), _SCORES, _ROWS):
-            more = _chunk(gathered, bias, target[begin:end], alpha, smoothing, begin)
-            loss, correct, support = (a + b for a, b in zip((loss, correct, support), more))
+            more, right, members = _chunk(
+                gathered, bias, target[begin:end], alpha, smoothing, begin
+            )
+            loss, correct, support = loss + more, correct + right, support + members
         ctx.smoothing = smoothing
         if needs:
             ctx.save_for_backward(hidden, weight, target, *gathered.dense, *gathered.sparse())

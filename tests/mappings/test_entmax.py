@@ -81,6 +81,19 @@ def test_rows_of_minus_infinity_are_refused(alpha: float, length: int) -> None:
             mapping(scores, alpha)
 
 
+@pytest.mark.parametrize("length", [1, 2, 13, 50])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sorting_and_newton_agree(length: int, dtype: torch.dtype) -> None:
+    """Few scores are sorted; the same rows among many are solved by Newton's method."""
+    few = torch.randn(20, length, dtype=dtype) * 2
+    few[3], few[4, 0] = 1.0, 1e5
+    few[5, 1:] = -INF
+    many = few.repeat(4096 // few.numel() + 1, 1)
+    close = 32 * torch.finfo(dtype).eps
+    assert torch.allclose(entmax(few, 1.5), entmax(many, 1.5)[:20], rtol=0, atol=close)
+    assert torch.equal(entmax(few, 1.5) > 0, entmax(many, 1.5)[:20] > 0)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("length", [6, 700, 5000])
 def test_nan_stays_in_its_row(alpha: float, length: int) -> None:

@@ -47,6 +47,37 @@ def test_equals_linear_and_loss(alpha: float, smoothing: float, vocab: int, scal
     assert result.support == support[kept].sum()
 
 
+@pytest.mark.parametrize("scale", [0.01, 3.0, 30.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_float32_is_as_exact_as_pytorch(scale: float, alpha: float) -> None:
+    """Loss and gradients of float32, whose products oneDNN makes, against float64's."""
+    torch.manual_seed(3)
+    layer = OutputLayer(40, 5000, alpha)
+    hidden, target = torch.randn(300, 40) * scale, torch.randint(5000, (300,))
+    grads, losses = [], []
+    for dtype in (torch.float32, torch.float64):
+        states = hidden.to(dtype).requires_grad_()
+        tensors = (states, *(p.detach().to(dtype).requires_grad_() for p in layer.parameters()))
+        twin = OutputLayer(40, 5000, alpha).to(dtype)
+        twin.weight, twin.bias = nn.Parameter(tensors[1]), nn.Parameter(tensors[2])
+        loss = twin.loss(states, target, -100, 0.1).loss
+        grads.append(torch.autograd.grad(loss, (states, twin.weight, twin.bias)))
+        losses.append(loss)
+    assert torch.allclose(losses[0].double(), losses[1], rtol=1e-5)
+    for single, double in zip(*grads, strict=True):
+        assert (single.double() - double).abs().max() <= 2e-5 * double.abs().max()
+
+
+def test_backward_twice_gives_the_same() -> None:
+    """Nothing that is kept is written over, whether the support is sparse or dense."""
+    for scale in (0.01, 30.0):
+        layer, hidden, target = layer_and_data(5000, 1.5, scale)
+        loss = layer.loss(hidden, target, 3).loss
+        first = torch.autograd.grad(loss, (hidden, layer.weight, layer.bias), retain_graph=True)
+        second = torch.autograd.grad(loss, (hidden, layer.weight, layer.bias))
+        assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
 def test_rows_of_both_kinds_in_one_chunk() -> None:
     layer, hidden, target = layer_and_data(5000, 1.5, 30.0)
     factor = torch.where(torch.arange(300) % 2 == 0, 1e-4, 1.0).unsqueeze(1).double()

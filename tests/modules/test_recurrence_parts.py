@@ -54,10 +54,11 @@ def test_dropout_mask_has_the_right_share_and_mean() -> None:
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_products(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows", [1, 7, 64, 65, 200])
+def test_products(rows: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
     torch.manual_seed(0)
-    x, wide, bias, add = (torch.randn(*shape) for shape in ((7, 5), (6, 9), (6,), (7, 6)))
+    x, wide, bias, add = (torch.randn(*shape) for shape in ((rows, 5), (6, 9), (6,), (rows, 6)))
     # A slice of columns, a transposed weight, and a dense one.
     for weight in (wide[:, 2:7], wide[:, 2:7].t().contiguous().t(), wide[:, 2:7].contiguous()):
         expected = x @ weight.t()
@@ -70,8 +71,12 @@ def test_products(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.allclose(rough, expected + add, atol=0.1)
         rough = product(x, weight, bias, torch.bfloat16)
         assert torch.allclose(rough, expected + bias, atol=0.1)
-    grad = torch.randn(7, 12)[:, 3:9]
-    assert torch.allclose(weight_gradient(grad, x), grad.t() @ x, atol=1e-5)
+    grad = torch.randn(rows, 12)[:, 3:9]
+    gradient = weight_gradient(grad, x)
+    assert gradient.is_contiguous()
+    assert torch.allclose(gradient, grad.t() @ x, atol=1e-4)
+    rough = weight_gradient(grad, x, torch.bfloat16)
+    assert torch.allclose(rough, gradient, atol=0.5)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8))
