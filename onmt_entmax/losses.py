@@ -220,16 +220,9 @@ def entmax_loss(
         ValueError: if alpha, reduction or label_smoothing is out of range, shapes do not fit, a
             class does not exist, or a row of scores is all -inf.
     """
-    if reduction not in ("none", "sum", "mean"):
-        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
-    if scores.dim() == 0:
-        raise ValueError("scores must have a dimension for the classes")
+    _check(scores, weight, reduction, label_smoothing)
     class_dim = 0 if scores.dim() == 1 else 1
     classes = scores.shape[class_dim]
-    if weight is not None and weight.shape != (classes,):
-        raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
     dtype = working_type(scores)
     returned = dtype if torch.is_autocast_enabled(scores.device.type) else scores.dtype
     checked = checked_alpha(alpha, scores, class_dim)
@@ -255,6 +248,19 @@ def entmax_loss(
         return losses.reshape(shape).to(returned)
     total = losses.sum()
     return (total / count if reduction == "mean" else total).to(returned)
+
+
+def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float) -> None:
+    """Refuse arguments of :func:`entmax_loss` that do not fit, whatever the target."""
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+    if scores.dim() == 0:
+        raise ValueError("scores must have a dimension for the classes")
+    classes = scores.shape[0 if scores.dim() == 1 else 1]
+    if weight is not None and weight.shape != (classes,):
+        raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
 
 
 def _shape_message(scores: Tensor, target: Tensor) -> str:

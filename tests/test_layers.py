@@ -85,3 +85,13 @@ def test_the_package_never_imports_the_oracle() -> None:
     for path in FILES:
         names = [n for node in ast.walk(ast.parse(path.read_text())) for n in imported_names(node)]
         assert not [name for name in names if name.split(".")[0] == "entmax"], path
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_stay_readable(path: Path) -> None:
+    """No file above 400 lines, no function above 60."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 60, node.name

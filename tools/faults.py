@@ -86,9 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kills, lost = 0, []
         bar = tqdm(total=options.kills, unit="kill")
         while True:
-            process = subprocess.Popen(
-                command(folder, killed, options.steps), stderr=subprocess.PIPE, text=True
-            )
+            # Into a file: a pipe that nobody reads would fill up and hold the run.
+            with open(folder / "said", "w", encoding="utf-8") as said:
+                process = subprocess.Popen(command(folder, killed, options.steps), stderr=said)
             try:
                 wait = generator.uniform(0, 2 * startup) if kills < options.kills else None
                 process.wait(wait)
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 lost.append(last_seen(killed) - (steps[-1] if steps else 0))
                 continue
             if process.returncode != 0:
-                print(process.stderr.read() if process.stderr else "", file=sys.stderr)
+                print((folder / "said").read_text(encoding="utf-8"), file=sys.stderr)
                 return 1
             break
         bar.close()

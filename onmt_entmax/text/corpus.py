@@ -48,7 +48,7 @@ class DataConfig:
     batch_type: str = "sents"
     valid_batch_size: int = 32
     bucket_size: int = 262144  # examples that are shuffled and sorted by length together
-    num_workers: int = 1  # processes that read training batches ahead; 0: the training one reads
+    num_workers: int = 0  # processes that read training batches ahead; 0: the training one reads
     queue_size: int = 40  # batches that each of them may be ahead
     skip_empty_level: str = "warning"
     src_seq_length_trunc: int | None = None
