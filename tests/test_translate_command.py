@@ -37,6 +37,10 @@ def test_translations_and_their_report(trained: Path, tmp_path: Path) -> None:
         assert best["text"] == output
         assert math.isclose(math.exp(best["log_prob"]), best["prob"], rel_tol=1e-6)
         assert 0 < best["prob"] <= record["mass"] + 1e-9 <= 1 + 1e-5
+        assert (record["proven"] > 0) == (record["certificate"] != "none")
+        assert (record["gap"] is None) == (record["bound"] == 0)
+        if record["certificate"] == "optimal":
+            assert math.isclose(record["gap"], best["log_prob"] - math.log(record["bound"]))
         if record["certificate"] == "exhaustive":
             assert math.isclose(record["mass"], 1, abs_tol=1e-5)
             assert record["bound"] == record["dropped"] == record["truncated"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -52,14 +53,18 @@ class Answer:
         A blank line has no hypotheses, no mass, and proves nothing.
         """
         if self.result is None:
-            empty = {"certificate": "none", "bound": 0.0, "mass": 0.0, "dropped": 0, "truncated": 0}
-            return {"id": self.id, "source": self.source, **empty, "hypotheses": []}
+            empty = {"certificate": "none", "bound": 0.0, "gap": None, "proven": 0, "mass": 0.0}
+            counts = {"dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 0}
+            return {"id": self.id, "source": self.source, **empty, **counts, "hypotheses": []}
         certificate = self.result.certificate
         record: dict[str, Any] = {
             "id": self.id,
             "source": self.source,
             "certificate": certificate.level,
             "bound": certificate.bound,
+            # JSON has no infinity: null where nothing was dropped, or nothing finished.
+            "gap": certificate.gap if math.isfinite(certificate.gap) else None,
+            "proven": certificate.proven,
             "mass": min(certificate.mass, 1.0),  # a sum of floats may come out above
             "dropped": certificate.dropped,
             "truncated": certificate.truncated,
