@@ -49,7 +49,9 @@ def show_ambiguous(report: Path) -> None:
     ]
     # Those whose second form is the most probable: real choices, not faint doubts.
     several.sort(key=lambda record: -record["hypotheses"][1]["prob"])
-    print("\nWords for which the model sees more than one form; every other string has probability 0:")
+    print(
+        "\nWords for which the model sees more than one form; every other string has probability 0:"
+    )
     for record in several[:SHOWN]:
         forms = [
             f"{decode_word(h['text'].split())} {100 * h['prob']:.1f} %"
