@@ -34,7 +34,8 @@ from onmt_entmax.model import (
     device_of,
 )
 from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.train import TrainingSetup, training_parser, training_setup
+from onmt_entmax.options.train import TrainingSetup, training_setup
+from onmt_entmax.options.train_parser import training_parser
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.records import Records
 from onmt_entmax.reports.writers import AnswerWriter, Summary, replaced_when_done

@@ -14,7 +14,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import SequenceTooLongError, TransformPipe
-from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import (
     EnsembleStepper,

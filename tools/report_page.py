@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from onmt_entmax.checkpoint import load, write_atomically
 from onmt_entmax.errors import UserError
-from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.lattice import build_lattice
 from onmt_entmax.reports.page import drawing, write_page
 from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper

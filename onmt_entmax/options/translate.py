@@ -14,7 +14,7 @@ from onmt_entmax.options.support import (
     check_values,
     refuse_unsupported,
 )
-from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 
 

@@ -1,0 +1,78 @@
+"""The options of `train.py`: names, types, defaults and help of OpenNMT-py's and of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
+from onmt_entmax.options.reader import canonical, register
+from onmt_entmax.text.corpus import DataConfig
+
+# The names that OpenNMT-py's users know, as numbers; `entmax` takes its alpha from its own option.
+ALPHAS: Mapping[str, float | None] = {
+    "softmax": 1.0,
+    "entmax15": 1.5,
+    "sparsemax": 2.0,
+    "entmax": None,
+}
+
+
+def training_parser() -> ArgumentParser:
+    """OpenNMT-py's training options and ours."""
+    parser = ArgumentParser(description="Train a sequence-to-sequence model.", prog="train.py")
+    train_opts(parser)
+    known = register(parser)
+    for name in ("global_attention_function", "generator_function"):
+        known[name].choices = list(ALPHAS)
+    known["decay_method"].choices = [*(known["decay_method"].choices or ()), "plateau", "cosine"]
+    known["src_vocab"].required = False  # built from the data where it is absent
+    known["bucket_size"].default = DataConfig.bucket_size
+    ours = parser.add_argument_group("onmt_entmax")
+    add = ours.add_argument
+    alpha = "alpha for the function `entmax`: 1 is softmax, 2 is sparsemax"
+    add("-global_attention_alpha", type=float, default=1.5, help=f"Attention: {alpha}.")
+    add("-generator_alpha", type=float, default=1.5, help=f"Output: {alpha}.")
+    add("-train_epochs", type=int, default=None, help="Stop after this many passes over the data.")
+    add("-valid_epochs", type=int, default=None, help="Validate every N epochs, not valid_steps.")
+    add("-max_seconds", type=float, default=None, help="Stop after this much time of training.")
+    add(
+        "-selection",
+        default="loss",
+        choices=["loss", "token_accuracy", "exact_match"],
+        help="Validation measure that makes a checkpoint the best.",
+    )
+    add(
+        "-valid_decode_size",
+        type=int,
+        default=1000,
+        help="Sentences decoded in a validation for exact_match; 0 means all.",
+    )
+    add(
+        "-num_workers",
+        type=int,
+        default=DataConfig.num_workers,
+        help="Processes that read batches ahead, queue_size each; 0: the training one reads.",
+    )
+    add(
+        "-on_nonfinite",
+        default="stop",
+        choices=["stop", "skip"],
+        help="A loss or gradient of inf or nan: stop, or leave the update out.",
+    )
+    add(
+        "-matmul_dtype",
+        default="float32",
+        choices=["float32", "bfloat16"],
+        help="Products inside recurrences while training; states and sums stay 32-bit.",
+    )
+    add("-valid_beam_size", type=int, default=1, help="Beam of that decoding.")
+    add("-max_length", type=int, default=100, help="Length limit of that decoding.")
+    return parser
+
+
+def transform_option_names() -> list[str]:
+    """Names of the options that OpenNMT-py's transforms declare."""
+    parser = ArgumentParser(add_help=False)
+    for transform in AVAILABLE_TRANSFORMS.values():
+        transform.add_options(parser)
+    return sorted({canonical(action) for action in register(parser).values()})
