@@ -10,6 +10,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
 from onmt_entmax.text.batch import Example, make_batch
+from onmt_entmax.text.copying import copying
 
 
 class SuggestionError(UserError):
@@ -75,20 +76,22 @@ class Suggester:
         if not words:
             raise SuggestionError("the source is blank: give its tokens, between spaces")
         target = self._vocabularies.target
+        copied = copying(words, self._vocabularies)
+        written = copied.hide(written)
         for token in written:
             if token not in target:
                 raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
-        example = Example(self._vocabularies.source.encode(words), None, 0)
+        example = Example(self._vocabularies.source.encode(copied.hide(words)), None, 0)
         batch = make_batch([example], self._vocabularies)
         found = search_suggestion(self._stepper, batch, target.encode(written), max_length)
         return Suggestions(
             log_prob=found.log_prob,
             excluded_at=found.excluded_at,
             continuations=tuple(
-                Continuation(target.tokens[token], log_prob)
+                Continuation(copied.show([target.tokens[token]])[0], log_prob)
                 for token, log_prob in found.continuations
             ),
-            completion=tuple(target.decode(found.completion)),
+            completion=tuple(copied.show(target.decode(found.completion))),
             complete=found.complete,
         )
 

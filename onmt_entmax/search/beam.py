@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from onmt_entmax.modules.output_decoding import Distribution
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import force
@@ -26,6 +27,7 @@ from onmt_entmax.search.expansion import (
     expand,
     largest_within,
     rank_within,
+    remove,
 )
 from onmt_entmax.search.ledger import Ledger
 from onmt_entmax.search.stepper import Stepper
@@ -170,9 +172,9 @@ class BeamSearch:
             self._begin_again()
         step = self._stepper.step(self._state, torch.from_numpy(self._token))
         attention = step.attention_rows()
-        excluded = self._exclude(step.log_probs)
+        distribution, excluded = self._exclude(step.distribution)
         width = int(self._ledger.lines["beam"].max()) + 1
-        options = expand(step.log_probs, self._stepper.eos, width)
+        options = expand(distribution, self._stepper.eos, width)
         self._count(options, excluded)
         self._finish(options.finish, attention)
         row, token, log_prob = self._prune(options)
@@ -183,27 +185,22 @@ class BeamSearch:
         self._close(done)
         return leaving
 
-    def _exclude(self, log_probs: Tensor) -> Ints:
+    def _exclude(self, distribution: Distribution) -> tuple[Distribution, Ints]:
         """Take what may not follow out of the distributions and enter it in the books.
 
         Args:
-            log_probs: (rows, vocabulary), changed in place.
+            distribution: of the live rows; may be changed in place.
 
         Returns:
-            (rows,) how many of these tokens had positive probability.
+            What is left, and (rows,) how many of these tokens had positive probability.
         """
-        row, token = self._forbidden()
-        index = torch.from_numpy(row), torch.from_numpy(token)
-        values = np.minimum(log_probs[index].double().cpu().numpy(), 0.0)
-        inside = values > -np.inf
-        if inside.any():
-            row, sentence = row[inside], self._sentence[row[inside]]
-            total = self._log_prob[row] + values[inside]
+        rest, row, log_prob = remove(distribution, *self._forbidden())
+        if len(row):
+            sentence = self._sentence[row]
+            total = self._log_prob[row] + log_prob
             self._ledger.count("excluded", sentence, np.exp(total))
             self._ledger.raise_bound("excluded_bound", sentence, total)
-            log_probs[index] = -torch.inf
-            return np.bincount(row, minlength=len(self._token))
-        return np.zeros(len(self._token), dtype=np.int64)
+        return rest, np.bincount(row, minlength=len(self._token))
 
     def _forbidden(self) -> tuple[Ints, Ints]:
         """Pairs of a row and a token that may not follow it, as two arrays (pairs,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
-from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder, PreparedEncoder
+from onmt_entmax.modules.output_decoding import Distribution, PreparedOutput
+from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder, PreparedEncoder
 from onmt_entmax.search.recurrent import RecurrentDecoding, RecurrentState
 from onmt_entmax.search.stepper import Step
 
@@ -149,10 +150,12 @@ class ModelStepper:
         if isinstance(model.encoder, FastRNNEncoder):
             words = model.encoder.embeddings.word_lut.num_embeddings
             self._encoder = model.encoder.prepared(words)
+        output = PreparedOutput(model.generator.weight, model.generator.bias, model.generator.alpha)
+        self._output: Callable[[Tensor], Distribution] = output
         self._recurrent: RecurrentDecoding | None = None
         if isinstance(model.decoder, FastInputFeedRNNDecoder):
             step = model.decoder.prepared_step(size)
-            self._recurrent = None if step is None else RecurrentDecoding(model, step, attention)
+            self._recurrent = None if step is None else RecurrentDecoding(step, output, attention)
 
     def double(self) -> ModelStepper:
         """A stepper of a copy of the model in float64, always by OpenNMT-py's own decoder: a second
@@ -166,6 +169,7 @@ class ModelStepper:
         other = copy(self)
         other.model = deepcopy(self.model).double()
         other._recurrent = other._encoder = None
+        other._output = other.model.generator.log_probs
         return other
 
     def start(self, batch: Batch) -> State:
@@ -200,7 +204,7 @@ class ModelStepper:
         )
         attention = attentions["std"][0] if self.attention and "std" in attentions else None
         return Step(
-            log_probs=self.model.generator.log_probs(hidden[0]),
+            distribution=self._output(hidden[0]),
             attention=attention,
             state=self._take_state(state),
             source_lengths=None if attention is None else source.lengths,
@@ -237,6 +241,10 @@ class ModelStepper:
         inside.pop("src")
         if torch.equal(owner, state.owner):
             return replace(state, inside=inside)
+        if state.source.src is not None and not state.source.cache:
+            # A Transformer's first step computes the source once for each row (see _take_state).
+            source, own = state.source.rows(owner), torch.arange(len(owner))
+            return replace(state, inside=inside, source=source, owner=own, spread=[])
         after = replace(state, inside=inside, owner=owner, spread=[])
         # Copying the source of the sentences that are left is worth it once half have gone.
         return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after

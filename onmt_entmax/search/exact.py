@@ -214,8 +214,8 @@ class ExactSearch(BeamSearch):
         """Compute the live rows and put their continuations aside, where they may matter."""
         step = self._stepper.step(self._state, torch.from_numpy(self._token))
         attention = step.attention_rows()
-        excluded = self._exclude(step.log_probs)
-        options = expand(step.log_probs, self._stepper.eos, step.log_probs.shape[1])
+        distribution, excluded = self._exclude(step.distribution)
+        options = expand(distribution, self._stepper.eos, self._stepper.vocabulary_size)
         self._count(options, excluded)
         self._finish(options.finish, attention)
         log_prob = self._log_prob[options.row] + options.log_prob

@@ -10,15 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.mappings import log_entmax
-from onmt_entmax.mappings.threshold import has_power_form, solve_power
-from onmt_entmax.modules.recurrence_decoding import DecoderStep, Seats, SourceMemory
-from onmt_entmax.modules.recurrence_products import PreparedWeight
+from onmt_entmax.modules.recurrence.decoding import DecoderStep, Seats, SourceMemory
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import Step
 
 if TYPE_CHECKING:
-    from onmt_entmax.model import SparseNMTModel
+    from onmt_entmax.modules.output_decoding import PreparedOutput
 
 
 @dataclass(frozen=True)
@@ -76,16 +73,13 @@ class RecurrentDecoding:
     """Runs the decoder and the output layer of a model with prepared weights.
 
     Args:
-        model: its weights are read now.
         step: of its decoder.
+        output: of its output layer.
         attention: whether steps return attention.
     """
 
-    @torch.inference_mode()
-    def __init__(self, model: SparseNMTModel, step: DecoderStep, attention: bool) -> None:
-        self._step, self._attention = step, attention
-        self._alpha = model.generator.alpha
-        self._output = PreparedWeight(model.generator.weight, model.generator.bias)
+    def __init__(self, step: DecoderStep, output: PreparedOutput, attention: bool) -> None:
+        self._step, self._output, self._attention = step, output, attention
 
     def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> RecurrentState:
         """The state of one row for each sentence.
@@ -107,7 +101,7 @@ class RecurrentDecoding:
         if self._attention:
             lengths = state.memory.lengths.cpu()[torch.from_numpy(state.owner)]
         return Step(
-            log_probs=_log_probs(self._output(hidden), self._alpha),
+            distribution=self._output(hidden),
             attention=weights if self._attention else None,
             state=replace(state, vectors=vectors),
             source_lengths=lengths,
@@ -122,14 +116,3 @@ class RecurrentDecoding:
             SourceMemory.join([state.memory for state in states]),
             np.concatenate([s.owner + n for s, n in zip(states, starts[:-1], strict=True)]),
         )
-
-
-def _log_probs(scores: Tensor, alpha: float) -> Tensor:
-    """As `log_entmax`, without PyTorch's logarithm of 0: on a CPU it is ten times slower than that
-    of other numbers, and zeros are nearly all there is."""
-    if not has_power_form(alpha):
-        return log_entmax(scores, alpha)
-    margin = solve_power(scores, alpha).margin.mul_(alpha - 1)
-    outside = margin == 0
-    logs = margin.masked_fill_(outside, 1.0).log_().div_(alpha - 1)
-    return logs.masked_fill_(outside, -torch.inf)

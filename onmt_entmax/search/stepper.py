@@ -8,23 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from onmt_entmax.modules.output_decoding import Distribution, Support
 
-class Step(NamedTuple):
+
+@dataclass(frozen=True)
+class Step:
     """What one step computed for each row."""
 
-    log_probs: Tensor
-    """(rows, vocabulary), float, -inf outside the support; the caller may overwrite it."""
+    distribution: Distribution
+    """Log-probabilities of all tokens (rows, vocabulary), -inf outside the support, or those of the
+    support alone; the caller may overwrite it."""
     attention: Tensor | None
     """(rows, source length), where the stepper was asked for it."""
     state: Any
     """The state after the step, for the same rows."""
     source_lengths: Tensor | None = None
     """(rows,) how much of `attention` is not padding, where there is attention."""
+
+    @cached_property
+    def log_probs(self) -> Tensor:
+        """(rows, vocabulary), float, -inf outside the support."""
+        given = self.distribution
+        return given.dense() if isinstance(given, Support) else given
 
     def attention_rows(self) -> list[Tensor] | None:
         """The attention of each row (source length,), without padding."""
@@ -118,13 +130,10 @@ class EnsembleStepper:
         steps = [
             stepper.step(part, tokens) for stepper, part in zip(self.steppers, state, strict=True)
         ]
-        log_probs = torch.stack([step.log_probs for step in steps])
-        # logsumexp gives -inf, not nan, where every model says -inf.
-        mean = log_probs.logsumexp(0) - math.log(len(steps))
         attentions = [step.attention for step in steps if step.attention is not None]
         lengths = [step.source_lengths for step in steps if step.attention is not None]
         return Step(
-            log_probs=mean,
+            distribution=_mean(steps),
             attention=torch.stack(attentions).mean(0) if attentions else None,
             state=tuple(step.state for step in steps),
             source_lengths=lengths[0] if lengths else None,
@@ -140,3 +149,22 @@ class EnsembleStepper:
         """Join every model's states."""
         parts = zip(*states, strict=True)
         return tuple(stepper.join(part) for stepper, part in zip(self.steppers, parts, strict=True))
+
+
+def _mean(steps: Sequence[Step]) -> Distribution:
+    """The mean of the probabilities of several models' steps; its support is the union."""
+    supports = [s.distribution for s in steps if isinstance(s.distribution, Support)]
+    if len(supports) < len(steps):
+        log_probs = torch.stack([step.log_probs for step in steps])
+        # logsumexp gives -inf, not nan, where every model says -inf.
+        return log_probs.logsumexp(0) - math.log(len(steps))
+    rows, vocabulary = supports[0][:2]
+    keys = torch.cat([one.row * vocabulary + one.token for one in supports])
+    union, place = keys.unique(return_inverse=True)
+    values = torch.cat([one.log_prob for one in supports])
+    model = torch.cat([torch.full_like(one.row, i) for i, one in enumerate(supports)])
+    log_probs = values.new_full((len(steps), len(union)), -torch.inf)
+    log_probs[model, place] = values
+    mean = log_probs.logsumexp(0) - math.log(len(steps))
+    row = union // vocabulary
+    return Support(rows, vocabulary, row, union - row * vocabulary, mean)

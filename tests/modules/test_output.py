@@ -47,6 +47,27 @@ def test_equals_linear_and_loss(alpha: float, smoothing: float, vocab: int, scal
     assert result.support == support[kept].sum()
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+def test_smoothing_by_a_prior_is_the_loss_of_mixed_distributions(alpha: float) -> None:
+    layer, hidden, target = layer_and_data(300, alpha, 1.0)
+    prior = torch.rand(300, dtype=torch.float64) ** 9
+    prior[::3] = 0
+    layer.prior = prior / prior.sum()
+    layer.loss(hidden, target, -1, 0.2).loss.backward()
+    result = layer.loss(hidden, target, -1, 0.2).loss
+    tensors = (hidden, layer.weight, layer.bias)
+    gradients = [tensor.grad for tensor in tensors]
+    for tensor in tensors:
+        tensor.grad = None
+    mixed = 0.8 * functional.one_hot(target, 300).double() + 0.2 * layer.prior
+    loss = entmax_loss(layer.scores(hidden), mixed, alpha, reduction="sum")
+    loss.backward()
+    assert torch.allclose(result, loss, rtol=1e-10)
+    for gradient, tensor in zip(gradients, tensors, strict=True):
+        assert torch.allclose(gradient, tensor.grad, atol=1e-9)
+    assert "prior" not in layer.state_dict()
+
+
 @pytest.mark.parametrize("scale", [0.01, 3.0, 30.0])
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_float32_is_as_exact_as_pytorch(scale: float, alpha: float) -> None:

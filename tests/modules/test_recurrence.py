@@ -9,11 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.modules import recurrence
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
-from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
-from onmt_entmax.modules.recurrence_cell import dropout_mask
-from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder
+from onmt_entmax.modules.recurrence.cell import dropout_mask
+from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder
 
 HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
@@ -112,7 +111,7 @@ def only_fast(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast recurrence fails the test."""
-    monkeypatch.setattr(recurrence, "_InputFeedRecurrence", None)
+    monkeypatch.setattr("onmt_entmax.modules.recurrence.decoder.InputFeedRecurrence", None)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0, 3.0])
@@ -199,7 +198,9 @@ def test_dropout_equals_opennmt_with_the_same_factors(
     assert between is not None
     assert above is not None
     drawn = {3: between.flatten(1, 2), 2: above.flatten(0, 1)}
-    monkeypatch.setattr(recurrence, "dropout_mask", lambda shape, *_: drawn[len(shape)])
+    monkeypatch.setattr(
+        "onmt_entmax.modules.recurrence.decoder.dropout_mask", lambda shape, *_: drawn[len(shape)]
+    )
     fast = make_decoder(FastInputFeedRNNDecoder, attention, layers=layers, dropout=0.4)
     outputs, _ = case.padded(fast)
     ours = case.gradients((outputs * case.weights).sum(), fast)

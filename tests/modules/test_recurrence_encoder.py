@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.modules import recurrence_encoder
-from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder
+from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
 from onmt_entmax.opennmt import Embeddings, RNNEncoder
 from tests.modules.test_recurrence import (
     BATCH,
@@ -62,7 +61,7 @@ def test_encoder_dropout_between_layers_only() -> None:
 
 
 def test_encoder_of_another_kind_runs_as_in_opennmt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recurrence_encoder, "_LSTMLayer", None)
+    monkeypatch.setattr("onmt_entmax.modules.recurrence.encoder._LSTMLayer", None)
     source = torch.randint(2, VOCABULARY, (SOURCE, BATCH, 1))
     arguments = ("GRU", True, 2, HIDDEN, 0.0, Embeddings(EMBEDDING, VOCABULARY, PAD))
     encoder, stock = FastRNNEncoder(*arguments), RNNEncoder(*arguments)

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from onmt_entmax.modules.recurrence_cell import dropout_mask, lstm_cell, lstm_cell_backward
-from onmt_entmax.modules.recurrence_products import PreparedWeight, product, weight_gradient
-from onmt_entmax.modules.recurrence_steps import Steps
+from onmt_entmax.modules.recurrence.cell import dropout_mask, lstm_cell, lstm_cell_backward
+from onmt_entmax.modules.recurrence.products import PreparedWeight, product, weight_gradient
+from onmt_entmax.modules.recurrence.steps import Steps
+from onmt_entmax.modules.recurrence.tokens import Repeats, embed
+from onmt_entmax.opennmt import Embeddings
 
 
 def test_lstm_cell_is_torchs() -> None:
@@ -93,3 +95,41 @@ def test_steps(lengths: list[int]) -> None:
         packed = torch.arange(1.0, steps.total + 1).unsqueeze(1)
         padded = steps.padded(packed)
         assert torch.equal(padded[padded != 0], packed.squeeze(1))
+
+
+# --- distinct tokens -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("places", [[3, 0, 0, 2, 3, 3], [4, 3, 2, 1, 0], [0]])
+def test_collecting_is_the_transpose_of_spreading(places: list[int]) -> None:
+    repeats = Repeats(5, torch.tensor(places))  # rows that nothing takes, too
+    matrix = repeats.spread(torch.eye(5, dtype=torch.float64))
+    assert matrix.argmax(1).tolist() == places
+    packed = torch.randn(len(places), 7, dtype=torch.float64)
+    assert torch.allclose(repeats.collect(packed), matrix.t() @ packed)
+
+
+def test_rows_of_their_own_stay_as_they_are() -> None:
+    rows = torch.randn(4, 3)
+    assert Repeats(4).spread(rows) is rows
+    assert Repeats(4).collect(rows) is rows
+
+
+def test_each_token_is_looked_up_once() -> None:
+    embeddings = Embeddings(6, 20, 1)
+    tokens = torch.tensor([[7], [3], [7], [7], [19], [3]])
+    rows, repeats = embed(embeddings, tokens)
+    assert len(rows) == repeats.rows == 3
+    assert repeats.spread(rows).equal(embeddings(tokens.unsqueeze(0))[0])
+
+
+def test_what_depends_on_more_than_the_token_is_looked_up_at_every_place() -> None:
+    places = Embeddings(6, 20, 1, position_encoding=True)
+    features = Embeddings(6, 20, 1, feat_padding_idx=[1], feat_vocab_sizes=[9])
+    for embeddings, tokens in (
+        (places, torch.tensor([[7], [7]])),
+        (features, torch.tensor([[7, 2], [7, 3]])),
+    ):
+        rows, repeats = embed(embeddings, tokens)
+        assert repeats == Repeats(2)
+        assert rows.equal(embeddings(tokens.unsqueeze(0))[0])

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from onmt_entmax.modules.output_decoding import as_support
 from onmt_entmax.search.stepper import Step
 
 BOS, EOS = 0, 1
@@ -77,6 +78,8 @@ class Fixed(Table):
 class TableStepper:
     """Steps through tables; a batch is a list of them, a state the list of (table, prefix).
 
+    Every other step gives the support alone, as models do where they find that sooner.
+
     Args:
         excluded: tokens that no string contains.
         dtype: of the log-probabilities.
@@ -94,13 +97,14 @@ class TableStepper:
         self.can_join, self.dense = True, False
         self.dtype = dtype
         self.attention = attention
-        self.rows = 0
+        self.rows = self._calls = 0
 
     def start(self, batch: list[Table]) -> Any:
         return [(table, None) for table in batch]
 
     def step(self, state: Any, tokens: Tensor) -> Step:
         self.rows += len(state)
+        self._calls += 1
         after = []
         for (table, prefix), token in zip(state, tokens.tolist(), strict=True):
             assert prefix is not None or token == BOS
@@ -111,7 +115,7 @@ class TableStepper:
         attention = None
         if self.attention:  # a weight that tells prefixes apart
             attention = torch.tensor([[sum(prefix) + 10.0 * len(prefix)] for _, prefix in after])
-        return Step(log_probs, attention, after)
+        return Step(as_support(log_probs) if self._calls % 2 else log_probs, attention, after)
 
     def select(self, state: Any, rows: Tensor) -> Any:
         return [state[row] for row in rows.tolist()]

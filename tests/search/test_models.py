@@ -134,3 +134,18 @@ def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
         ModelStepper(model, Vocabulary((*TARGET_SPECIALS, "x")))
     with pytest.raises(ValueError, match="evaluation mode"):
         stepper(model.train())
+
+
+@pytest.mark.parametrize("rows", [[1, 0, 2], [0, 2], [2, 2, 0, 1]])
+@pytest.mark.parametrize("kind", DECODERS)
+def test_rows_may_be_chosen_before_the_first_step(kind: str, rows: list[int]) -> None:
+    model = stepper(network(kind, 1.5, 7))
+    with torch.inference_mode():
+        start = model.start(together(sentences(3)))
+        whole = model.step(start, torch.full((3,), model.bos))
+        after = model.step(whole.state, torch.tensor([4, 5, 4]))
+        chosen = torch.tensor(rows)
+        few = model.step(model.select(start, chosen), torch.full((len(rows),), model.bos))
+        later = model.step(few.state, torch.tensor([4, 5, 4])[chosen])
+    assert torch.allclose(few.log_probs, whole.log_probs[chosen])
+    assert torch.allclose(later.log_probs, after.log_probs[chosen])

@@ -5,7 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.search.expansion import expand, largest_within, rank_within
+from onmt_entmax.modules.output_decoding import as_support
+from onmt_entmax.search import expansion
+from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
 from onmt_entmax.search.prefixes import PrefixTree
 
 
@@ -25,12 +27,20 @@ def test_rank_within_is_a_sort_per_group(items: list[tuple[int, float]]) -> None
         assert best[g] == max([s for h, s in items if h == g], default=-np.inf)
 
 
-@given(st.integers(0, 2**16), st.integers(1, 8), st.floats(0, 1))
-def test_expansion_keeps_what_a_beam_can_need(seed: int, width: int, zeros: float) -> None:
+@given(
+    st.integers(0, 2**16),
+    st.integers(1, 8),
+    st.floats(0, 1),
+    st.sampled_from([12, 3000, 6001]),
+    st.booleans(),
+)
+def test_expansion_keeps_what_a_beam_can_need(
+    seed: int, width: int, zeros: float, vocabulary: int, ragged: bool
+) -> None:
     generator = torch.Generator().manual_seed(seed)
-    log_probs = torch.randn(4, 12, generator=generator).log_softmax(1)
-    log_probs[torch.rand(4, 12, generator=generator) < zeros] = -torch.inf
-    options = expand(log_probs, eos=3, width=width)
+    log_probs = torch.randn(4, vocabulary, generator=generator).log_softmax(1)
+    log_probs[torch.rand(4, vocabulary, generator=generator) < zeros] = -torch.inf
+    options = expand(as_support(log_probs) if ragged else log_probs, eos=3, width=width)
     assert np.array_equal(options.finish, log_probs[:, 3].double().numpy())
     for row in range(4):
         expected = {t: v for t, v in enumerate(log_probs[row].tolist()) if v > -np.inf and t != 3}
@@ -43,6 +53,34 @@ def test_expansion_keeps_what_a_beam_can_need(seed: int, width: int, zeros: floa
         best = sorted(expected, key=lambda t: -expected[t])[:width]
         assert set(best) <= set(found)
     assert (np.diff(options.row) >= 0).all()
+
+
+@given(st.integers(0, 2**16), st.floats(0, 1), st.floats(0, 1))
+def test_what_is_removed_is_gone_and_counted(seed: int, zeros: float, share: float) -> None:
+    """The same of a whole row as of a support, whichever pairs are asked for."""
+    generator = torch.Generator().manual_seed(seed)
+    log_probs = torch.randn(4, 9, generator=generator).log_softmax(1)
+    log_probs[torch.rand(4, 9, generator=generator) < zeros] = -torch.inf
+    pairs = torch.rand(4, 9, generator=generator) < share
+    order = torch.randperm(int(pairs.sum()), generator=generator)
+    row, token = pairs.nonzero()[order].numpy().T
+    expected = log_probs.masked_fill(pairs, -torch.inf)
+    gone = sorted(log_probs[pairs & (log_probs > -torch.inf)].tolist())
+    support, *of_support = remove(as_support(log_probs), row, token)
+    whole, *of_whole = remove(log_probs.clone(), row, token)
+    assert torch.equal(whole, expected)
+    assert torch.equal(support.dense(), expected)
+    assert all(np.array_equal(a, b) for a, b in zip(of_support, of_whole, strict=True))
+    assert sorted(of_whole[1].tolist()) == gone
+
+
+def test_a_large_support_is_looked_at_as_whole_rows(monkeypatch) -> None:
+    log_probs = torch.randn(3, 2000, generator=torch.Generator().manual_seed(0)).log_softmax(1)
+    whole, support = expand(log_probs, 3, 5), expand(as_support(log_probs), 3, 5)
+    assert len(support.row) < 3 * 7
+    assert all(np.array_equal(a, b) for a, b in zip(whole, support, strict=True))
+    monkeypatch.setattr(expansion, "_MANY", 10**6)
+    assert len(expand(as_support(log_probs), 3, 5).row) == 3 * 1999
 
 
 def test_a_tree_gives_back_what_was_added_and_forgets_what_is_dead() -> None:

@@ -7,7 +7,6 @@ import torch
 from networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
 from onmt_entmax.model import ModelConfig, build_model
-from onmt_entmax.modules import recurrence_decoding, recurrence_encoder
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.recurrent import RecurrentState
 
@@ -68,7 +67,7 @@ def test_a_step_is_opennmts(changes, alpha, double, monkeypatch) -> None:
 @torch.inference_mode()
 def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
     with_table = pair(COVERED[0], 1.5, True)[0]
-    monkeypatch.setattr(recurrence_decoding, "_TABLE", 0)
+    monkeypatch.setattr("onmt_entmax.modules.recurrence.decoding._TABLE", 0)
     without = pair(COVERED[0], 1.5, True)[0]
     batch, tokens = together(sentences(4)), torch.tensor([4, 5, 4, 2])
     first, second = (one.step(one.start(batch), tokens) for one in (with_table, without))
@@ -87,7 +86,7 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
 @pytest.mark.parametrize("changes", [*COVERED, {"bridge": True, "encoder_type": "brnn"}])
 @torch.inference_mode()
 def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> None:
-    monkeypatch.setattr(recurrence_encoder, "_TABLE", table)
+    monkeypatch.setattr("onmt_entmax.modules.recurrence.encoder._TABLE", table)
     model = pair(changes, 1.5, True)[0].model
     prepared = model.encoder.prepared(len(VOCABULARIES.source))
     batch = together(sentences(7))

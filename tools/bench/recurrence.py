@@ -1,16 +1,31 @@
 """Training steps of this project against stock OpenNMT-py 2.3.0, alternated in one process.
 
-A step is forward, loss, backward, clipping and Adam, on the same batch and from the same first
-weights. Stock is OpenNMT-py's own `NMTModel` with softmax and `NMTLossCompute`; ours has entmax in
-the attention and at the output. Lengths follow a bell curve (real length mix) and targets can be
-learnt from the source, so that supports after `--warmup` steps are those of training.
+A step is forward, loss, backward, clipping and Adam, on the same batch and from the same weights.
+`stock` is OpenNMT-py's own `NMTModel` with softmax and `NMTLossCompute`; the rest are alphas of
+entmax here, in the attention and at the output, `:bf16` for bfloat16 products.
 
-    OMP_NUM_THREADS=1 taskset -c 1 python -m tools.bench.recurrence --size pilot
+    export OMP_NUM_THREADS=1
+    python -m tools.bench.recurrence --size pilot --variants 1.5,1.5:bf16
+    python -m tools.bench.recurrence --size words --variants 1.5
+    python -m tools.bench.recurrence --size words --variants 1.5 --against 1
+    python -m tools.bench.recurrence --size words --variants 1.2,1.33,1.75 --against 1.5
 
-Prints one JSON line for each variant, then a table; times are medians in milliseconds, ratios are
-medians of per-batch ratios to stock. With one thread the time is the processor's, which other
-work on the machine disturbs least; with more it is the wall's. For both sides alike, freed memory
-is kept (`mallopt`), so that no step waits for fresh pages.
+`--data FOLDER` takes real text (`conll2018/` and `tatoeba-deen/` there); without it the pilot's
+lengths are those of the samples in this repository, and words are random. The size of the support
+decides what entmax costs, so weights are what `--warmup` updates with the variant's own alpha made
+of the first ones (`--warmup 0`: random weights), and stay so while the time is taken (learning
+rate 0, which Adam does not know). `--support 20` then scales the output weights so that a token
+has about 20 nonzero probabilities, as after long training. Softmax does not mind; it gets the
+weights of the first variant.
+
+Prints one JSON line for each contender, then a table. Times are medians in milliseconds, ratios
+medians of ratios on the same batch. `GF` are the products of a step over real positions, all of
+them dense; `GF/s` is what a contender makes of them (a sparse backward makes more than the
+machine has), and the floor is what the products alone would take at the speed that is measured
+for large ones. With one thread the clock is the processor's, which other work on the machine
+disturbs least; with more it is the wall's. For all alike, freed memory is kept (`mallopt`), so
+that no step waits for fresh pages, and Adam is torch's fused one (`--adam own`: OpenNMT-py's
+wrapper and its plain Adam on its side).
 """
 
 from __future__ import annotations
@@ -21,213 +36,170 @@ import ctypes
 import json
 import os
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
+from pathlib import Path
 
 import torch
-from torch import Tensor, nn
 
-from onmt_entmax.modules.attention import EntmaxGlobalAttention
-from onmt_entmax.modules.output import OutputLayer
-from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
-from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder
-from onmt_entmax.opennmt import (
-    Embeddings,
-    InputFeedRNNDecoder,
-    NMTLossCompute,
-    NMTModel,
-    RNNEncoder,
-)
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.modules.recurrence.products import product
+from onmt_entmax.opennmt import NMTModel
+from onmt_entmax.text.batch import Batch
+from tools.bench import batches as text
+from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
 
-PAD = 1
-FIRST_WORD = 4  # ids below are padding, unknown, start and end
-MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
+LEARNING_RATE = 2e-3
 
 
 @dataclass(frozen=True)
 class Size:
-    """A model and the data it sees; lengths in tokens, without start and end symbol."""
+    """A model and its vocabularies."""
 
     hidden: int
-    source_vocab: int
-    target_vocab: int
-    source_length: float
-    target_length: float
-    spread: float
+    vocabulary: int
+    joint: bool
+    read: Callable[[Path | None], list[text.Pair]]
+    warmup: int
 
 
 SIZES = {
-    "pilot": Size(300, 776, 776, 13.5, 11.8, 3.5),
-    "pilot-split": Size(300, 348, 255, 13.5, 11.8, 3.5),
-    "words": Size(500, 18_000, 18_000, 11.0, 10.5, 3.5),
+    "pilot": Size(300, 776, True, text.inflection, 100),
+    "words": Size(500, 18_000, False, text.words, 40),
 }
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A padded batch, longest source first; target with start and end symbol."""
-
-    source: Tensor
-    source_lengths: Tensor
-    target: Tensor
-    target_lengths: Tensor
-
-
-def make_pair(size: Size, batch: int, fill: bool) -> Pair:
-    """A random batch: each target token is the image of the source token at its place."""
-    shape = (batch,)
-    source_lengths = (torch.randn(shape) * size.spread + size.source_length).round().clamp(3, 40)
-    source_lengths = source_lengths.long().sort(descending=True).values
-    # Targets are about as long as their sources, as in translation.
-    ratio = size.target_length / size.source_length
-    target_lengths = (source_lengths * ratio + torch.randn(shape)).round().clamp(2, 40).long()
-    if fill:
-        source_lengths = torch.full(shape, round(size.source_length))
-        target_lengths = torch.full(shape, round(size.target_length))
-    # Zipf's law: the log of a rank is uniform.
-    words = min(size.source_vocab, size.target_vocab) - FIRST_WORD
-    longest = int(max(source_lengths.max(), target_lengths.max()))
-    ranks = torch.rand(longest, batch).mul(torch.tensor(float(words)).log()).exp().long() - 1
-    words_in = ranks.clamp(0, words - 1) + FIRST_WORD
-    words_out = (words_in - FIRST_WORD + words // 2) % words + FIRST_WORD
-    place = torch.arange(longest).unsqueeze(1)
-    source = words_in.masked_fill(place >= source_lengths, PAD)[: int(source_lengths.max())]
-    body = words_out.masked_fill(place > target_lengths, PAD)
-    body = body.masked_fill(place == target_lengths, 3)
-    if longest == int(target_lengths.max()):
-        ends = torch.where(target_lengths == longest, 3, PAD).unsqueeze(0)
-        body = torch.cat([body, ends])
-    body = body[: int(target_lengths.max()) + 1]
-    target = torch.cat([torch.full((1, batch), 2), body])
-    return Pair(source.unsqueeze(-1), source_lengths, target.unsqueeze(-1), target_lengths + 2)
+def contenders(
+    names: list[str], stock: NMTModel, stream: Iterator[Batch], options: argparse.Namespace
+) -> dict[str, Contender]:
+    """The contenders by name, `stock` or an alpha; weights are those that they shall stay at."""
+    pad = stock.decoder.embeddings.word_padding_idx
+    found: dict[str, Contender] = {}
+    trained: dict[float, NMTModel] = {}
+    for name in sorted(names, key=lambda name: name in ("stock", "1", "1:bf16")):
+        alpha = 1.0 if name == "stock" else float(name.removesuffix(":bf16"))
+        if alpha > 1 and alpha not in trained:
+            trained[alpha] = copy.deepcopy(stock)
+            model = our_model(stock, alpha, None)
+            learner = Contender(model, pad, LEARNING_RATE)
+            for _ in range(options.warmup):
+                learner.step(next(stream), time.perf_counter)
+            if options.support is not None:
+                scale_output(model, next(stream), options.support)
+            take_over(trained[alpha], model)
+        weights = trained.get(alpha, next(iter(trained.values()), stock))
+        if name == "stock":
+            own = options.adam == "own"
+            found[name] = StockContender(copy.deepcopy(weights), pad, 0.0, own)
+        else:
+            dtype = torch.bfloat16 if name.endswith(":bf16") else None
+            found[name] = Contender(our_model(weights, alpha, dtype), pad, 0.0)
+    return {name: found[name] for name in names}
 
 
-def embeddings(size: Size, vocab: int) -> Embeddings:
-    return Embeddings(size.hidden, vocab, PAD)
+@torch.no_grad()
+def scale_output(model: SparseNMTModel, batch: Batch, support: float) -> None:
+    """Multiply the output weights so that about `support` probabilities a token are not zero."""
+    hidden, target = model.hidden_states(batch)
+    layer = model.generator
+    parameters = [(parameter, parameter.clone()) for parameter in (layer.weight, layer.bias)]
+    low, high = 0.0, 10.0  # powers of two
+    for _ in range(10):
+        middle = (low + high) / 2
+        for parameter, original in parameters:
+            parameter.copy_(original * 2**middle)
+        found = float(layer.loss(hidden, target, -1).support) / len(target)
+        low, high = (low, middle) if found < support else (middle, high)
 
 
-def stock_model(size: Size, dropout: float) -> NMTModel:
-    """OpenNMT-py's two-layer bidirectional encoder and input-feeding decoder, with softmax."""
-    source = embeddings(size, size.source_vocab)
-    target = embeddings(size, size.target_vocab)
-    encoder = RNNEncoder("LSTM", True, 2, size.hidden, dropout, source)
-    decoder = InputFeedRNNDecoder(
-        "LSTM", True, 2, size.hidden, "general", dropout=dropout, embeddings=target
-    )
-    model = NMTModel(encoder, decoder)
-    model.generator = nn.Sequential(
-        nn.Linear(size.hidden, size.target_vocab), nn.LogSoftmax(dim=-1)
-    )
-    for parameter in model.parameters():
-        nn.init.uniform_(parameter, -0.1, 0.1)
-    return model
+def products(model: NMTModel, batch: Batch) -> float:
+    """Operations of a step's products, forward and twice that backward, over real positions."""
+    assert batch.target_lengths is not None
+    read, written = int(batch.source_lengths.sum()), int((batch.target_lengths - 1).sum())
+    matrices = {
+        name: weight.numel()
+        for name, weight in model.named_parameters()
+        if weight.dim() == 2 and "word_lut" not in name
+    }
+    encoder = sum(size for name, size in matrices.items() if name.startswith("encoder"))
+    looked = int((batch.source_lengths * (batch.target_lengths - 1)).sum())
+    attention = 2 * looked * model.decoder.hidden_size  # scores and mixing
+    rest = sum(matrices.values()) - encoder
+    return 3 * 2 * (encoder * read + rest * written + attention)
 
 
-def our_model(stock: NMTModel, size: Size, alpha: float, dtype: torch.dtype | None) -> NMTModel:
-    """Our model with the weights of `stock`."""
-    model = copy.deepcopy(stock)
-    model.encoder.__class__ = FastRNNEncoder
-    model.decoder.__class__ = FastInputFeedRNNDecoder
-    attention = EntmaxGlobalAttention(size.hidden, "general", alpha)
-    attention.load_state_dict(model.decoder.attn.state_dict())
-    model.decoder.attn = attention
-    model.encoder.matmul_dtype = model.decoder.matmul_dtype = dtype
-    model.generator = OutputLayer(size.hidden, size.target_vocab, alpha)
-    with torch.no_grad():
-        model.generator.weight.copy_(stock.generator[0].weight)
-        model.generator.bias.copy_(stock.generator[0].bias)
-    return model
-
-
-Step = Callable[[Pair], float]
-
-
-def stock_step(model: NMTModel) -> Step:
-    """A training step as OpenNMT-py's trainer does it; returns the mean loss."""
-    criterion = nn.NLLLoss(ignore_index=PAD, reduction="sum")
-    loss_compute = NMTLossCompute(criterion, model.generator)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-
-    def step(pair: Pair) -> float:
-        optimizer.zero_grad()
-        outputs, attentions = model(pair.source, pair.target, pair.source_lengths)
-        tokens = int((pair.target_lengths - 1).sum())
-        batch = SimpleNamespace(tgt=pair.target)
-        loss, _ = loss_compute(batch, outputs, attentions, normalization=tokens)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), MAX_GRAD_NORM)
-        optimizer.step()
-        return loss.item()
-
-    return step
-
-
-def our_step(model: NMTModel, supports: list[float], fused: bool) -> Step:
-    """A training step on real positions only; returns the mean loss."""
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=fused)
-
-    def step(pair: Pair) -> float:
-        optimizer.zero_grad()
-        state, bank, lengths = model.encoder(pair.source, pair.source_lengths)
-        model.decoder.init_state(pair.source, bank, state)
-        hidden, index = model.decoder.packed_forward(
-            pair.target[:-1], pair.target_lengths - 1, bank, lengths
-        )
-        result = model.generator.loss(hidden, pair.target[1:].flatten()[index], PAD)
-        tokens = hidden.size(0)
-        loss = result.loss / tokens
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), MAX_GRAD_NORM)
-        optimizer.step()
-        supports.append(float(result.support) / tokens)
-        return loss.item()
-
-    return step
+def product_speed(clock: Callable[[], float]) -> float:
+    """Operations a second of large products of 32-bit floats."""
+    x, weight = torch.randn(768, 600), torch.randn(1200, 600)
+    times = []
+    for _ in range(20):
+        start = clock()
+        product(x, weight)
+        times.append(clock() - start)
+    return 2 * 768 * 600 * 1200 / statistics.median(times)
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Alternate stock and our variants; a result for each."""
+    """Alternate the contenders; a result for each."""
     torch.manual_seed(1)
     size = SIZES[options.size]
-    stock = stock_model(size, options.dropout)
-    steps: dict[str, Step] = {"stock softmax": stock_step(stock)}
-    supports: dict[str, list[float]] = {}
-    for variant in options.variants.split(","):
-        alpha, _, kind = variant.partition(":")
-        dtype = torch.bfloat16 if kind == "bf16" else None
-        name = f"ours alpha={alpha}" + (" bf16" if dtype else "")
-        supports[name] = []
-        steps[name] = our_step(
-            our_model(stock, size, float(alpha), dtype), supports[name], options.fused_adam
+    options.warmup = size.warmup if options.warmup is None else options.warmup
+    pairs = size.read(options.data)
+    known = text.vocabularies(pairs, size.vocabulary, size.joint)
+    stream = text.batches(pairs, known, options.batch, options.bucket)
+    stock = stock_model(size.hidden, known, options.dropout)
+    names = list(dict.fromkeys([options.against, *options.variants]))
+    running = contenders(names, stock, stream, options)
+    clock = time.process_time if options.clock == "cpu" else time.perf_counter
+    speed = product_speed(clock)
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    operations, fill = [], []
+    for number in range(-3, options.steps):  # the first three find their memory
+        batch = next(stream)
+        for name in names if number % 2 else reversed(names):
+            taken = running[name].step(batch, clock)
+            if number >= 0:
+                times[name].append(taken)
+        assert batch.target_lengths is not None
+        operations.append(products(stock, batch))
+        fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
+    gigaflops = statistics.median(operations[3:]) / 1e9
+    base = [whole for whole, _ in times[options.against]]
+    results: list[dict[str, object]] = []
+    for name in names:
+        whole, adam = ([taken[part] for taken in times[name]] for part in (0, 1))
+        contender = running[name]
+        ratio = statistics.median(a / b for a, b in zip(whole, base, strict=True))
+        median = statistics.median(whole)
+        results.append(
+            {
+                "contender": name,
+                "ms": round(1000 * median, 1),
+                "ratio": round(ratio, 3),
+                "adam_ms": round(1000 * statistics.median(adam), 1),
+                "floor_ms": round(1e12 * gigaflops / speed, 1),
+                "GF": round(gigaflops, 1),
+                "GF/s": round(gigaflops / median, 1),
+                "GF/s_of_products": round(speed / 1e9, 1),
+                "support": None if contender.support is None else round(contender.support, 1),
+                "loss": round(contender.loss, 3),
+                "against": options.against,
+                "size": options.size,
+                "batch": options.batch,
+                "updates_before": options.warmup,
+                "scaled_to_support": options.support,
+                "target_fill": round(statistics.mean(fill), 3),
+                "text": "real" if options.data else "samples",
+                "threads": torch.get_num_threads(),
+                "clock": options.clock,
+                "adam": options.adam,
+                "load": round(os.getloadavg()[0], 2),
+            }
         )
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    clock = time.process_time if options.threads == 1 else time.perf_counter
-    losses = dict.fromkeys(steps, 0.0)
-    for number in range(options.warmup + options.steps):
-        pair = make_pair(size, options.batch, options.no_padding)
-        for name, step in steps.items():
-            # Stock's speed does not depend on what it has learnt.
-            if number < options.warmup - 3 and name == "stock softmax":
-                continue
-            start = clock()
-            losses[name] = step(pair)
-            if number >= options.warmup:
-                times[name].append(clock() - start)
-    base = times["stock softmax"]
-    return [
-        {
-            "variant": name,
-            "size": options.size,
-            "threads": torch.get_num_threads(),
-            "median_ms": round(1000 * statistics.median(values), 1),
-            "ratio": round(statistics.median(a / b for a, b in zip(values, base, strict=True)), 3),
-            "loss": round(losses[name], 3),
-            "support": round(supports[name][-1], 1) if name in supports else size.target_vocab,
-        }
-        for name, values in times.items()
-    ]
+    return results
 
 
 def keep_freed_memory() -> None:
@@ -241,28 +213,67 @@ def keep_freed_memory() -> None:
     library.mallopt(trim_threshold, 2**31 - 1)
 
 
-def main() -> None:
+def contender_name(given: str) -> str:
+    """`stock`, or an alpha with or without `:bf16`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if given != "stock" and not 1 <= float(given.removesuffix(":bf16")) < 100:
+        raise ValueError("alpha is below 1")
+    return given
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="pilot")
-    parser.add_argument("--variants", default="1.5,1", help="alphas, each with :bf16 if wished")
+    parser.add_argument(
+        "--variants", default="1.5,1", help="alphas, divided by commas, each with :bf16 if wished"
+    )
+    parser.add_argument("--against", default="stock", help="stock, or an alpha here")
+    parser.add_argument("--data", type=Path, help="folder of real text, see above")
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=30, help="timed steps of each variant")
-    parser.add_argument("--warmup", type=int, default=100, help="untimed steps before")
+    parser.add_argument("--bucket", type=int, default=2048, help="pairs sorted by length together")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps of each contender")
+    parser.add_argument(
+        "--warmup", type=int, help="updates before; default 100 (pilot), 40 (words)"
+    )
+    parser.add_argument("--support", type=float, help="nonzero outputs a token, see above")
     parser.add_argument("--dropout", type=float, default=0.3)
-    parser.add_argument("--fused-adam", action="store_true", help="ours with torch's fused Adam")
-    parser.add_argument("--no-padding", action="store_true", help="all lengths equal")
+    parser.add_argument("--adam", choices=("fused", "own"), default="fused")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu with one thread")
     options = parser.parse_args()
+    try:
+        options.against = contender_name(options.against)
+        options.variants = [contender_name(given) for given in options.variants.split(",")]
+    except ValueError:
+        parser.error("--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16")
+    options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
+    return options
+
+
+def main() -> int:
+    """Runs the benchmark; returns the exit status."""
+    options = parse_arguments()
     torch.set_num_threads(options.threads)
     keep_freed_memory()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    results = measure(options)
+    try:
+        results = measure(options)
+    except UserError as error:
+        print(f"recurrence.py: error: {error}", file=sys.stderr)
+        return 2
     for result in results:
         print(json.dumps(result))
-    print(f"{'variant':24} {'ms':>8} {'ratio':>6} {'support':>8}")
-    for r in results:
-        print(f"{r['variant']:24} {r['median_ms']:8} {r['ratio']:6} {r['support']:8}")
+    columns = ("contender", "ms", "ratio", "adam_ms", "floor_ms", "GF/s", "support")
+    print(" ".join(f"{column:>10}" for column in columns))
+    for result in results:
+        print(" ".join(f"{result[column]!s:>10}" for column in columns))
+    print(f"load average {os.getloadavg()[0]:.1f}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -37,8 +37,13 @@ class Case:
     contenders: dict[str, Callable[[], object]]
 
 
-def parse_arguments(description: str) -> argparse.Namespace:
-    """Command line of a benchmark; fixes threads and allocator before anything is timed."""
+def parse_arguments(
+    description: str, declare: Callable[[argparse.ArgumentParser], object] | None = None
+) -> argparse.Namespace:
+    """Command line of a benchmark; fixes threads and allocator before anything is timed.
+
+    ``declare`` may add options of the benchmark's own.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--allocator", choices=("default", "faultfree"), default="default")
@@ -52,6 +57,8 @@ def parse_arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="run cases whose conditions contain this text")
     parser.add_argument("--memory", action="store_true", help="peak memory instead of time")
     parser.add_argument("--output", default="", help="file for the JSON lines")
+    if declare is not None:
+        declare(parser)
     arguments = parser.parse_args()
     wanted = _FAULT_FREE if arguments.allocator == "faultfree" else ""
     if os.environ.get("GLIBC_TUNABLES", "") != wanted:

@@ -14,6 +14,13 @@ was loaded is taken out of Python's garbage collection (`gc.freeze`), which woul
 for a tenth of a second now and then. With one thread times are the processor's, with more the
 wall's.
 
+`--size words` takes models of the size of a translation by words in their place: 500 dimensions,
+18,000 tokens, random weights. Those of the output are scaled until a row of 1.5-entmax keeps about
+as many tokens as a trained model's; softmax and entmax have the same weights. Since a random model
+does not know when to end, every side is asked for outputs of 15 tokens.
+
+    python -m tools.bench.search --size words --sentences 64 --rounds 3
+
 Prints a JSON line for each side, then a table. `equal` is the share of first outputs that are the
 same as OpenNMT-py's (only the softmax model has the same weights), `books` the share of our time
 spent on what certificates need and a search would not: bounds, masses, counts. Ours stops by
@@ -30,6 +37,7 @@ import io
 import json
 import logging
 import os
+import random
 import statistics
 import tempfile
 import time
@@ -43,17 +51,76 @@ from unittest import mock
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import LoadedModel, load, save
+from onmt_entmax.mappings import log_entmax
+from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
+from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.ledger import Ledger
-from onmt_entmax.text.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary
+from onmt_entmax.text.batch import Batch, Example, make_batch
+from onmt_entmax.text.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabularies,
+    Vocabulary,
+)
 from onmt_entmax.translation import Translator
 
 BOOKS = ("raise_bound", "count", "certify")  # of `Ledger`; `top` and `bound` decide the search too
 
+WORDS, SUPPORT, LENGTH = 18_000, 5, 15  # of `--size words`: tokens, those in a support, an output's
+
 Side = Callable[[], list[str]]
+
+
+def random_lines(count: int) -> list[str]:
+    """Sentences of 4 to 40 random words."""
+    draw = random.Random(1)
+    lengths = [draw.randint(4, 40) for _ in range(count)]
+    return [" ".join(f"w{draw.randrange(WORDS - 10)}" for _ in range(n)) for n in lengths]
+
+
+def write_word_models(folder: Path) -> tuple[Path, Path]:
+    """A softmax and a 1.5-entmax model of `--size words`, with the same weights."""
+    torch.manual_seed(0)
+    sides = [
+        Vocabulary((*specials, *(f"w{i}" for i in range(WORDS - len(specials)))))
+        for specials in (SOURCE_SPECIALS, TARGET_SPECIALS)
+    ]
+    vocabularies = Vocabularies(*sides)
+    sources = [line.split() for line in random_lines(32)]
+    ids = [[int(word[1:]) + 4 for word in words] for words in sources]
+    examples = [Example(words, words[:20], i) for i, words in enumerate(ids)]
+    batch = make_batch(sorted(examples, key=lambda e: -len(e.source)), vocabularies)
+    paths, weights = [], None
+    for alpha in (1.0, 1.5):
+        config = ModelConfig(
+            encoder_type="brnn", generator_alpha=alpha, global_attention_alpha=alpha, dropout=0.0
+        )
+        model = build_model(config, vocabularies).eval()
+        if weights is None:
+            sharpen(model, batch)
+            weights = model.state_dict()
+        model.load_state_dict(weights)
+        paths.append(folder / str(alpha))
+        save(paths[-1], model, config, vocabularies, {})
+    return paths[0], paths[1]
+
+
+@torch.no_grad()
+def sharpen(model: SparseNMTModel, batch: Batch) -> None:
+    """Scale the output layer of a random model."""
+    output, (hidden, _) = model.generator, model.hidden_states(batch)
+    output.bias.zero_()
+    scores = output.scores(hidden)
+    low, high = 0.1, 1000.0
+    for _ in range(12):
+        scale = (low * high) ** 0.5
+        support = int((log_entmax(scores * scale, 1.5) > -torch.inf).sum())
+        low, high = (scale, high) if support > SUPPORT * len(scores) else (low, scale)
+    output.weight.mul_(scale)
 
 
 def opennmt_vocabulary(vocabulary: Vocabulary, specials: tuple[str, ...]) -> Any:
@@ -105,6 +172,7 @@ def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> 
         loaded = load(model)
         write_opennmt_checkpoint(loaded, path)
         arguments = ["-model", str(path), "-src", "-", "-beam_size", str(options.beam)]
+        arguments += ["-min_length", str(options.min_length)]
         given = parser.parse_known_args([*arguments, "-max_length", str(options.max_length)])[0]
         unpickling = functools.partial(torch.load, weights_only=False)
         with mock.patch.object(torch, "load", unpickling):
@@ -123,7 +191,10 @@ def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> 
 
 def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: Stop) -> Side:
     """A function that translates the lines with our translator."""
-    config = SearchConfig(options.beam, max_length=options.max_length, stop=stop)
+    limits = Constraints(min_length=options.min_length)
+    config = SearchConfig(
+        options.beam, max_length=options.max_length, stop=stop, constraints=limits
+    )
     translator = Translator([load(model)], SearchTask(config))
 
     def run() -> list[str]:
@@ -168,9 +239,12 @@ def share_of_books(run: Side, clock: Callable[[], float], rounds: int) -> float:
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Alternate the sides; a result for each."""
-    lines = options.src.read_text(encoding="utf-8").splitlines()
-    step = max(1, len(lines) // options.sentences)  # all languages, all lengths
-    lines = lines[::step][: options.sentences]
+    if options.size == "words":
+        lines = random_lines(options.sentences)
+    else:
+        lines = options.src.read_text(encoding="utf-8").splitlines()
+        step = max(1, len(lines) // options.sentences)  # all languages, all lengths
+        lines = lines[::step][: options.sentences]
     sides = {
         "OpenNMT-py softmax": opennmt_side(options.softmax, lines, options),
         "ours softmax": our_side(options.softmax, lines, options, "exhaustive"),
@@ -195,6 +269,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         results.append(
             {
                 "side": name,
+                "size": options.size,
                 "beam": options.beam,
                 "batch": options.opennmt_batch if name == reference else options.batch,
                 "sentences": len(lines),
@@ -220,10 +295,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL")
     parser.add_argument("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL")
     parser.add_argument("--src", type=Path, default=Path("run/pilot/data/dev.src"))
+    parser.add_argument("--size", choices=("given", "words"), default="given")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--max-length", type=int, default=100)
+    parser.add_argument("--min-length", type=int, default=0)
     parser.add_argument("--batch", type=int, default=64, help="ours; its default is 64")
     parser.add_argument("--opennmt-batch", type=int, default=30, help="its default is 30")
     parser.add_argument("--threads", type=int, default=1)
@@ -235,7 +312,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
     torch.set_num_threads(options.threads)
-    results = measure(options)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.size == "words":
+            options.softmax, options.entmax = write_word_models(Path(folder))
+            options.min_length = options.max_length = LENGTH
+        results = measure(options)
     for result in results:
         print(json.dumps(result))
     print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7} {'books':>6}")

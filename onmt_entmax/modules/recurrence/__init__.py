@@ -1,0 +1,1 @@
+"""Recurrent layers of OpenNMT-py with derived backward passes; same weights, same results."""

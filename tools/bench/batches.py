@@ -1,0 +1,127 @@
+"""Batches of real text for benchmarks of training: inflection, or words of a parallel corpus.
+
+Batches are cut as both sides of a comparison cut them in training: `bucket_size` pairs are sorted
+by length, and batches are taken in random order.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.text.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
+PILOT_LANGUAGES = (
+    "english german spanish russian turkish finnish arabic hungarian georgian hindi".split()
+)
+LONGEST = 40  # tokens of a word-level sentence, as in Peters et al. (2019), section 4.2
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+Pair = tuple[Sequence[str], Sequence[str]]
+
+
+def inflection(data: Path | None) -> list[Pair]:
+    """Inflections as the pilot has them: language, tags and characters to characters.
+
+    Args:
+        data: a folder with `conll2018/`, of which the medium setting of ten languages is taken;
+            None: the samples of this repository.
+    """
+    folder, part = (data / "conll2018", "train-medium") if data else (SAMPLES, "train")
+    pairs: list[Pair] = []
+    for language in PILOT_LANGUAGES:
+        path = folder / f"{language}-{part}"
+        if data or path.is_file():
+            for row in _lines(path):
+                lemma, form, tags = row.split("\t")
+                marked = [f"+{tag}" for tag in tags.split(";")]  # a tag V is not a letter V
+                pairs.append(([f"lang={language}", *marked, *lemma], list(form)))
+    return pairs
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def words(data: Path | None) -> list[Pair]:
+    """Word-level sentence pairs.
+
+    Args:
+        data: a folder with `tatoeba-deen/`; None: random words by Zipf's law, each target word the
+            image of the source word at its place, so that there is something to learn.
+    """
+    if data is None:
+        return _synthetic_words(20_000, 18_000)
+    sides = []
+    for language in ("de", "en"):
+        lines = _lines(data / "tatoeba-deen" / f"train.{language}")
+        sides.append([_WORD.findall(line.lower()) for line in lines])
+    return [
+        (source, target)
+        for source, target in zip(*sides, strict=True)
+        if 0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST
+    ]
+
+
+def _synthetic_words(count: int, vocabulary: int) -> list[Pair]:
+    generator = random.Random(1)
+    pairs: list[Pair] = []
+    for _ in range(count):
+        length = min(max(round(generator.gauss(8, 3.5)), 1), LONGEST)
+        ranks = [int(vocabulary ** generator.random()) for _ in range(length)]
+        pairs.append(([f"s{rank}" for rank in ranks], [f"t{rank}" for rank in ranks]))
+    return pairs
+
+
+def vocabularies(pairs: Sequence[Pair], size: int, joint: bool) -> Vocabularies:
+    """Vocabularies of exactly `size` tokens, filled up with unused ones where the text has fewer.
+
+    Args:
+        pairs: source and target tokens.
+        size: of each side, special tokens included.
+        joint: whether both sides have all tokens of both.
+    """
+    counts = [Counter(chain.from_iterable(side)) for side in zip(*pairs, strict=True)]
+    if joint:
+        counts = [counts[0] + counts[1]] * 2
+
+    def of(counter: Counter[str]) -> Vocabulary:
+        specials = [str(token) for token in TARGET_SPECIALS]
+        tokens = specials + [t for t, _ in counter.most_common() if t not in specials]
+        tokens += [f"<unused{number}>" for number in range(size - len(tokens))]
+        return Vocabulary(tuple(tokens[:size]))
+
+    return Vocabularies(of(counts[0]), of(counts[1]))
+
+
+def batches(
+    pairs: Sequence[Pair], known: Vocabularies, batch_size: int, bucket_size: int
+) -> Iterator[Batch]:
+    """Training batches without end, the same at every call."""
+    generator = random.Random(2)
+    while True:
+        for start in range(0, len(pairs) - batch_size + 1, bucket_size):
+            bucket = [
+                Example(known.source.encode(source), known.target.encode(target), 0)
+                for source, target in _sample(pairs, start, bucket_size)
+            ]
+            groups = list(group_by_length(bucket, batch_size, "sents"))
+            generator.shuffle(groups)
+            for group in groups:
+                if len(group) == batch_size:
+                    yield make_batch(group, known)
+
+
+def _sample(pairs: Sequence[Pair], start: int, count: int) -> list[Pair]:
+    """Pairs drawn from everywhere in a file that may be sorted."""
+    return random.Random(start).choices(pairs, k=count)

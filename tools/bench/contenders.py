@@ -1,0 +1,146 @@
+"""The models of `recurrence.py` and their training steps: ours, and stock OpenNMT-py's."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.modules.output import OutputLayer
+from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
+from onmt_entmax.opennmt import (
+    Embeddings,
+    InputFeedRNNDecoder,
+    NMTLossCompute,
+    NMTModel,
+    Optimizer,
+    RNNEncoder,
+)
+from onmt_entmax.text.batch import Batch
+from onmt_entmax.text.vocabulary import Vocabularies
+
+MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
+
+
+def stock_model(hidden: int, known: Vocabularies, dropout: float) -> NMTModel:
+    """OpenNMT-py's two-layer bidirectional encoder and input-feeding decoder, with softmax."""
+    sides = [Embeddings(hidden, len(side), side.pad) for side in known]
+    encoder = RNNEncoder("LSTM", True, 2, hidden, dropout, sides[0])
+    decoder = InputFeedRNNDecoder(
+        "LSTM", True, 2, hidden, "general", dropout=dropout, embeddings=sides[1]
+    )
+    model = NMTModel(encoder, decoder)
+    model.generator = nn.Sequential(nn.Linear(hidden, len(known.target)), nn.LogSoftmax(dim=-1))
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -0.1, 0.1)
+    return model
+
+
+def our_model(stock: NMTModel, alpha: float, dtype: torch.dtype | None) -> SparseNMTModel:
+    """Our model with the weights of `stock`."""
+    encoder, decoder = copy.deepcopy(stock.encoder), copy.deepcopy(stock.decoder)
+    encoder.__class__, decoder.__class__ = FastRNNEncoder, FastInputFeedRNNDecoder
+    attention = EntmaxGlobalAttention(decoder.hidden_size, "general", alpha)
+    attention.load_state_dict(decoder.attn.state_dict())
+    decoder.attn = attention
+    linear = stock.generator[0]
+    model = SparseNMTModel(
+        encoder, decoder, OutputLayer(linear.in_features, linear.out_features, alpha)
+    )
+    model.generator.load_state_dict(linear.state_dict())
+    model.matmul_dtype = dtype
+    return model.train()
+
+
+class Contender:
+    """A model of ours that takes training steps.
+
+    Args:
+        model: with its weights.
+        pad: id of padding in the target.
+        learning_rate: of Adam.
+
+    Attributes:
+        support: nonzero outputs a token in the last step; None where that is not counted.
+        loss: mean loss a token of the last step.
+    """
+
+    support: float | None = None
+    loss: float = 0.0
+
+    def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
+        self.model, self.pad = model, pad
+        self.parameters = list(model.parameters())
+        self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
+
+    def step(self, batch: Batch, clock: Callable[[], float]) -> tuple[float, float]:
+        """Take a step; returns the time of all of it, and of clipping and Adam alone."""
+        start = clock()
+        self.optimizer.zero_grad()
+        self.backward(batch)
+        between = clock()
+        self.update()
+        end = clock()
+        return end - start, end - between
+
+    def backward(self, batch: Batch) -> None:
+        """Forward, loss and backward."""
+        hidden, target = self.model.hidden_states(batch)
+        result = self.model.generator.loss(hidden, target, self.pad)
+        (result.loss / len(target)).backward()
+        self.loss = float(result.loss.detach()) / len(target)
+        self.support = float(result.support) / len(target)
+
+    def update(self) -> None:
+        """Clip the gradients and change the weights."""
+        nn.utils.clip_grad_norm_(self.parameters, MAX_GRAD_NORM)
+        self.optimizer.step()
+
+
+class StockContender(Contender):
+    """OpenNMT-py's model and loss, as its trainer calls them.
+
+    Args:
+        own_adam: whether OpenNMT-py's wrapper clips and steps, with torch's plain Adam.
+    """
+
+    def __init__(self, model: Any, pad: int, learning_rate: float, own_adam: bool) -> None:
+        super().__init__(model, pad, learning_rate)
+        criterion = nn.NLLLoss(ignore_index=pad, reduction="sum")
+        self.loss_compute = NMTLossCompute(criterion, model.generator)
+        self.wrapper: Optimizer | None = None
+        if own_adam:
+            self.optimizer = torch.optim.Adam(self.parameters, learning_rate)
+            self.wrapper = Optimizer(self.optimizer, learning_rate, None, MAX_GRAD_NORM)
+
+    def backward(self, batch: Batch) -> None:
+        """Forward, loss and backward."""
+        assert batch.target is not None
+        assert batch.target_lengths is not None
+        outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
+        tokens = int((batch.target_lengths - 1).sum())
+        named = SimpleNamespace(tgt=batch.target)
+        loss, _ = self.loss_compute(named, outputs, attentions, normalization=tokens)
+        loss.backward()
+        self.loss = loss.item()
+
+    def update(self) -> None:
+        """Clip the gradients and change the weights."""
+        if self.wrapper is None:
+            super().update()
+        else:
+            self.wrapper.step()
+
+
+def take_over(stock: NMTModel, ours: SparseNMTModel) -> None:
+    """Give the weights of our model to a stock one."""
+    for part in ("encoder", "decoder"):
+        getattr(stock, part).load_state_dict(getattr(ours, part).state_dict())
+    stock.generator[0].load_state_dict(ours.generator.state_dict())
