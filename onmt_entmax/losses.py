@@ -28,6 +28,7 @@ from onmt_entmax.mappings.conjugate import (
     row_groups,
     write_probabilities,
 )
+from onmt_entmax.mappings.device import by_kernel, has_kernels
 from onmt_entmax.mappings.gradient import entropy_alpha_derivative
 
 
@@ -73,8 +74,7 @@ class EntmaxRowLoss(Function):
             losses = losses * targets.mass
             losses -= targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
             if targets.spread is not None:
-                even = scores.sum(1) if targets.weight is None else scores @ targets.weight
-                losses -= targets.spread * even
+                losses -= targets.spread * _weighed(scores, targets.weight, losses.dtype)
             # An ignored row counts nothing, whatever its scores are.
             losses.masked_fill_(targets.mass == 0, 0.0)
         ctx.number, ctx.targets, ctx.dense, ctx.shape = number, targets, solved.dense, scores.shape
@@ -118,12 +118,23 @@ class EntmaxRowLoss(Function):
         return scores_grad, None, alpha_grad, None
 
 
+def _weighed(scores: Tensor, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Sums of rows of scores (rows, classes), with weights (classes,) if there are any."""
+    return scores.sum(1, dtype=dtype) if weight is None else scores.to(dtype) @ weight
+
+
 def _times_probabilities(
     solved: Conjugate, scores: Tensor | None, alpha: float | Tensor, shape: torch.Size
 ) -> Tensor:
     """Each row's probabilities times its ``solved.value``: (rows, classes), dense."""
     factors, maxima, threshold, entries, dense, whole = solved
-    product = factors.new_zeros(shape) if entries.row.numel() else factors.new_empty(shape)
+    dtype = factors.dtype if scores is None else scores.dtype
+    make = factors.new_zeros if entries.row.numel() else factors.new_empty
+    product = make(shape, dtype=dtype)
+    if scores is not None:
+        known = (alpha, maxima, threshold, product, factors)
+        if by_kernel("write_probabilities", scores, *known) is not None:
+            return product
     for begin, end in dense:
         assert scores is not None
         if whole is not None:
@@ -162,7 +173,7 @@ def _minus_target(scores_grad: Tensor, per_row: Tensor, targets: ClassTargets) -
         even = (per_row * targets.spread).unsqueeze(1)
         even = even if targets.weight is None else even * targets.weight
         scores_grad = scores_grad.sub_(even) if in_place else scores_grad - even
-    own = -(per_row * targets.own).unsqueeze(1)
+    own = -(per_row * targets.own).unsqueeze(1).to(scores_grad.dtype)
     index = targets.label.unsqueeze(1)
     if in_place:
         return scores_grad.scatter_add_(1, index, own)
@@ -183,8 +194,7 @@ def row_losses(
     losses = conjugates * targets.mass
     losses = losses - targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
     if targets.spread is not None:
-        even = scores.sum(1) if targets.weight is None else scores @ targets.weight
-        losses = losses - targets.spread * even
+        losses = losses - targets.spread * _weighed(scores, targets.weight, losses.dtype)
     return torch.where(targets.mass == 0, 0.0, losses)
 
 
@@ -218,7 +228,7 @@ def entmax_loss(
 
     Raises:
         ValueError: if alpha, reduction or label_smoothing is out of range, shapes do not fit, a
-            class does not exist, or a row of scores is all -inf.
+            class does not exist, or a row of scores is all -inf (on a GPU that gives nan).
     """
     _check(scores, weight, reduction, label_smoothing)
     class_dim = 0 if scores.dim() == 1 else 1
@@ -226,7 +236,7 @@ def entmax_loss(
     dtype = working_type(scores)
     returned = dtype if torch.is_autocast_enabled(scores.device.type) else scores.dtype
     checked = checked_alpha(alpha, scores, class_dim)
-    rows = scores.to(dtype).movedim(class_dim, -1)
+    rows = (scores if has_kernels(scores) else scores.to(dtype)).movedim(class_dim, -1)
     shape = rows.shape[:-1]
     rows = rows.reshape(-1, classes).contiguous()
     if isinstance(checked, Tensor):
@@ -294,10 +304,11 @@ def class_targets(
                 f"target {wrong} is not one of the {classes} classes 0 to {classes - 1}, "
                 f"nor ignore_index {ignore_index}"
             )
-    counted = kept.to(rows.dtype) if weight is None else torch.where(kept, weight[index], 0.0)
+    dtype = working_type(rows)
+    counted = kept.to(dtype) if weight is None else torch.where(kept, weight[index], 0.0)
     own, mass, spread = counted, counted, None
     if label_smoothing > 0:
-        spread = kept.to(rows.dtype) * (label_smoothing / classes)
+        spread = kept.to(dtype) * (label_smoothing / classes)
         own = counted * (1 - label_smoothing)
         mass = own + spread * (classes if weight is None else weight.sum())
     total = counted.sum()

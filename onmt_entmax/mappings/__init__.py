@@ -12,6 +12,7 @@ from torch import Tensor
 
 from onmt_entmax.mappings.autograd import Entmax, LogEntmax, LongEntmax
 from onmt_entmax.mappings.compiled import entmax_operator, log_entmax_operator
+from onmt_entmax.mappings.device import has_kernels
 from onmt_entmax.mappings.entropy import tsallis_entropy
 from onmt_entmax.mappings.selection import MEDIUM
 from onmt_entmax.mappings.threshold import refuse_rows_without_answer
@@ -43,7 +44,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     Raises:
         ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
-            all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan).
+            all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan). On a GPU,
+            where looking for such a row would mean waiting, it gives nan.
     """
     return _along_dim(_entmax_last, scores, alpha, dim)
 
@@ -115,7 +117,8 @@ def _along_dim(
     if scores.numel() == 0:
         return scores.clone()
     if given != dtype:
-        scores = scores.to(dtype)
+        if not has_kernels(scores):
+            scores = scores.to(dtype)
         if torch.is_autocast_enabled(scores.device.type):
             given = dtype
     if dim in (-1, dimensions - 1):
@@ -123,17 +126,17 @@ def _along_dim(
     else:
         rows = checked.movedim(dim, -1) if isinstance(checked, Tensor) else checked
         result = mapping(scores.movedim(dim, -1), rows).movedim(-1, dim)
-    return result if given == dtype else result.to(given)
+    return result if result.dtype == given else result.to(given)
 
 
 def _entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
     if isinstance(alpha, Tensor):
         return Entmax.apply(scores, None, alpha)
     if alpha == 1:
-        return _checked_softmax(torch.softmax(scores, -1), scores)
+        return _checked_softmax(torch.softmax(scores, -1, working_type(scores)), scores)
     if torch.compiler.is_compiling():
         return entmax_operator(scores, alpha)
-    if scores.shape[-1] >= MEDIUM and scores.numel() >= _LONG_WORK:
+    if scores.shape[-1] >= MEDIUM and scores.numel() >= _LONG_WORK and not has_kernels(scores):
         return LongEntmax.apply(scores, alpha)[0]
     return Entmax.apply(scores, alpha, None)
 
@@ -142,7 +145,7 @@ def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
     if isinstance(alpha, Tensor):
         return LogEntmax.apply(scores, None, alpha)
     if alpha == 1:
-        return _checked_softmax(torch.log_softmax(scores, -1), scores)
+        return _checked_softmax(torch.log_softmax(scores, -1, working_type(scores)), scores)
     if torch.compiler.is_compiling():
         return log_entmax_operator(scores, alpha)
     return LogEntmax.apply(scores, alpha, None)
@@ -150,6 +153,7 @@ def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
 
 def _checked_softmax(result: Tensor, scores: Tensor) -> Tensor:
     """The result, unless a row of the scores is -inf everywhere (the result is nan there)."""
-    if not torch.compiler.is_compiling() and bool(result.detach()[..., 0].isnan().any()):
+    looking = scores.device.type == "cpu" and not torch.compiler.is_compiling()
+    if looking and bool(result.detach()[..., 0].isnan().any()):
         refuse_rows_without_answer(scores.amax(-1))
     return result

@@ -18,6 +18,7 @@ from onmt_entmax.mappings.conjugate import (
     row_groups,
     write_probabilities,
 )
+from onmt_entmax.mappings.device import by_kernel
 from onmt_entmax.mappings.threshold import (
     has_power_form,
     power,
@@ -32,7 +33,11 @@ _FEW = 1 << 11
 
 
 def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    """Entmax of float32 or float64 scores (..., n), n >= 1, without autograd; the same shape."""
+    """Entmax of scores (..., n), n >= 1, in float32 or float64, without autograd; (..., n)."""
+    made = by_kernel("probabilities", scores, alpha)
+    if made is not None:
+        return made
+    scores = wide(scores)
     if not isinstance(alpha, Tensor):
         if has_power_form(alpha):
             solved = solve_power(scores, alpha)
@@ -47,6 +52,10 @@ def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
 
 def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """Logarithm of entmax, -inf exactly outside the support; as ``probabilities``."""
+    made = by_kernel("log_probabilities", scores, alpha)
+    if made is not None:
+        return made
+    scores = wide(scores)
     if not isinstance(alpha, Tensor):
         if has_power_form(alpha):
             return solve_power(scores, alpha).margin.mul_(alpha - 1).log_().div_(alpha - 1)
@@ -56,6 +65,11 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
                 refuse_rows_without_answer(scores.amax(-1))
             return result
     return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
+
+
+def wide(scores: Tensor) -> Tensor:
+    """Scores in float32 at least, which PyTorch's operations need where a kernel does not."""
+    return scores if scores.dtype.itemsize >= 4 else scores.float()
 
 
 def the_given(number: float | None, alpha: Tensor | None) -> float | Tensor:
@@ -68,14 +82,18 @@ def the_given(number: float | None, alpha: Tensor | None) -> float | Tensor:
 class Entmax(Function):
     """Probabilities over the last dimension.
 
-    ``apply(scores, number, alpha)``: float32 or float64 scores (..., n); alpha as a number, or
-    None and a tensor (..., 1) in its place. Returns probabilities (..., n).
+    ``apply(scores, number, alpha)``: scores (..., n); alpha as a number, or None and a tensor
+    (..., 1) in its place. Returns probabilities (..., n), in float32 or float64.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
         slope = None
-        if number == 1.5:
+        result = by_kernel("probabilities", scores, the_given(number, alpha))
+        if result is not None:
+            pass
+        elif number == 1.5:
+            scores = wide(scores)
             # The square root of the probability is its slope: kept, it need not be taken again.
             few = scores.numel() <= _FEW
             margin = sorted_margin(scores) if few else solve_power(scores, number).margin
@@ -83,7 +101,7 @@ class Entmax(Function):
             result = slope * slope
         else:
             result = probabilities(scores, the_given(number, alpha))
-        ctx.number = number
+        ctx.number, ctx.dtype = number, scores.dtype
         ctx.save_for_backward(result, alpha, slope)
         return result
 
@@ -94,9 +112,12 @@ class Entmax(Function):
         (output,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            if slope is None or torch.is_grad_enabled():
-                slope = gradient.slopes(result, alpha)
-            scores_grad = gradient.scores_gradient(slope, output)
+            if not torch.is_grad_enabled():
+                scores_grad = by_kernel("scores_gradient", result, alpha, output, ctx.dtype)
+            if scores_grad is None:
+                if slope is None or torch.is_grad_enabled():
+                    slope = gradient.slopes(result, alpha)
+                scores_grad = gradient.scores_gradient(slope, output)
         if ctx.needs_input_grad[2]:
             derivative = gradient.alpha_derivative(result, alpha_tensor.to(result.dtype))
             alpha_grad = (output * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)

@@ -30,7 +30,8 @@ def log_entmax_operator(scores: Tensor, alpha: float) -> Tensor:
 def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     """Conjugates (rows,) of contiguous scores (rows, n), and their gradient, the probabilities."""
     solved = conjugate(scores, alpha)
-    whole = torch.zeros_like(scores)
+    has_entries = solved.entries.row.numel() > 0
+    whole = torch.zeros_like(scores) if has_entries else torch.empty_like(scores)
     whole.view(-1).scatter_(0, solved.entries.position, solved.entries.probability)
     for begin, end in solved.dense:
         part = slice(begin, end)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings import selection
+from onmt_entmax.mappings.device import by_kernel
 from onmt_entmax.mappings.entropy import tsallis_entropy
 from onmt_entmax.mappings.gradient import slopes
 from onmt_entmax.mappings.threshold import (
@@ -81,7 +82,8 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
     """Conjugates of rows of scores, and what their gradient needs.
 
     Args:
-        scores: (rows, n), rows and n >= 1, contiguous, float32 or float64; no autograd.
+        scores: (rows, n), rows and n >= 1, contiguous, float32 or float64 (where there are
+            kernels, the half types too); no autograd.
         alpha: a number >= 1, or (rows, 1).
         keep: whether to return all probabilities of dense rows when the scores are few.
 
@@ -89,6 +91,11 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
         ValueError: if a row is -inf everywhere.
     """
     rows, n = scores.shape
+    made = by_kernel("conjugate", scores, alpha)
+    if made is not None:
+        value, maxima, threshold = made
+        return Conjugate(value, maxima, threshold, _no_entries(value), [(0, rows)], None)
+    scores = scores if scores.dtype.itemsize >= 4 else scores.float()
     solved: list[Sequence[Tensor]] = []
     found: list[Entries] = []
     dense: list[tuple[int, int]] = []
@@ -123,10 +130,15 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
             dense.append((first, last))
     value, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
     if not found:
-        nowhere = torch.empty(0, dtype=torch.int64, device=scores.device)
-        found.append(Entries(nowhere, nowhere, scores.new_empty(0)))
+        found.append(_no_entries(value))
     entries = Entries(*(torch.cat(parts) for parts in zip(*found, strict=True)))
     return Conjugate(value.squeeze(1), maxima, threshold, entries, dense, whole)
+
+
+def _no_entries(value: Tensor) -> Entries:
+    """No entries, on the device and with probabilities in the type of a value."""
+    nowhere = torch.empty(0, dtype=torch.int64, device=value.device)
+    return Entries(nowhere, nowhere, value.new_empty(0))
 
 
 def _members(
@@ -150,8 +162,10 @@ def write_probabilities(
         alpha: a number >= 1, or (rows, 1).
         maxima: (rows, 1).
         threshold: (rows, 1).
-        out: (rows, n), returned.
+        out: (rows, n), returned; may be the scores.
     """
+    if by_kernel("write_probabilities", scores, alpha, maxima, threshold, out) is not None:
+        return out
     if not isinstance(alpha, Tensor):
         if alpha == 1:
             return torch.sub(scores, maxima, out=out).exp_()

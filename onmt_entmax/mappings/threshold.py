@@ -82,13 +82,23 @@ def refuse_rows_without_answer(maxima: Tensor) -> None:
         )
 
 
+def whole_power(exponent: float) -> int:
+    """The whole number that an exponent is, if products are to make it; otherwise 0.
+
+    Whole is what differs by the rounding of alpha only.
+    """
+    whole = round(exponent)
+    exact = abs(exponent - whole) <= 3e-16 * whole**2
+    return whole if exact and 1 <= whole <= _MOST_PRODUCTS else 0
+
+
 def raised(base: Tensor, exponent: float, out: Tensor) -> Tensor:
     """``base ** exponent`` into ``out``, which is not ``base``; products for whole exponents.
 
-    A product costs a twentieth of a power. Whole is what differs by the rounding of alpha only.
+    A product costs a twentieth of a power.
     """
-    whole = round(exponent)
-    if not 1 < whole <= _MOST_PRODUCTS or abs(exponent - whole) > 3e-16 * whole**2:
+    whole = whole_power(exponent)
+    if whole < 2:
         return torch.pow(base, exponent, out=out)
     torch.mul(base, base, out=out)
     for place, bit in enumerate(f"{whole:b}"[1:]):

@@ -1,5 +1,8 @@
 """torch.compile of whole graphs gives what eager execution gives."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -26,6 +29,24 @@ def test_whole_graphs(alpha: float) -> None:
         outcomes.append((value.detach(), z.grad))
     assert torch.allclose(outcomes[0][0], outcomes[1][0], atol=1e-5)
     assert torch.allclose(outcomes[0][1], outcomes[1][1], atol=1e-5)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
+def test_whole_graphs_by_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default backend, which writes C++ and compiles it."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    target = torch.randint(20, (6,))
+
+    def loss(z: torch.Tensor) -> torch.Tensor:
+        return entmax_loss(z * 2, target)
+
+    scores = torch.randn(6, 20)
+    outcomes = []
+    for function in (loss, torch.compile(loss, fullgraph=True)):
+        z = scores.clone().requires_grad_()
+        function(z).backward()
+        outcomes.append(z.grad)
+    assert torch.allclose(*outcomes, atol=1e-5)
 
 
 @pytest.mark.parametrize("operator", ["entmax", "log_entmax", "conjugate"])

@@ -1,0 +1,61 @@
+"""Whether a GPU kernel of launch.py does a piece of work, or the PyTorch code beside it.
+
+Triton is imported when the first scores on a GPU arrive, and each kernel is compiled when it is
+first wanted. With ``TRITON_INTERPRET=1`` in the environment the kernels run on the CPU, slowly:
+that is how they are tested.
+"""
+
+import os
+import warnings
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def has_kernels(scores: Tensor) -> bool:
+    """Whether kernels are there for such scores, the half types as they are."""
+    if not (scores.is_cuda or _INTERPRETED) or torch.compiler.is_compiling():
+        return False
+    possible = scores.dtype in _TYPES and scores.numel() > 0 and not _failed
+    return possible and _launch() is not None
+
+
+def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
+    """What a function of launch.py makes of scores on a GPU; None where PyTorch is to do it.
+
+    That is on a CPU, without Triton, while ``torch.compile`` looks, and, after one warning, for
+    the rest of the process once a kernel could not be compiled or started.
+    """
+    if not has_kernels(scores):
+        return None
+    try:
+        return getattr(_launch(), name)(scores, *arguments)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        _failed.append(error)
+        warnings.warn(
+            f"the GPU kernels of entmax cannot be used, PyTorch does their work, slower: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+_failed: list[Exception] = []
+
+
+@cache
+def _launch() -> ModuleType | None:
+    """The module that starts the kernels, if Triton is installed."""
+    try:
+        from onmt_entmax.mappings import launch
+    except ImportError:
+        return None
+    return launch
