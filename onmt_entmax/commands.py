@@ -35,6 +35,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"{name}.py: interrupted", file=sys.stderr)
         return 130
+    finally:
+        gc.unfreeze()  # else libraries report at the end what was never collected
 
 
 def _one_line(message: Warning | str, *_: object) -> None:

@@ -14,11 +14,11 @@ from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 
 
-def torchrun(processes: int, *arguments: object) -> list[str]:
+def torchrun(processes: int, *arguments: object, script: str = "train.py") -> list[str]:
     """The command line of a run with several processes on this machine."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
     address = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-    return [*launcher, *address, str(ROOT / "train.py"), *map(str, arguments)]
+    return [*launcher, *address, str(ROOT / script), *map(str, arguments)]
 
 
 def settings(folder: Path, **changes: object) -> dict[str, object]:

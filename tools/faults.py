@@ -5,7 +5,9 @@
 
 It trains a small model twice: once undisturbed, once killed by SIGKILL wherever it happens to be
 (loading, reading, computing, writing a checkpoint). It prints how many steps each kill cost and
-whether the final weights are equal, bit by bit; status 1 if they are not.
+whether the final weights are equal, bit by bit; status 1 if they are not, or if a kill cost more
+steps than lie between two checkpoints. What runs is a copy of the package made at the start, so
+the package may be worked on meanwhile. A kill takes about as long as a start of `train.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,6 +44,13 @@ def write_task(folder: Path) -> None:
             (folder / f"{name}{suffix}").write_text("".join(lines), encoding="utf-8")
 
 
+def freeze(folder: Path) -> None:
+    """Copy what trains."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "onmt_entmax", folder / "frozen" / "onmt_entmax", ignore=ignored)
+    shutil.copy2(ROOT / "train.py", folder / "frozen")
+
+
 def command(folder: Path, run: Path, steps: int) -> list[str]:
     """The training command; it continues where there are checkpoints."""
     corpora = {
@@ -55,7 +65,7 @@ def command(folder: Path, run: Path, steps: int) -> list[str]:
         f"-save_model {run} -seed 7"
     )
     resume = ["-train_from", str(run)] if checkpoint_steps(run) else []
-    script = [sys.executable, str(ROOT / "train.py"), "-data", json.dumps(corpora)]
+    script = [sys.executable, str(folder / "frozen" / "train.py"), "-data", json.dumps(corpora)]
     return [*script, *options.split(), *resume]
 
 
@@ -77,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     generator = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        freeze(folder)
         write_task(folder)
         whole, killed = folder / "whole", folder / "killed"
         started = time.monotonic()
@@ -110,11 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for run in (whole, killed)
         )
         equal = all(one[key].equal(other[key]) for key in one)
+    worst = max(lost, default=0)
     print(
-        f"{kills} kills, most steps lost by one: {max(lost, default=0)} "
-        f"(saved every {SAVED_EVERY}), final weights equal: {'yes' if equal else 'NO'}"
+        f"{kills} kills, most steps lost by one: {worst} (saved every {SAVED_EVERY}), "
+        f"final weights equal: {'yes' if equal else 'NO'}"
     )
-    return 0 if equal else 1
+    return 0 if equal and worst <= SAVED_EVERY else 1
 
 
 if __name__ == "__main__":

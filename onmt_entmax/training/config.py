@@ -26,7 +26,7 @@ class TrainingConfig:
     valid_epochs: int | None = None
     save_checkpoint_steps: int = 5000
     early_stopping: int = 0  # validations without a better `selection`; 0 never stops early
-    selection: str = "loss"  # loss, token_accuracy or exact_match: what makes a model the best
+    selection: str = "loss"  # the measure of a validation that makes a model the best
     accum_count: tuple[int, ...] = (1,)
     accum_steps: tuple[int, ...] = (0,)
     normalization: str = "sents"

@@ -22,6 +22,7 @@ from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.stream import Position, TrainingBatches
 from onmt_entmax.training.average import MovingAverage
 from onmt_entmax.training.config import Outcome, TrainingConfig, value_at
+from onmt_entmax.training.device import Numbers, Transfer
 from onmt_entmax.training.interrupt import collected_signals
 from onmt_entmax.training.nonfinite import NonfiniteRule
 from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
@@ -92,7 +93,11 @@ class Trainer:
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
         objective = _Objective(model, run.vocabularies.target.pad, config.label_smoothing)
         self.objective = processes.share(objective, device_of(model))
+        self._transfer = Transfer(device_of(model))
+        self._numbers = Numbers(behind=1 if self._may_read_late() else 0)
         self._seen = _Measurements()
+        self._started = time.monotonic()
+        self._asked = 0  # the signal that any process has received
         self._saved = -1  # the step last saved by this run
 
     def train(self) -> Outcome:
@@ -101,21 +106,21 @@ class Trainer:
         # What is loaded by now stays; the collector need not walk over it during training.
         gc.collect()
         gc.freeze()
-        started = time.monotonic() - self.state.seconds
+        self._started = time.monotonic() - self.state.seconds
         with collected_signals() as received, closing(iter(self.batches)) as stream:
-            outcome = self._finished(0)
+            outcome = self._finished()
             while outcome is None:
                 epochs = self.batches.position.epoch
-                asked = self._update(self._taken(stream), received)
-                self.state.seconds = self.processes.from_first(time.monotonic() - started)
+                self._update(self._taken(stream), received)
                 if self._due(epochs):
                     self._validate()
                 elif self.state.step % self.config.save_checkpoint_steps == 0:
                     self._save()
-                outcome = self._finished(asked)
+                outcome = self._finished()
         if outcome.signal is None and self.state.validated < self.state.step:
             self._validate()
         self._save()
+        gc.unfreeze()
         return outcome
 
     # --- one update ------------------------------------------------------------------------
@@ -128,12 +133,8 @@ class Trainer:
         self._seen.waited(time.monotonic() - started)
         return batches
 
-    def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> int:
-        """One step of the optimiser on the gradient of all `batches` together.
-
-        Returns:
-            The signal that any process has received, or 0; all of them learn of it here.
-        """
+    def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
+        """One step of the optimiser on the gradient of all `batches` together."""
         config, state, processes = self.config, self.state, self.processes
         self._set_dropout()
         for group in self.optimizer.param_groups:
@@ -142,33 +143,60 @@ class Trainer:
         size = sum(_target_tokens(batch) if by_tokens else len(batch) for batch in batches)
         mine = batches[processes.rank :: processes.count]
         self.optimizer.zero_grad(set_to_none=True)
-        measured = torch.zeros(5, device=device_of(self.model))
+        measured = torch.zeros(6, device=device_of(self.model))
         for number, batch in enumerate(mine, 1):
             # DistributedDataParallel averages where a sum is meant, hence the factor.
             with self._apart() if number < len(mine) else nullcontext():
-                result = self.objective(batch.to(device_of(self.model)))
+                result = self.objective(self._transfer(batch))
                 (result.loss * (processes.count / size)).backward()
             measured[:4] += torch.stack([value.detach().float() for value in result])
         measured[4] = received[0] if received else 0
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
-        norm = nn.utils.get_total_norm(gradients)
-        # One look at the device for everything that this side has to know.
-        *sums, length = torch.cat([processes.sum(measured), norm.view(1)]).tolist()
-        loss, tokens, correct, support, asked = sums
-        if self.nonfinite.leaves_out(state.step + 1, loss, length, batches):
-            state.skipped += 1
-        else:
-            self._seen.add(loss, tokens, correct, support)
-            if config.optimizer.max_grad_norm > 0:
-                nn.utils.clip_grads_with_norm_(
-                    self.parameters, config.optimizer.max_grad_norm, norm
-                )
-            self.optimizer.step()
-            self.average.update(state.step + 1)
+        measured[5] = time.monotonic() - self._started if processes.writes else 0
+        norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        values = torch.cat([processes.sum(measured), norm.view(1)])
+        self._numbers.send(values, (state.step + 1, batches))
+        if self._numbers.behind:
+            # The device itself leaves out what is not finite, and says so later.
+            self.optimizer.found_inf = (~(values[0] + norm).isfinite()).float()  # type: ignore[attr-defined]
+            self._step(norm)
+            self._read_numbers()
+        elif self._read_numbers():
+            self._step(norm)
         state.step += 1
         self._report()
-        # Signals of several processes add up; whichever it was, the run ends.
-        return int(asked) if processes.count == 1 or not asked else signal.SIGTERM
+
+    def _step(self, norm: Tensor) -> None:
+        """Clip the gradient, of this norm, and change the weights."""
+        if self.config.optimizer.max_grad_norm > 0:
+            nn.utils.clip_grads_with_norm_(
+                self.parameters, self.config.optimizer.max_grad_norm, norm
+            )
+        self.optimizer.step()
+        self.average.update(self.state.step + 1)
+
+    def _read_numbers(self, everything: bool = False) -> bool:
+        """Take in what is known of the updates by now; whether all of it was finite.
+
+        The one place where this side waits for the device.
+        """
+        finite = True
+        for values, (step, batches) in self._numbers.read(everything):
+            loss, tokens, correct, support, asked, seconds, norm = values
+            self.state.seconds = seconds
+            if asked:  # signals of several processes add up; whichever it was, the run ends
+                self._asked = int(asked) if self.processes.count == 1 else signal.SIGTERM
+            if self.nonfinite.leaves_out(step, loss, norm, batches):
+                self.state.skipped += 1
+                finite = False
+            else:
+                self._seen.add(loss, tokens, correct, support)
+        return finite
+
+    def _may_read_late(self) -> bool:
+        """Whether the device can be left alone: it decides whether an update is made."""
+        fused = all(group.get("fused") for group in self.optimizer.param_groups)
+        on_gpu = device_of(self.model).type == "cuda"
+        return on_gpu and fused and self.config.average_decay == 0
 
     def _apart(self) -> AbstractContextManager[None]:
         """Accumulate without exchanging gradients yet."""
@@ -209,6 +237,7 @@ class Trainer:
 
     def _validate(self) -> None:
         """Measure, lower the learning rate if the loss rose, and keep the model if it is best."""
+        self._read_numbers(everything=True)
         state, config = self.state, self.config
         state.validated = state.step
         if self.evaluate is None:
@@ -242,10 +271,10 @@ class Trainer:
         self.model.train()
         return values
 
-    def _finished(self, asked: int) -> Outcome | None:
+    def _finished(self) -> Outcome | None:
         config, state = self.config, self.state
-        if asked:
-            return Outcome(state.step, signal.Signals(asked).name, asked)
+        if self._asked:
+            return Outcome(state.step, signal.Signals(self._asked).name, self._asked)
         if config.train_steps is not None and state.step >= config.train_steps:
             return Outcome(state.step, "train_steps")
         if config.train_epochs is not None and self.batches.position.epoch >= config.train_epochs:
@@ -261,6 +290,7 @@ class Trainer:
     def _save(self) -> None:
         if self._saved == self.state.step:
             return
+        self._read_numbers(everything=True)
         saved = self.state_dict()  # all processes give their random states
         if self.processes.writes:
             with self.average.applied() as raw:
