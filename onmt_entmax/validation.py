@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain, zip_longest
+from statistics import fmean
+
+from sacrebleu.metrics import BLEU
 
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
-from onmt_entmax.text.batch import Batch, group_by_length, make_batch
-from onmt_entmax.text.corpus import validation_batches, validation_examples
+from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.text.corpus import validation_examples, validation_targets
 from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.training import Evaluate
 
@@ -17,29 +21,67 @@ from onmt_entmax.training import Evaluate
 def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
     """What training calls to measure a model on the development set.
 
-    It gives `loss` (a target token, without label smoothing), `token_accuracy` (percent),
-    `support` (mean nonzero outputs a token), and, where it is selected by or a decoding size is
-    given, `exact_match`: the percentage of sampled sentences that are decoded exactly.
+    It gives `loss` (a target token, without label smoothing), `token_accuracy` (percent) and
+    `support` (mean nonzero outputs a token); and, where one of them selects the best model,
+    `exact_match`, the percentage of sentences that are decoded exactly, and `macro_accuracy`, the
+    same averaged over the sentences of each first source token: over languages, where each
+    source begins with its language; or `bleu`, of the text that the transforms make of the output
+    against the text that they make of the reference.
+
+    Large development sets are sampled, once, with `valid_loss_size` and `valid_decode_size`; for
+    `macro_accuracy` evenly from all first tokens.
     """
-    batches = validation_batches(setup.data, vocabularies)
-    decoded: list[Batch] = []
-    if setup.training.selection == "exact_match":
-        examples = validation_examples(setup.data, vocabularies)
-        if 0 < setup.run.valid_decode_size < len(examples):
-            examples = random.Random(0).sample(examples, setup.run.valid_decode_size)
-        groups = group_by_length(examples, setup.data.valid_batch_size, "sents")
-        decoded = [make_batch(group, vocabularies) for group in groups]
+    examples = validation_examples(setup.data, vocabularies)
+    evenly = setup.training.selection == "macro_accuracy"
+
+    def batches(size: int) -> list[Batch]:
+        sample = sample_examples(examples, size, evenly)
+        groups = group_by_length(sample, setup.data.valid_batch_size, "sents")
+        return [make_batch(group, vocabularies) for group in groups]
+
+    forced = batches(setup.run.valid_loss_size)
+    decodes = setup.training.selection in ("exact_match", "macro_accuracy", "bleu")
+    decoded = batches(setup.run.valid_decode_size) if decodes else []
     search = SearchConfig(
         beam_size=setup.run.valid_beam_size, max_length=setup.run.max_length, stop="first"
     )
+    # `force`: a corpus that comes as tokens is no reason to warn at every validation.
+    bleu = BLEU(tokenize=setup.run.valid_bleu_tokenize, force=True)
+    by_bleu = setup.training.selection == "bleu"
+    targets = validation_targets(setup.data, vocabularies) if by_bleu else None
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
-        values = _teacher_forced(model, batches, vocabularies.target.pad)
-        if decoded:
-            values["exact_match"] = _exact_match(model, decoded, vocabularies, search)
+        values = _teacher_forced(model, forced, vocabularies.target.pad)
+        if targets is not None:
+            references, to_text = targets
+            outputs = _decoded_text(model, decoded, vocabularies, search, to_text)
+            chosen = [references[index] for index in outputs]
+            values["bleu"] = bleu.corpus_score(list(outputs.values()), [chosen]).score
+        elif decoded:
+            values |= _decoded_exactly(model, decoded, vocabularies, search)
         return values
 
     return evaluate
+
+
+def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
+    """At most `size` of the examples, the same ones in every run.
+
+    Args:
+        examples: the whole set.
+        size: 0 means all.
+        evenly: take as many of each first source token; where one has too few, the rest of them
+            give more.
+    """
+    if not 0 < size < len(examples):
+        return examples
+    if not evenly:
+        return random.Random(0).sample(examples, size)
+    groups: dict[int, list[Example]] = {}
+    for example in random.Random(0).sample(examples, len(examples)):
+        groups.setdefault(example.source[0], []).append(example)
+    rounds = chain.from_iterable(zip_longest(*(groups[token] for token in sorted(groups))))
+    return [example for example in rounds if example is not None][:size]
 
 
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
@@ -59,24 +101,49 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
     }
 
 
-def _exact_match(
+def _decoded_text(
     model: SparseNMTModel,
     batches: Sequence[Batch],
     vocabularies: Vocabularies,
     search: SearchConfig,
-) -> float:
+    to_text: Callable[[int, Sequence[int]], str],
+) -> dict[int, str]:
+    """The text of the best output of each sentence, by the index of its example."""
     stepper = ModelStepper(model, vocabularies.target)
-    right = total = 0
+    texts: dict[int, str] = {}
+    for batch in batches:
+        for index, result in zip(batch.indices, beam_search(stepper, batch, search), strict=True):
+            texts[index] = to_text(index, result.best.tokens if result.best else ())
+    return texts
+
+
+def _decoded_exactly(
+    model: SparseNMTModel,
+    batches: Sequence[Batch],
+    vocabularies: Vocabularies,
+    search: SearchConfig,
+) -> dict[str, float]:
+    """Percent of sentences whose best output is the reference: of all, and by first token."""
+    stepper = ModelStepper(model, vocabularies.target)
+    right: dict[int, list[bool]] = {}
     for batch in batches:
         assert batch.target is not None
         assert batch.target_lengths is not None
         rows, lengths = batch.target[:, :, 0].t().tolist(), batch.target_lengths.tolist()
-        for result, row, length in zip(
-            beam_search(stepper, batch, search), rows, lengths, strict=True
+        for result, first, row, length in zip(
+            beam_search(stepper, batch, search),
+            batch.source[0, :, 0].tolist(),
+            rows,
+            lengths,
+            strict=True,
         ):
             reference = tuple(row[1 : length - 1])
             best = result.hypotheses[0].tokens if result.hypotheses else None
             # An unknown token stands for many strings, so it never matches.
-            right += best == reference and vocabularies.target.unk not in reference
-            total += 1
-    return 100 * right / max(total, 1)
+            exact = best == reference and vocabularies.target.unk not in reference
+            right.setdefault(first, []).append(exact)
+    every = list(chain.from_iterable(right.values()))
+    return {
+        "exact_match": 100 * sum(every) / len(every),
+        "macro_accuracy": 100 * fmean(map(fmean, right.values())),
+    }

@@ -12,7 +12,7 @@ from typing import Any
 from onmt_entmax.options.reader import Options
 
 _FEATURES = "source features are not supported"
-_PRETRAINED = "pretrained embeddings are not supported yet"
+_PRETRAINED = "it is a pickle; give src_embeddings, tgt_embeddings or both_embeddings as text"
 _COPY = "copy attention mixes a second distribution into the output and is not supported"
 _ALIGNMENT = "alignment supervision is not supported"
 _GRAPH = "graph encoders are not supported"
@@ -32,14 +32,8 @@ REFUSED_IN_TRAINING: Mapping[str, str] = {
     "n_sample": "run onmt_build_vocab to see samples",
     "dump_fields": _PICKLE,
     "dump_transforms": _PICKLE,
-    "both_embeddings": _PRETRAINED,
-    "src_embeddings": _PRETRAINED,
-    "tgt_embeddings": _PRETRAINED,
-    "embeddings_type": _PRETRAINED,
     "pre_word_vecs_enc": _PRETRAINED,
     "pre_word_vecs_dec": _PRETRAINED,
-    "freeze_word_vecs_enc": _PRETRAINED,
-    "freeze_word_vecs_dec": _PRETRAINED,
     "update_vocab": "a model keeps the vocabularies it was trained with",
     "cnn_kernel_width": "convolutional models are not supported",
     "bridge_extra_node": _GRAPH,
@@ -106,8 +100,6 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "random_sampling_topk": _SAMPLING,
     "random_sampling_topp": _SAMPLING,
     "random_sampling_temp": _SAMPLING,
-    "replace_unk": "replacing unknown words is not supported yet",
-    "phrase_table": "replacing unknown words is not supported yet",
     "stepwise_penalty": "the coverage penalty ranks finished hypotheses",
     "attn_debug": "use -exactness_report",
     "align_debug": _ALIGNMENT,
@@ -133,6 +125,7 @@ CHECKS: Mapping[str, Check] = {
     "attention_dropout": _PROBABILITY,
     "label_smoothing": _PROBABILITY,
     "average_decay": _PROBABILITY,
+    "copy_rate": _PROBABILITY,
     "mass": (lambda value: 0 < value <= 1, "must be above 0 and at most 1"),
     "keep_checkpoint": (lambda value: value == -1 or value > 0, "must be -1 (all) or above 0"),
     **dict.fromkeys(
@@ -143,13 +136,13 @@ CHECKS: Mapping[str, Check] = {
             "learning_rate max_seconds src_vocab_size tgt_vocab_size vocab_size_multiple "
             "src_seq_length_trunc tgt_seq_length_trunc warmup_steps decay_steps "
             "learning_rate_decay average_every queue_size budget beam_size n_best max_length "
-            "valid_beam_size"
+            "valid_beam_size copy_symbols"
         ).split(),
         _POSITIVE,
     ),
     **dict.fromkeys(
         (
-            "param_init max_grad_norm early_stopping valid_decode_size min_length "
+            "param_init max_grad_norm early_stopping valid_decode_size valid_loss_size min_length "
             "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
             "start_decay_steps num_workers alpha beta dropout_steps accum_steps block_ngram_repeat"
         ).split(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -39,8 +40,14 @@ class RunConfig:
     world_size: int
     tensorboard: str | None
     valid_decode_size: int
+    valid_loss_size: int
     valid_beam_size: int
+    valid_bleu_tokenize: str
+    src_embeddings: str | None  # files of word vectors to start from
+    tgt_embeddings: str | None
+    embeddings_type: str | None
     max_length: int
+    label_smoothing_prior: str
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,18 @@ def _refuse_models(options: Options) -> None:
         )
 
 
+def _check_tag_head(options: Options, config: ModelConfig) -> None:
+    try:
+        re.compile(config.tag_head or "")
+    except re.error as error:
+        raise options.error("tag_head", f"not a regular expression: {error}") from None
+    recurrent = config.encoder_type in ("rnn", "brnn") and config.decoder_type == "rnn"
+    if not recurrent or config.global_attention != "general":
+        raise options.error(
+            "tag_head", "is of recurrent encoders and decoders with global_attention: general"
+        )
+
+
 def _check_sizes(options: Options, config: ModelConfig) -> None:
     if config.decoder_type == "transformer":
         if config.rnn_size % config.heads:
@@ -162,6 +181,8 @@ def _check_sizes(options: Options, config: ModelConfig) -> None:
         for name in ("src_word_vec_size", "tgt_word_vec_size"):
             if getattr(config, name) != config.rnn_size:
                 raise options.error(name, f"must equal rnn_size {config.rnn_size} in a Transformer")
+    if config.tag_head is not None:
+        _check_tag_head(options, config)
     if config.bridge and config.enc_layers > 1:
         raise options.error(
             "bridge",
@@ -171,6 +192,10 @@ def _check_sizes(options: Options, config: ModelConfig) -> None:
         raise options.error("share_embeddings", "needs share_vocab: true")
     if config.share_embeddings and config.src_word_vec_size != config.tgt_word_vec_size:
         raise options.error("share_embeddings", "needs equal word_vec_size on both sides")
+    if config.share_embeddings and config.freeze_word_vecs_enc != config.freeze_word_vecs_dec:
+        raise options.error("share_embeddings", "is one table: freeze it for both sides or neither")
+    if config.share_decoder_embeddings and config.freeze_word_vecs_dec:
+        raise options.error("freeze_word_vecs_dec", "would freeze the output layer that shares it")
     if config.share_decoder_embeddings and config.tgt_word_vec_size != config.rnn_size:
         raise options.error("share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size")
 
@@ -259,6 +284,8 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error(
             "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
         )
+    if options["label_smoothing_prior"] != "uniform" and options["label_smoothing"] == 0:
+        raise options.error("label_smoothing_prior", "is only read with label_smoothing above 0")
     if options["selection"] != "loss" and VALID not in options["data"]:
         raise options.error("selection", "needs a corpus named valid under data")
     tuples = ("accum_count", "accum_steps", "dropout", "attention_dropout", "dropout_steps")
@@ -273,6 +300,24 @@ def _seed(options: Options) -> int:
     return max(int(options["seed"]), 0)
 
 
+def _vectors(options: Options) -> dict[str, str | None]:
+    """The files of word vectors of both sides."""
+    for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
+        path = options[name]
+        if path is None:
+            continue
+        if not os.path.isfile(path):
+            raise options.error(name, f"no such file: {path}")
+        if options["embeddings_type"] is None:
+            raise options.error(name, "needs embeddings_type: GloVe or word2vec")
+        if name != "both_embeddings" and options["both_embeddings"] is not None:
+            raise options.error(name, "give both_embeddings, or one for each side")
+        if name != "both_embeddings" and options["share_embeddings"]:
+            raise options.error(name, "with share_embeddings there is one table: both_embeddings")
+    both = options["both_embeddings"]
+    return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}
+
+
 def _run(options: Options) -> RunConfig:
     ranks = options["gpu_ranks"]
     return RunConfig(
@@ -283,6 +328,7 @@ def _run(options: Options) -> RunConfig:
             seed=_seed(options),
             gpu=ranks[0] if ranks else None,
             tensorboard=options["tensorboard_log_dir"] if options["tensorboard"] else None,
+            **_vectors(options),
         )
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
 from onmt_entmax.options.reader import canonical, register
@@ -32,21 +33,15 @@ def training_parser() -> ArgumentParser:
     alpha = "alpha for the function `entmax`: 1 is softmax, 2 is sparsemax"
     add("-global_attention_alpha", type=float, default=1.5, help=f"Attention: {alpha}.")
     add("-generator_alpha", type=float, default=1.5, help=f"Output: {alpha}.")
+    add(
+        "-tag_head",
+        default=None,
+        metavar="PATTERN",
+        help="Give source tokens that match it, such as '(lang=|[+]).+', a head of their own.",
+    )
     add("-train_epochs", type=int, default=None, help="Stop after this many passes over the data.")
     add("-valid_epochs", type=int, default=None, help="Validate every N epochs, not valid_steps.")
     add("-max_seconds", type=float, default=None, help="Stop after this much time of training.")
-    add(
-        "-selection",
-        default="loss",
-        choices=["loss", "token_accuracy", "exact_match"],
-        help="Validation measure that makes a checkpoint the best.",
-    )
-    add(
-        "-valid_decode_size",
-        type=int,
-        default=1000,
-        help="Sentences decoded in a validation for exact_match; 0 means all.",
-    )
     add(
         "-num_workers",
         type=int,
@@ -65,14 +60,50 @@ def training_parser() -> ArgumentParser:
         choices=["float32", "bfloat16"],
         help="Products inside recurrences while training; states and sums stay 32-bit.",
     )
-    add("-valid_beam_size", type=int, default=1, help="Beam of that decoding.")
-    add("-max_length", type=int, default=100, help="Length limit of that decoding.")
+    add(
+        "-label_smoothing_prior",
+        default="uniform",
+        choices=["uniform", "unigram"],
+        help="How label_smoothing spreads its part: evenly, or as frequent as tokens are.",
+    )
+    _add_validation_options(ours)
     return parser
 
 
+def _add_validation_options(group: Any) -> None:
+    """What is measured on the development set while training, and on how much of it."""
+    add = group.add_argument
+    add(
+        "-selection",
+        default="loss",
+        choices=["loss", "token_accuracy", "exact_match", "macro_accuracy", "bleu"],
+        help="Validation measure that makes a checkpoint the best.",
+    )
+    add(
+        "-valid_decode_size",
+        type=int,
+        default=1000,
+        help="Sentences decoded for exact_match, macro_accuracy and bleu; 0: all.",
+    )
+    add(
+        "-valid_loss_size",
+        type=int,
+        default=0,
+        help="Sentences that the validation loss is measured on; 0 means all.",
+    )
+    add("-valid_beam_size", type=int, default=1, help="Beam of that decoding.")
+    add(
+        "-valid_bleu_tokenize",
+        default="13a",
+        choices=["13a", "intl", "zh", "char", "none"],
+        help="How sacrebleu divides text into words for bleu.",
+    )
+    add("-max_length", type=int, default=100, help="Length limit of that decoding.")
+
+
 def transform_option_names() -> list[str]:
-    """Names of the options that OpenNMT-py's transforms declare."""
+    """Names of the options that OpenNMT-py's transforms declare, or read of the vocabulary's."""
     parser = ArgumentParser(add_help=False)
     for transform in AVAILABLE_TRANSFORMS.values():
         transform.add_options(parser)
-    return sorted({canonical(action) for action in register(parser).values()})
+    return sorted({"share_vocab", *(canonical(action) for action in register(parser).values())})

@@ -16,6 +16,7 @@ from onmt_entmax.options.support import (
 )
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
+from onmt_entmax.text.unknown import UnknownWords, read_phrase_table
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class TranslationSetup:
     gpu: int | None
     transforms: tuple[str, ...]
     transform_options: Namespace  # those given here; a model's own options fill in the rest
+    unknown: UnknownWords | None
 
 
 def translation_parser() -> ArgumentParser:
@@ -113,6 +115,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
         transforms=tuple(options["transforms"]),
         transform_options=Namespace(**given),
+        unknown=_unknown(options),
     )
 
 
@@ -141,6 +144,15 @@ def _task(options: Options) -> SearchTask:
         ban_unknown=options["ban_unk_token"],
         ignore_when_blocking=tuple(options["ignore_when_blocking"]),
     )
+
+
+def _unknown(options: Options) -> UnknownWords | None:
+    if options["phrase_table"] and not options["replace_unk"]:
+        raise options.error("phrase_table", "is only read with replace_unk")
+    if not options["replace_unk"]:
+        return None
+    table = options["phrase_table"]
+    return UnknownWords(read_phrase_table(Path(table)) if table else {})
 
 
 def _prefixes(options: Options) -> Path | None:

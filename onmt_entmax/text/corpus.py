@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,9 +17,12 @@ import torch
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ParallelCorpus, TransformPipe
-from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.text.batch import Example
+from onmt_entmax.text.copying import copying
 from onmt_entmax.text.vocabulary import Vocabularies
 
+# Options of OpenNMT-py's transform `onmt_tokenize` that are mappings, given as text.
+TOKENIZER_OPTIONS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
 VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
 
 
@@ -88,12 +93,30 @@ def build_pipe(
     return build_transforms(config.transforms, options, vocabularies)
 
 
+def read_mapping(option: str, text: str) -> dict[str, Any]:
+    """The mapping that an option holds as Python writes it; nothing is executed.
+
+    Raises:
+        CorpusError: it is something else.
+    """
+    try:
+        mapping = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        mapping = None
+    if not isinstance(mapping, dict) or not all(isinstance(key, str) for key in mapping):
+        raise CorpusError(f"{option}: expected a mapping such as {{'mode': 'space'}}, not {text!r}")
+    return mapping
+
+
 def build_transforms(
     names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
 ) -> TransformPipe:
     """OpenNMT-py's transforms of these names, in order, with their options."""
     # A seed would make every transform reset the global generators whenever it is built.
     options.seed = -1
+    for name in TOKENIZER_OPTIONS:
+        if isinstance(getattr(options, name, None), str):
+            setattr(options, name, read_mapping(name, getattr(options, name)))
     tokens = None
     if vocabularies is not None:
         tokens = {
@@ -111,8 +134,11 @@ def build_transforms(
     return TransformPipe.build_from(transforms)
 
 
-def extra_specials(data: DataConfig) -> tuple[set[str], set[str]]:
-    """Special tokens that the transforms of the corpora add to source and target."""
+def extra_specials(data: DataConfig) -> tuple[list[str], list[str]]:
+    """Special tokens that the transforms of the corpora add to source and target.
+
+    In an order that does not change: the vocabularies of several processes must agree.
+    """
     source: set[str] = set()
     target: set[str] = set()
     for corpus in data.corpora:
@@ -120,7 +146,7 @@ def extra_specials(data: DataConfig) -> tuple[set[str], set[str]]:
             more_source, more_target = transform.get_specials(transform.opts)
             source |= more_source
             target |= more_target
-    return source, target
+    return sorted(source), sorted(target)
 
 
 def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
@@ -197,6 +223,19 @@ def all_pairs(data: DataConfig) -> Iterator[Pair]:
                 )
 
 
+def target_frequencies(data: DataConfig, vocabularies: Vocabularies) -> torch.Tensor:
+    """How often each target token is to be predicted in the training pairs, as shares: (vocab,).
+
+    The end symbol is predicted once a pair; the start symbol and padding never.
+    """
+    vocabulary = vocabularies.target
+    counts = torch.zeros(len(vocabulary), dtype=torch.float64)
+    ids = (i for _, target in all_pairs(data) for i in (*vocabulary.encode(target), vocabulary.eos))
+    for token, count in Counter(ids).items():
+        counts[token] = count
+    return (counts / counts.sum()).to(torch.float32)
+
+
 def _empty_line(line: Line, level: str) -> None:
     corpus = line.corpus
     message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
@@ -235,7 +274,12 @@ def check_corpus(corpus: CorpusConfig) -> None:
 def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
     """Token ids of a pair."""
     source, target = pair
-    return Example(vocabularies.source.encode(source), vocabularies.target.encode(target), index)
+    copied = copying(source, vocabularies)
+    return Example(
+        vocabularies.source.encode(copied.hide(source)),
+        vocabularies.target.encode(copied.hide(target)),
+        index,
+    )
 
 
 @contextmanager
@@ -265,8 +309,21 @@ def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[
     return [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
 
 
-def validation_batches(config: DataConfig, vocabularies: Vocabularies) -> list[Batch]:
-    """The development set as batches of similar length."""
-    examples = validation_examples(config, vocabularies)
-    groups = group_by_length(examples, config.valid_batch_size, "sents")
-    return [make_batch(group, vocabularies) for group in groups]
+def validation_targets(
+    config: DataConfig, vocabularies: Vocabularies
+) -> tuple[list[str], Callable[[int, Sequence[int]], str]]:
+    """Targets of the development set as text, and what turns an output for one into text.
+
+    The targets pass through the transforms and back, as outputs come back: so what these change
+    for good (case, say) is not held against a model.
+    """
+    assert config.valid is not None, "the caller checks that there is a development set"
+    pipe = build_pipe(config.valid, config, vocabularies)
+    pairs = list(read_pairs(config.valid, config, False, vocabularies))
+
+    def to_text(index: int, output: Sequence[int]) -> str:
+        copied = copying(pairs[index][0], vocabularies)
+        text: str = pipe.apply_reverse(" ".join(copied.show(vocabularies.target.decode(output))))
+        return text
+
+    return [pipe.apply_reverse(" ".join(target)) for _, target in pairs], to_text

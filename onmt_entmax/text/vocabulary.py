@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from onmt_entmax.opennmt import DefaultTokens
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
 SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
 TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
+COPY_SYMBOL = "<copy{}>"  # from 1 on; they stand for characters that a vocabulary has not
 
 
 class VocabularyError(UserError):
@@ -78,6 +80,12 @@ class Vocabulary:
     def eos(self) -> int:
         """Id of the token that ends a target."""
         return self._ids[DefaultTokens.EOS]
+
+    @cached_property
+    def copy_symbols(self) -> tuple[str, ...]:
+        """The placeholders for unknown characters, see `onmt_entmax.text.copying`."""
+        symbols = map(COPY_SYMBOL.format, itertools.count(1))
+        return tuple(itertools.takewhile(self.__contains__, symbols))
 
     def __contains__(self, token: str) -> bool:
         return token in self._ids

@@ -14,6 +14,7 @@ from onmt_entmax.text.corpus import (
     all_pairs,
     check_corpus,
     read_pairs,
+    target_frequencies,
 )
 from onmt_entmax.text.stream import Position, TrainingBatches
 from onmt_entmax.text.vocabulary import VocabularyConfig, build_vocabularies
@@ -42,6 +43,15 @@ def test_pairs_are_the_lines_of_the_files(tmp_path: Path) -> None:
     config = corpus(tmp_path, size=3)
     pairs = list(read_pairs(config, data(config), is_train=True))
     assert pairs[1] == (["corpus_1", "a", "b", "1"], ["CORPUS_1", "A", "B", "1"])
+
+
+def test_frequencies_of_what_is_predicted(tmp_path: Path) -> None:
+    config = data(corpus(tmp_path, size=3))  # A 0, A B 1 and A B C 2 after the corpus's name
+    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))
+    shares = target_frequencies(config, vocabularies)
+    expected = {"CORPUS_1": 3, "A": 3, "B": 2, "C": 1, "0": 1, "1": 1, "2": 1, "</s>": 3}
+    for token, share in zip(vocabularies.target.tokens, shares.tolist(), strict=True):
+        assert share == pytest.approx(expected.get(token, 0) / 15)
 
 
 @pytest.mark.parametrize("bucket_size", [1000, 20, 7])
