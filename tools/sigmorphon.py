@@ -8,19 +8,19 @@ in Peters, Niculae and Martins (2019), section 4.1; the target is the characters
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
-- `lang=` marks the language and `+` a tag (as in finite-state morphology), so neither is ever
-  mistaken for a character: the tag V is `+V`, the letter V is `V`.
-- A character is a Unicode code point and stays what it is in the data: nothing is normalised,
-  combining marks are tokens of their own.
-- A space inside a word is `▁` (U+2581). Other white space, and `▁` itself, is written as its
-  number, `U+00A0`. These are the only escapes, and reading turns them back exactly.
+`onmt_entmax/text/morphology.py` says how exactly.
 
 Commands:
 
     python tools/sigmorphon.py prepare --data conll2018 --setting medium \\
         --languages english german --out run/pilot/data
+    python tools/sigmorphon.py prepare ... --hallucinate 1000 --copy-lemmas
     python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
         --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
+
+`--hallucinate N` makes N more pairs a language, of words that do not exist (see hallucinate.py),
+and `--copy-lemmas` one a lemma, whose form is the lemma. They are written to files of their own,
+`hallucinated.src` and `copies.src`, so that a configuration can mix them in by weight.
 """
 
 from __future__ import annotations
@@ -29,58 +29,19 @@ import argparse
 import difflib
 import json
 import os
+import random
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from hallucinate import Row, copies, hallucinate
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
+from onmt_entmax.text.morphology import LANGUAGE, decode_word, encode_source, encode_word
 
-SPACE = "▁"
-LANGUAGE = "lang="
-TAG = "+"
-ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
-UNKNOWN = "<unk>"  # the token a model writes for a character it has no name for
 SETTINGS = ("low", "medium", "high")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a task file."""
-
-    lemma: str
-    form: str
-    tags: tuple[str, ...]
-
-
-def encode_word(word: str) -> list[str]:
-    """The tokens of a word: one for each code point."""
-    return [
-        SPACE if c == " " else f"U+{ord(c):04X}" if c.isspace() or c == SPACE else c for c in word
-    ]
-
-
-def decode_word(tokens: Iterable[str]) -> str:
-    """The word that `encode_word` made the tokens from.
-
-    A model's unknown token becomes U+FFFD, the replacement character; a token that is neither a
-    character nor an escape is kept as it is.
-    """
-    special = {SPACE: " ", UNKNOWN: "\ufffd"}
-    characters = []
-    for token in tokens:
-        number = ESCAPE.fullmatch(token)
-        code = int(number.group(1), 16) if number else -1
-        characters.append(chr(code) if 0 <= code <= 0x10FFFF else special.get(token, token))
-    return "".join(characters)
-
-
-def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
-    """The source tokens of one question: language, tags, characters of the lemma."""
-    marked = [LANGUAGE + language] + [TAG + "".join(encode_word(tag)) for tag in tags]
-    return marked + encode_word(lemma)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -212,8 +173,36 @@ def choose_languages(
     return chosen, [language for language in found if language not in chosen]
 
 
+def more_rows(
+    options: argparse.Namespace, language: str, rows: Sequence[Row]
+) -> dict[str, list[Row]]:
+    """What is made of a language's training rows besides, by the name of its files."""
+    made = {}
+    if options.hallucinate:
+        # Of its own for each language: the others do not change what it gets.
+        generator = random.Random(f"{options.seed}/{language}")
+        made["hallucinated"] = hallucinate(rows, options.hallucinate, generator)
+        if len(made["hallucinated"]) < options.hallucinate:
+            print(f"{language}: only {len(made['hallucinated'])} hallucinated rows")
+    if options.copy_lemmas:
+        made["copies"] = copies(rows)
+    return made
+
+
+def as_text(language: str, rows: Iterable[Row]) -> tuple[str, str]:
+    """Lines of the source and of the target file."""
+    pairs = [
+        (
+            " ".join(encode_source(language, row.lemma, row.tags)) + "\n",
+            " ".join(encode_word(row.form)) + "\n",
+        )
+        for row in rows
+    ]
+    return "".join(source for source, _ in pairs), "".join(target for _, target in pairs)
+
+
 def prepare(options: argparse.Namespace) -> int:
-    """Writes `<split>.src` and `<split>.tgt` for each split."""
+    """Writes `<split>.src` and `<split>.tgt` for each split, and for what is made of training."""
     train = f"train-{options.setting}" if options.setting else "train"
     needed = {split: train if split == "train" else split for split in options.splits}
     # A setting is its languages: `dev` of high is `dev` of the languages that have train-high.
@@ -222,13 +211,14 @@ def prepare(options: argparse.Namespace) -> int:
 
     texts: dict[Path, str] = {}
     for split, part in needed.items():
-        sources, targets = [], []
         for language in languages:
-            for row in read_rows(options.data / f"{language}-{part}"):
-                sources.append(" ".join(encode_source(language, row.lemma, row.tags)) + "\n")
-                targets.append(" ".join(encode_word(row.form)) + "\n")
-        texts[options.out / f"{split}.src"] = "".join(sources)
-        texts[options.out / f"{split}.tgt"] = "".join(targets)
+            rows = {split: read_rows(options.data / f"{language}-{part}")}
+            if split == "train":
+                rows |= more_rows(options, language, rows["train"])
+            for name, some in rows.items():
+                for suffix, text in zip(("src", "tgt"), as_text(language, some), strict=True):
+                    path = options.out / f"{name}.{suffix}"
+                    texts[path] = texts.get(path, "") + text
     write_files(texts)
     for path, text in texts.items():
         if path.suffix == ".src":
@@ -303,6 +293,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--languages", nargs="+", default=["all"], help="names, or all (the default)")
     add("--splits", nargs="+", default=["train", "dev"], help="among train, dev, test")
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
+    add("--hallucinate", type=int, default=0, metavar="N", help="make N more pairs a language")
+    add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
+    add("--seed", type=int, default=1, help="of what --hallucinate draws (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)
     add = command.add_argument
@@ -320,6 +313,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
                 raise UserError(
                     f"no {name} {value!r}{nearest(value, known)}; choose among {', '.join(known)}"
                 )
+        if options.hallucinate < 0:
+            raise UserError(f"--hallucinate must not be negative, not {options.hallucinate}")
+        if (options.hallucinate or options.copy_lemmas) and "train" not in options.splits:
+            raise UserError("--hallucinate and --copy-lemmas need train among the splits")
     return options
 
 

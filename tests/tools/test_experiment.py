@@ -1,0 +1,402 @@
+"""`tools/experiment.py`: a small matrix from start to table, and every way it can go wrong."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import experiment
+import experiment_runner
+import experiment_table
+import pytest
+import yaml
+from experiment_figures import EVALUATIONS, figures_of, last_measurement
+from experiment_matrix import read_matrix
+from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
+from sacrebleu.metrics import BLEU
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.options.train import training_setup
+from tests.commands import ENVIRONMENT, ROOT
+from tests.toy import write_config
+
+CONFIGURATIONS = ROOT / "config" / "morphology"
+MATRICES = sorted(CONFIGURATIONS.glob("matrix-*.yaml"))
+
+
+def read(path: Path):
+    return read_matrix(path, EVALUATIONS, experiment_table.PAPER)
+
+
+def write_matrix(folder: Path, **changes: object) -> Path:
+    """A toy corpus with languages, and a matrix of one cell and two seeds over it."""
+    base = write_config(folder, train_steps=4, valid_steps=2, save_checkpoint_steps=2, rnn_size=8)
+    for name in ("train", "valid"):
+        lines = (folder / f"{name}.src").read_text().splitlines()
+        marked = [f"lang={'ab'[i % 2]} +V {line}\n" for i, line in enumerate(lines)]
+        (folder / f"{name}.src").write_text("".join(marked))
+    content = {
+        "base": base.name,
+        "run": str(folder / "runs"),
+        "seeds": [1, 2],
+        "cells": {"one": {"generator_function": "sparsemax", "selection": "macro_accuracy"}},
+        "options": {"learning_rate": 0.01},
+        "translate": {"beam_size": 3, "max_length": 12},
+        "source": str(folder / "valid.src"),
+        "reference": str(folder / "valid.tgt"),
+        "evaluate": "sigmorphon",
+        "paper": "medium",
+    } | changes
+    path = folder / "matrix.yaml"
+    path.write_text(
+        yaml.safe_dump({k: v for k, v in content.items() if v is not None}, sort_keys=False)
+    )
+    return path
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    script = str(ROOT / "tools" / "experiment.py")
+    return subprocess.run(
+        [sys.executable, script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A matrix that the real command has run."""
+    path = write_matrix(tmp_path_factory.mktemp("experiment"))
+    done = command("run", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """The matrix that was run, to change: its files say where they were, so they stay there."""
+    shutil.copytree(finished.parent / "runs", tmp_path / "kept")
+    yield finished
+    shutil.rmtree(finished.parent / "runs")
+    shutil.copytree(tmp_path / "kept", finished.parent / "runs")
+
+
+class TestRun:
+    def test_every_run_has_its_folder(self, finished):
+        for name in ("seed-1", "seed-2", "ensemble"):
+            folder = finished.parent / "runs" / "one" / name
+            names = {path.name for path in folder.iterdir()}
+            assert {"log.txt", "dev.pred", "dev.report.jsonl", "figures.json"} <= names
+            figures = json.loads((folder / "figures.json").read_text())
+            assert next(iter(figures)) == "accuracy"
+            assert set(figures["languages"]) == {"a", "b"}
+            assert figures["output_alpha"] == 2
+            assert len((folder / "dev.pred").read_text().splitlines()) == 40
+        config = yaml.safe_load((folder.parent / "seed-2" / "config.yaml").read_text())
+        assert (config["seed"], config["learning_rate"]) == (2, 0.01)
+        assert config["save_model"] == str(folder.parent / "seed-2" / "model")
+        assert last_measurement(folder.parent / "seed-1" / "model", "valid")["step"] == 4
+        models = yaml.safe_load((folder / "translate.yaml").read_text())["model"]
+        assert [Path(model).parts[-3] for model in models] == ["seed-1", "seed-2"]
+
+    def test_what_is_done_is_skipped(self, finished, monkeypatch, capfd):
+        def never(*_: object) -> None:
+            raise AssertionError("nothing is left to do")
+
+        monkeypatch.setattr(Processes, "run", never)
+        assert experiment.main(["run", str(finished)]) == 0
+        assert capfd.readouterr().err.count("done before") == 2
+
+    def test_another_decoding_is_done_again_without_training(self, copied, monkeypatch):
+        commands = []
+        path = copied.with_name("wider.yaml")
+        path.write_text(copied.read_text().replace("beam_size: 3", "beam_size: 4"))
+        matrix = read(path)
+        assert figures_of(matrix.trainings()[0]) is None
+        monkeypatch.setattr(Processes, "run", lambda self, words, *_: commands.append(words))
+        assert experiment.main(["run", str(path), "--seeds", "2"]) == 0
+        run = copied.parent / "runs" / "one" / "seed-2"
+        assert [words[0] for words in commands] == ["train.py", "translate.py"]
+        assert commands[0][-2:] == ["-train_from", str(run / "model")]
+        assert yaml.safe_load((run / "translate.yaml").read_text())["beam_size"] == 4
+        assert figures_of(matrix.trainings()[1]) is not None
+
+    def test_a_changed_configuration_is_refused(self, finished, capsys):
+        path = finished.with_name("changed.yaml")
+        path.write_text(finished.read_text().replace("0.01", "0.02"))
+        shutil.copy(finished.parent / "runs/one/seed-1/figures.json", finished.parent / "kept.json")
+        figures = finished.parent / "runs" / "one" / "seed-1" / "figures.json"
+        figures.unlink()
+        assert experiment.main(["run", str(path)]) == 2
+        shutil.copy(finished.parent / "kept.json", figures)
+        line = capsys.readouterr().err.strip()
+        assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
+
+    def test_a_run_that_fails_is_told_and_the_others_go_on(self, copied, monkeypatch, capfd):
+        for seed in (1, 2):
+            (copied.parent / "runs" / "one" / f"seed-{seed}" / "figures.json").unlink()
+        fails = iter([True, False, False])
+
+        def run(self: Processes, words: list[str], log: Path, *_: object) -> None:
+            if next(fails):
+                raise ExperimentError(f"{words[0]} ended with status 2: no memory ({log})")
+
+        monkeypatch.setattr(Processes, "run", run)
+        assert experiment.main(["run", str(copied)]) == 1
+        said = capfd.readouterr().err
+        assert "one seed 1: failed: train.py ended with status 2: no memory" in said
+        assert "one seed 2: accuracy" in said
+
+    def test_a_folder_that_someone_works_in_is_left_alone(self, copied, capfd):
+        folder = copied.parent / "runs" / "one" / "seed-1"
+        (folder / "figures.json").unlink()
+        with locked(folder) as lock:
+            assert lock is not None
+            assert is_running(folder)
+            assert "running" in experiment_table.status(read(copied))
+            assert experiment.main(["run", str(copied), "--seeds", "1"]) == 0
+        assert "another process is at it" in capfd.readouterr().err
+        assert not is_running(folder)
+
+
+class TestEvaluations:
+    @pytest.fixture
+    def training(self, tmp_path):
+        changes = {"valid_bleu_tokenize": "char"}
+        matrix = read(write_matrix(tmp_path, evaluate="bleu", options=changes))
+        (training,) = (t for t in matrix.trainings() if t.seed == 1)
+        training.folder.mkdir(parents=True)
+        return training
+
+    def test_bleu_counts_what_validation_counts(self, training):
+        references = training.matrix.reference.read_text().splitlines()
+        predictions = [line[:-2] or line for line in references]
+        (training.folder / "dev.pred").write_text("\n".join(predictions) + "\n")
+        figures = EVALUATIONS["bleu"](training)
+        expected = BLEU(tokenize="char").corpus_score(predictions, [references]).score
+        assert figures["bleu"] == pytest.approx(expected, abs=1e-4)
+        assert 0 < figures["bleu"] < 100
+        assert "tok:char" in figures["signature"]
+
+    @pytest.mark.parametrize("name", EVALUATIONS)
+    def test_files_of_different_length(self, training, name):
+        (training.folder / "dev.pred").write_text("a\n")
+        with pytest.raises(UserError, match=r"dev.pred: 1 lines, but .* has 40 and .* 40"):
+            EVALUATIONS[name](training)
+
+
+class TestProcesses:
+    def script(self, folder: Path, monkeypatch, text: str) -> None:
+        (folder / "train.py").write_text(text)
+        monkeypatch.setattr(experiment_runner, "ROOT", folder)
+
+    def test_a_failure_carries_the_last_error_of_the_log(self, tmp_path, monkeypatch):
+        text = "import sys; print('train.py: error: no data'); print('goodbye'); sys.exit(2)"
+        self.script(tmp_path, monkeypatch, text)
+        with locked(tmp_path) as lock, pytest.raises(ExperimentError) as raised:
+            Processes().run(["train.py"], tmp_path / "log.txt", None, lock)
+        assert "status 2: train.py: error: no data" in str(raised.value)
+
+    def test_a_signal_is_passed_on_and_nothing_starts_after_it(self, tmp_path, monkeypatch):
+        self.script(
+            tmp_path,
+            monkeypatch,
+            "import signal, sys, time\n"
+            "def save(*_): print('saved'); sys.exit(143)\n"
+            "signal.signal(signal.SIGTERM, save)\nprint('ready', flush=True)\ntime.sleep(60)\n",
+        )
+        processes, log, raised = Processes(), tmp_path / "log.txt", []
+
+        def work() -> None:
+            with locked(tmp_path) as lock:
+                for _ in range(2):
+                    try:
+                        processes.run(["train.py"], log, min(os.sched_getaffinity(0)), lock)
+                    except Stopped as stopped:
+                        raised.append(stopped)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        until = time.monotonic() + 30
+        while not (log.is_file() and "ready" in log.read_text()) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert is_running(tmp_path)
+        processes.pass_on(signal.SIGTERM)
+        thread.join(30)
+        assert len(raised) == 2
+        assert log.read_text().split() == ["ready", "saved"]
+
+    def test_a_signal_that_is_ignored_stays_ignored(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            processes = Processes()
+            with processes.passing_on():
+                assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+                assert signal.getsignal(signal.SIGTERM) == processes.pass_on
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+
+class TestTable:
+    def fake(self, accuracies: dict[tuple[str, int], float], ensembles: dict[str, float]) -> None:
+        """Figures without runs, as the table reads them."""
+        self.figures = {}
+        for (cell, seed), accuracy in accuracies.items():
+            alpha = 1.0 if cell == "soft" else 1.5
+            self.figures[f"{cell} seed {seed}"] = {
+                "accuracy": accuracy,
+                "exhaustive": 80.0 + seed,
+                "output_support": 1.25,
+                "output_alpha": alpha,
+                "attention_alpha": 1.5,
+            }
+        for cell, accuracy in ensembles.items():
+            self.figures[f"{cell} ensemble"] = {"accuracy": accuracy}
+
+    @pytest.fixture
+    def matrix(self, tmp_path, monkeypatch):
+        cells = {"soft": {"generator_function": "softmax"}, "sparse": None, "none": None}
+        path = write_matrix(tmp_path, cells=cells, seeds=[1, 2, 3])
+        self.fake(
+            {
+                ("soft", 1): 70.0,
+                ("soft", 2): 71.0,
+                ("soft", 3): 72.0,
+                ("sparse", 1): 74.0,
+                ("sparse", 2): 73.0,
+            },
+            {"soft": 75.5},
+        )
+        monkeypatch.setattr(experiment_table, "figures_of", lambda w: self.figures.get(w.name))
+        return read(path)
+
+    def test_markdown(self, matrix):
+        lines = experiment_table.markdown(matrix).splitlines()
+        assert lines[0].split(" | ")[3:6] == ["paper", "paper, ens.", "accuracy"]
+        soft = "| soft | 1 | 1.5 | 83.20 | 85.63 | 71.00 ± 1.00 | 3 | 75.50 | 82.00 ± 1.00 |"
+        assert soft in lines[2]
+        assert "| sparse | 1.5 | 1.5 | 84.93 | 86.55 | 73.50 ± 0.71 | 2 | - |" in lines[3]
+        assert lines[4].startswith("| none | - | - | - | - | - | 0 | - | - |")
+        # sqrt(1 / 3 + 0.5 / 2) = 0.76; 74 and 73 are both above 72
+        assert "| sparse | +2.50 | 0.76 | yes |" in lines
+        assert "79 % of the words" in lines[-1]
+
+    def test_latex(self, matrix):
+        text = experiment_table.latex(matrix)
+        assert r"soft & 1 & 1.5 & 83.20 & 85.63 & 71.00 $\pm$ 1.00 & 3 & 75.50" in text
+        assert text.startswith(r"\begin{tabular}{l")
+        body = text.splitlines()[1:-1]
+        columns = len(text.split("{")[2].split("}")[0])
+        assert {line.count("&") for line in body if "&" in line} == {columns - 1}
+        assert "_" not in text.replace(r"\_", "")
+
+    def test_the_papers_table_is_whole(self):
+        for setting in ("high", "medium"):
+            table = experiment_table.PAPER[setting]
+            assert set(table) == {(a, b) for a in (1, 1.5, 2) for b in (1, 1.5, 2)}
+            assert all(ensemble > single for single, ensemble in table.values())
+
+    def test_commands_of_a_matrix_that_was_run(self, finished, capsys, tmp_path):
+        assert experiment.main(["status", str(finished)]) == 0
+        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert rows[1][:5] == ["one", "seed", "1", "done", "4"]
+        assert rows[3][:3] == ["one", "ensemble", "done"]
+        curves = tmp_path / "curves.png"
+        assert experiment.main(["table", str(finished), "--latex", "--curves", str(curves)]) == 0
+        assert r"\toprule" in capsys.readouterr().out
+        assert curves.stat().st_size > 1000
+
+    def test_nothing_to_draw(self, tmp_path, capsys):
+        path = write_matrix(tmp_path)
+        assert experiment.main(["table", str(path), "--curves", "x.png"]) == 2
+        assert "nothing has been measured yet" in capsys.readouterr().err
+        assert experiment.main(["status", str(path)]) == 0
+        assert capsys.readouterr().out.count("waiting") == 3
+
+
+class TestMatrixFile:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"sedes": [1]}, "sedes: no such key; did you mean 'seeds'?"),
+            ({"run": None}, "run: this key is required"),
+            ({"evaluate": "sigmorfon"}, "evaluate: 'sigmorfon' is not one of"),
+            ({"paper": "low"}, "paper: 'low' is not one of"),
+            ({"ensemble": 3}, "ensemble: expected true or false"),
+            ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
+            ({"seeds": 3}, "seeds: expected different whole numbers"),
+            ({"cells": {"a/b": {}}}, "a cell is a folder"),
+            ({"cells": {}}, "cells: there are none"),
+            ({"cells": {"a": ["b"]}}, "cells: a: expected options with their values"),
+            ({"cells": "missing.yaml"}, "missing.yaml: No such file"),
+            ({"cells": {"a": {"seed": 3}}}, "cells: a: seed is chosen by the runner"),
+            ({"cells": {"a": {"translate": {"n_best": 2}}}}, "n_best is chosen by the runner"),
+            ({"options": {"save_model": "x"}}, "options: save_model is chosen by the runner"),
+            ({"base": "missing.yaml"}, "missing.yaml: No such file"),
+        ],
+    )
+    def test_what_is_wrong_is_one_line(self, tmp_path, capsys, changes, message):
+        assert experiment.main(["status", str(write_matrix(tmp_path, **changes))]) == 2
+        line = capsys.readouterr().err
+        assert line.startswith("experiment.py: error: ")
+        assert line.count("\n") == 1
+        assert message in line
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--only", "won"], "no cell 'won'; did you mean 'one'?"),
+            (["--seeds", "7"], "seed 7 is not among [1, 2]"),
+            (["--jobs", "0"], "--jobs: must be above 0"),
+            (["--jobs", "2", "--cores", "0"], "must name 2 of the processors"),
+            (["--cores", "a"], "--cores: expected numbers"),
+        ],
+    )
+    def test_a_wrong_request_is_one_line(self, tmp_path, capsys, arguments, message):
+        assert experiment.main(["run", str(write_matrix(tmp_path)), *arguments]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "runs").exists()
+
+    def test_a_wrong_option_of_a_cell_is_told_before_anything_starts(self, tmp_path, capsys):
+        path = write_matrix(tmp_path, cells={"one": {}, "two": {"learning_rat": 1}})
+        assert experiment.main(["run", str(path)]) == 2
+        line = capsys.readouterr().err
+        assert "two/seed-1/config.yaml: learning_rat: no such option" in line
+        assert not list((tmp_path / "runs").rglob("log.txt"))
+        (tmp_path / "valid.src").unlink()
+        assert experiment.main(["run", str(path)]) == 2
+        assert "no such file" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
+    def test_the_matrices_of_the_repository(self, path, tmp_path, monkeypatch):
+        matrix = read(path)
+        monkeypatch.chdir(tmp_path)
+        head = path.read_text().split("\nbase:")[0]
+        assert f"python tools/experiment.py run {path.relative_to(ROOT)}" in head
+        for cell in matrix.cells:
+            for corpus in cell.training["data"].values():
+                for name in (corpus["path_src"], corpus["path_tgt"]):
+                    Path(name).parent.mkdir(parents=True, exist_ok=True)
+                    Path(name).write_text("lang=english +V a\n")
+            file = tmp_path / "config.yaml"
+            file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
+            model = training_setup(["-config", str(file)]).model
+            if cell.name.startswith("output-"):
+                output, attention = cell.name.split("-")[1::2]
+                assert float(output) == model.generator_alpha
+                assert float(attention) == model.global_attention_alpha
+        assert matrix.source.is_file()
+
+    @pytest.mark.parametrize("name", ["pilot", "medium", "high"])
+    def test_the_papers_nine_cells_with_three_seeds(self, name):
+        matrix = read(CONFIGURATIONS / f"matrix-{name}.yaml")
+        assert len({cell.name for cell in matrix.cells}) == 9
+        assert len(matrix.trainings()) == 27
+        assert len(matrix.ensembles()) == 9

@@ -1,0 +1,150 @@
+"""What is measured of a decoded development set, and kept in figures.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from experiment_matrix import Training, Work, translation_options
+from sacrebleu.metrics import BLEU
+from sigmorphon import language_of, read_lines
+
+from onmt_entmax.checkpoint import find_model, read_config, write_atomically
+from onmt_entmax.errors import UserError
+from onmt_entmax.reports.metrics import score_by_language
+from onmt_entmax.text.morphology import decode_word
+
+# From the summary of the exactness report, under the names of figures.json.
+OF_THE_REPORT = {
+    "exhaustive": "exhaustive_percent",
+    "exhaustive_strict": "strict_exhaustive_percent",
+    "optimal": "argmax_proven_percent",
+    "one_string": "single_hypothesis_percent",
+    "output_support": "mean_output_support",
+    "attention_support": "mean_attention_support",
+    "decoder_rows": "decoder_rows_per_sentence",
+    "decoding_seconds": "seconds",
+}
+
+
+def sigmorphon(work: Work) -> dict[str, Any]:
+    """Word accuracy in percent and edit distance, averaged over languages: the official measures.
+
+    Raises:
+        UserError: the files do not belong together.
+    """
+    sources, references, predictions = _texts(work)
+    path = work.matrix.source
+    scores = score_by_language(
+        [language_of(path, number, line) for number, line in enumerate(sources, 1)],
+        [decode_word(line.split()) for line in references],
+        [decode_word(line.split()) for line in predictions],
+    )
+    return {
+        "accuracy": round(100 * scores.average.accuracy, 4),
+        "edit_distance": round(scores.average.edit_distance, 4),
+        "languages": {
+            name: round(100 * each.accuracy, 4) for name, each in scores.languages.items()
+        },
+    }
+
+
+def bleu(work: Work) -> dict[str, Any]:
+    """BLEU of sacrebleu, with the words that the training's own validation counts
+    (`valid_bleu_tokenize`), and its signature.
+
+    Raises:
+        UserError: the files do not belong together.
+    """
+    _, references, predictions = _texts(work)
+    metric = BLEU(tokenize=work.cell.training.get("valid_bleu_tokenize", "13a"))
+    value = metric.corpus_score(predictions, [references]).score
+    return {"bleu": round(value, 4), "signature": str(metric.get_signature())}
+
+
+def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
+    """Lines of the source, the reference and the predictions, as many of each."""
+    source, reference = work.matrix.source, work.matrix.reference
+    predicted = work.folder / "dev.pred"
+    sources, references, predictions = map(read_lines, (source, reference, predicted))
+    if not len(sources) == len(references) == len(predictions):
+        raise UserError(
+            f"{predicted}: {len(predictions)} lines, but {source} has {len(sources)} and "
+            f"{reference} {len(references)}"
+        )
+    return sources, references, predictions
+
+
+# An evaluation reads dev.pred in the folder of a training or an ensemble. Its first figure is the
+# one by which tables compare; the name of an evaluation is what a matrix file calls it.
+EVALUATIONS: Mapping[str, Callable[[Work], dict[str, Any]]] = {
+    "sigmorphon": sigmorphon,
+    "bleu": bleu,
+}
+
+
+def measure(work: Work) -> dict[str, Any]:
+    """Evaluate the decoded development set of a training or ensemble; writes figures.json."""
+    summary = _read_json(work.folder / "dev.report.jsonl.summary.json")
+    figures = EVALUATIONS[work.matrix.evaluate](work)
+    figures |= {name: summary[key] for name, key in OF_THE_REPORT.items() if key in summary}
+    models = work.models()
+    config, _ = read_config(models[0])
+    figures |= {
+        "output_alpha": config.generator_alpha,
+        "attention_alpha": config.global_attention_alpha,
+        "evaluate": work.matrix.evaluate,
+        "translation": translation_options(work),
+    }
+    if isinstance(work, Training):
+        last = last_measurement(work.run, "valid")
+        figures |= {"step": int(find_model(work.run).name.removeprefix("step_"))}
+        figures |= {"training_seconds": last["seconds"]} if "seconds" in last else {}
+    text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")
+
+    write_atomically(work.folder / "figures.json", write)
+    return figures
+
+
+def figures_of(work: Work) -> dict[str, Any] | None:
+    """The figures of a training or ensemble, or None where they are missing or out of date.
+
+    They are out of date when another checkpoint is the best one now, or the matrix asks for
+    another decoding or evaluation.
+    """
+    path = work.folder / "figures.json"
+    if not path.is_file() or not work.models():
+        return None
+    figures = _read_json(path)
+    recorded = (figures.get("evaluate"), figures.get("translation"))
+    return figures if recorded == (work.matrix.evaluate, translation_options(work)) else None
+
+
+def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
+    """The last line of a run's metrics.jsonl (of a kind, "train" or "valid"); empty if none."""
+    try:
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        if line.endswith("}") and f'"kind": "{kind}' in line:
+            found: dict[str, Any] = json.loads(line)
+            return found
+    return {}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{path}: damaged; delete it, and run again") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: damaged; delete it, and run again")
+    return content

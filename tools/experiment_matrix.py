@@ -1,0 +1,248 @@
+"""The matrix of an experiment: cells that differ in a few options, each run with several seeds.
+
+A matrix file is YAML; `config/morphology/matrix-pilot.yaml` is an example with every key that
+matters. Paths of training and development files are taken from the current folder, as in every
+configuration; `base` and a file of `cells` are looked for beside the matrix.
+
+    base: pilot.yaml               # the configuration that all runs start from
+    run: run/matrix-pilot          # where the runs go: <run>/<cell>/seed-<number>
+    seeds: [1, 2, 3]
+    options: {train_steps: 3000}   # differences from the base, the same for all cells
+    cells:                         # or the name of a file that holds them
+      softmax: {generator_function: softmax}
+      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
+    translate: {beam_size: 5}      # options of translate.py
+    source: run/pilot/data/dev.src
+    reference: run/pilot/data/dev.tgt
+    evaluate: sigmorphon           # how the outputs are measured
+    ensemble: true                 # the seeds of a cell together; true unless told otherwise
+    paper: medium                  # the column of the paper's Table 1 to print beside; optional
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from onmt_entmax.checkpoint import checkpoint_steps, find_model, write_atomically
+from onmt_entmax.errors import UserError
+from onmt_entmax.options.reader import nearest, read_yaml
+
+REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
+OPTIONAL = ("options", "translate", "ensemble", "paper")
+# What the runner decides by itself, run by run.
+OF_THE_RUNNER = ("save_model", "train_from", "overwrite", "seed", "config")
+OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n_best")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One variant: the complete options of its training, but for the seed and the folder."""
+
+    name: str
+    training: Mapping[str, Any]
+    translation: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix file, read and expanded."""
+
+    path: Path
+    run: Path
+    seeds: tuple[int, ...]
+    cells: tuple[Cell, ...]
+    source: Path
+    reference: Path
+    evaluate: str
+    ensemble: bool
+    paper: str | None
+
+    def trainings(self) -> list[Training]:
+        """Every training: all cells with the first seed, then all with the second, ..."""
+        return [self.training(cell, seed) for seed in self.seeds for cell in self.cells]
+
+    def training(self, cell: Cell, seed: int) -> Training:
+        """One run of a cell."""
+        return Training(self, cell, seed, self.run / cell.name / f"seed-{seed}")
+
+    def ensembles(self) -> list[Ensemble]:
+        """The ensemble of every cell; none where the matrix asks for none or has one seed."""
+        if not self.ensemble or len(self.seeds) < 2:
+            return []
+        return [Ensemble(self, cell, self.run / cell.name / "ensemble") for cell in self.cells]
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model to train, to decode with and to measure: one cell with one seed."""
+
+    matrix: Matrix
+    cell: Cell
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """How a person calls it."""
+        return f"{self.cell.name} seed {self.seed}"
+
+    @property
+    def run(self) -> Path:
+        """The run folder of `train.py`."""
+        return self.folder / "model"
+
+    def models(self) -> list[Path]:
+        """The model to decode with, in a list; empty where there is none yet."""
+        return [find_model(self.run)] if checkpoint_steps(self.run) else []
+
+    def options(self) -> dict[str, Any]:
+        """What `train.py` is told."""
+        return {**self.cell.training, "seed": self.seed, "save_model": str(self.run)}
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """All seeds of a cell, decoded with together; their probabilities are averaged."""
+
+    matrix: Matrix
+    cell: Cell
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """How a person calls it."""
+        return f"{self.cell.name} ensemble"
+
+    def members(self) -> list[Training]:
+        """The trainings whose models take part."""
+        return [self.matrix.training(self.cell, seed) for seed in self.matrix.seeds]
+
+    def models(self) -> list[Path]:
+        """The models of the members that have one."""
+        return [model for member in self.members() for model in member.models()]
+
+
+Work = Training | Ensemble
+
+
+def translation_options(work: Work) -> dict[str, Any]:
+    """What `translate.py` is told for a training or an ensemble."""
+    return {
+        **work.cell.translation,
+        "model": [str(model) for model in work.models()],
+        "src": str(work.matrix.source),
+        "output": str(work.folder / "dev.pred"),
+        "exactness_report": str(work.folder / "dev.report.jsonl"),
+    }
+
+
+def write_yaml(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a configuration, whole or not at all."""
+    text = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")
+
+    write_atomically(path, write)
+
+
+def write_configuration(training: Training) -> Path:
+    """Write the complete options of a training to its folder, and return the file.
+
+    Raises:
+        UserError: the folder holds checkpoints that were made with other options.
+    """
+    path, options = training.folder / "config.yaml", training.options()
+    before = read_yaml(str(path)) if path.is_file() else {}
+    if before != options and checkpoint_steps(training.run):
+        name = next(n for n in [*options, *before] if before.get(n) != options.get(n))
+        raise UserError(
+            f"{training.folder}: was trained with {name} {before.get(name)!r}, the matrix now "
+            f"says {options.get(name)!r}; delete that folder or choose another run folder"
+        )
+    if before != options:
+        write_yaml(path, options)
+    return path
+
+
+def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -> Matrix:
+    """Read a matrix file and put its cells together.
+
+    Args:
+        path: the file.
+        evaluations: names that `evaluate` may have.
+        papers: names that `paper` may have.
+
+    Raises:
+        UserError: the first thing that is not right, in one line.
+    """
+    content = read_yaml(str(path))
+    for key in content:
+        if key not in REQUIRED + OPTIONAL:
+            raise UserError(f"{path}: {key}: no such key{nearest(str(key), REQUIRED + OPTIONAL)}")
+    for key in REQUIRED:
+        if content.get(key) is None:
+            raise UserError(f"{path}: {key}: this key is required")
+    for key, known in (("evaluate", list(evaluations)), ("paper", list(papers))):
+        if content.get(key) is not None and content[key] not in known:
+            found = nearest(str(content[key]), known)
+            raise UserError(f"{path}: {key}: {content[key]!r} is not one of {known}{found}")
+    ensemble = content.get("ensemble", True)
+    if not isinstance(ensemble, bool):
+        raise UserError(f"{path}: ensemble: expected true or false, not {ensemble!r}")
+    return Matrix(
+        path=path,
+        run=Path(str(content["run"])),
+        seeds=_seeds(path, content["seeds"]),
+        cells=_cells(path, content),
+        source=Path(str(content["source"])),
+        reference=Path(str(content["reference"])),
+        evaluate=content["evaluate"],
+        ensemble=ensemble,
+        paper=content.get("paper"),
+    )
+
+
+def _seeds(path: Path, seeds: Any) -> tuple[int, ...]:
+    right = isinstance(seeds, list) and all(type(s) is int and s >= 0 for s in seeds)
+    if not right or not seeds or len(set(seeds)) < len(seeds):
+        raise UserError(f"{path}: seeds: expected different whole numbers in a list, not {seeds!r}")
+    return tuple(seeds)
+
+
+def _mapping(path: Path, where: str, value: Any, forbidden: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {where}: expected options with their values, not {value!r}")
+    for name in value:
+        if name in forbidden:
+            raise UserError(f"{path}: {where}: {name} is chosen by the runner")
+    return value
+
+
+def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
+    base = read_yaml(str(path.parent / str(content["base"])))
+    base = {name: value for name, value in base.items() if name not in OF_THE_RUNNER}
+    common = _mapping(path, "options", content.get("options", {}), OF_THE_RUNNER)
+    decoding = _mapping(path, "translate", content.get("translate", {}), OF_THE_TRANSLATION)
+    given = content["cells"]
+    if isinstance(given, str):
+        given = read_yaml(str(path.parent / given))
+    cells = []
+    for name, value in _mapping(path, "cells", given, ()).items():
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+", name):
+            raise UserError(
+                f"{path}: cells: a cell is a folder, so its name is a word of letters, digits "
+                f"and - _ + . (in quotes where YAML would see a number), not {name!r}"
+            )
+        changes = dict(_mapping(path, f"cells: {name}", value or {}, OF_THE_RUNNER))
+        own = _mapping(path, f"{name}: translate", changes.pop("translate", {}), OF_THE_TRANSLATION)
+        cells.append(Cell(name, {**base, **common, **changes}, {**decoding, **own}))
+    if not cells:
+        raise UserError(f"{path}: cells: there are none")
+    return tuple(cells)

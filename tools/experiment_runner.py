@@ -1,0 +1,255 @@
+"""Runs the trainings and ensembles of a matrix, in processes of train.py and translate.py.
+
+A process of its own for each keeps memory small and a crash apart. Every folder is locked while
+someone works in it, and the lock is handed to the processes there: it holds until the last of
+them is gone, even if this program is killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from types import FrameType
+from typing import IO
+
+from experiment_figures import figures_of, measure
+from experiment_matrix import (
+    Ensemble,
+    Matrix,
+    Training,
+    Work,
+    translation_options,
+    write_configuration,
+    write_yaml,
+)
+from tqdm import tqdm
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.errors import UserError
+from onmt_entmax.options.train import training_setup
+
+ROOT = Path(__file__).resolve().parent.parent  # train.py stands beside the folder of this file
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class ExperimentError(UserError):
+    """A process of the experiment failed; its log says why."""
+
+
+class Stopped(Exception):
+    """A signal has asked this program to end."""
+
+
+@dataclass
+class Processes:
+    """The processes that work at this moment; a signal to this program is passed on to them."""
+
+    received: int = 0
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _changing: threading.RLock = field(default_factory=threading.RLock)
+
+    def run(self, command: Sequence[str], log: Path, core: int | None, lock: IO[str]) -> None:
+        """Run a command to its end, with its output appended to `log`.
+
+        Args:
+            command: a script of the repository and its arguments.
+            log: the file.
+            core: the processor to stay on, or None for any.
+            lock: an open file that the process holds open too.
+
+        Raises:
+            Stopped: a signal came before or meanwhile.
+            ExperimentError: the status of the command is not 0.
+        """
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
+        with open(log, "ab") as output:
+            with self._changing:
+                if self.received:
+                    raise Stopped
+                process = subprocess.Popen(
+                    [sys.executable, str(ROOT / command[0]), *command[1:]],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
+                    pass_fds=[lock.fileno()],
+                    start_new_session=True,  # so that a terminal's signal comes once, from here
+                )
+                self._running.add(process)
+            if core is not None:
+                os.sched_setaffinity(process.pid, {core})
+            status = process.wait()
+            with self._changing:
+                self._running.remove(process)
+        if self.received:
+            raise Stopped
+        if status != 0:
+            raise ExperimentError(f"{command[0]} ended with status {status}: {last_line(log)}")
+
+    def pass_on(self, number: int, frame: FrameType | None = None) -> None:
+        """Note a signal and send it to every process; training saves and ends."""
+        with self._changing:
+            self.received = number
+            for process in self._running:
+                process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+
+    @contextmanager
+    def passing_on(self) -> Iterator[None]:
+        """Pass signals on while the block runs; those that are ignored (by nohup, say) stay so."""
+        heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self.pass_on) for number in heard}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def last_line(log: Path) -> str:
+    """The last error that a command wrote to its log, or else the last line; and where it is."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    errors = [line for line in lines if ".py: error: " in line]
+    return f"{[*lines[-1:], *errors[-1:]][-1] if lines else 'it printed nothing'} ({log})"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[IO[str] | None]:
+    """Hold the lock of a folder; gives None where another process holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as file:
+        for attempt in range(5):  # `status` holds it for a moment
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if attempt == 4:
+                    yield None
+                    return
+                time.sleep(0.05)
+        yield file
+
+
+def is_running(folder: Path) -> bool:
+    """Whether someone works in a folder."""
+    if not (folder / "lock").is_file():
+        return False
+    with open(folder / "lock", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+class Runner:
+    """Does what is left to do of a matrix.
+
+    Args:
+        trainings: which of its runs; ensembles follow where all runs of a cell are done.
+        jobs: how many at a time.
+        cores: processors for them, one each; empty for no choice.
+    """
+
+    def __init__(
+        self, matrix: Matrix, trainings: Sequence[Training], jobs: int, cores: Sequence[int]
+    ) -> None:
+        self.matrix, self.trainings, self.jobs = matrix, trainings, jobs
+        self.processes = Processes()
+        self.failed = 0
+        self._cores: SimpleQueue[int | None] = SimpleQueue()
+        for number in range(jobs):
+            self._cores.put(cores[number] if cores else None)
+        self._bar = tqdm(total=len(trainings), unit="run", disable=None)
+
+    def run(self) -> int:
+        """Run everything; returns the exit status.
+
+        Raises:
+            UserError: before anything is started: a file is missing, a configuration is wrong, or
+                is another one than a run in its folder was trained with.
+        """
+        for path in (self.matrix.source, self.matrix.reference):
+            if not path.is_file():
+                raise UserError(f"{self.matrix.path}: no such file: {path}")
+        for training in self.trainings:
+            if figures_of(training) is None and not is_running(training.folder):
+                training_setup(["-config", str(write_configuration(training))])
+        with self.processes.passing_on(), self._bar, ThreadPoolExecutor(self.jobs) as pool:
+            for done in [pool.submit(self._train, training) for training in self.trainings]:
+                done.result()
+        if self.processes.received:
+            self._say("stopped; the same command continues")
+            return 128 + self.processes.received
+        return 1 if self.failed else 0
+
+    def _train(self, training: Training) -> None:
+        """One training from wherever it stands to its figures, and the ensemble of its cell."""
+        if self.processes.received:
+            return
+        core = self._cores.get()
+        try:
+            self._work(training, core)
+            for ensemble in self.matrix.ensembles():
+                if ensemble.cell == training.cell:
+                    self._work(ensemble, core)
+        finally:
+            self._cores.put(core)
+            self._bar.update()
+
+    def _work(self, work: Work, core: int | None) -> None:
+        """A training or an ensemble, unless it is done or someone else is at it."""
+        started = time.monotonic()
+        try:
+            if figures_of(work) is not None:
+                if isinstance(work, Training):  # an ensemble is looked at after every member
+                    self._say(f"{work.name}: done before")
+                return
+            if isinstance(work, Ensemble) and not all(map(figures_of, work.members())):
+                return
+            with locked(work.folder) as lock:
+                if lock is None:
+                    self._say(f"{work.name}: another process is at it")
+                    return
+                log = work.folder / "log.txt"
+                if isinstance(work, Training):
+                    self._say(f"{work.name}: training")
+                    self.processes.run(training_command(work), log, core, lock)
+                self._say(f"{work.name}: decoding")
+                write_yaml(work.folder / "translate.yaml", translation_options(work))
+                command = ["translate.py", "-config", str(work.folder / "translate.yaml")]
+                self.processes.run(command, log, core, lock)
+                figures = measure(work)
+        except Stopped:
+            self._say(f"{work.name}: stopped")
+        except (UserError, OSError) as error:
+            self.failed += 1
+            self._say(f"{work.name}: failed: {error}")
+        else:
+            first = next(iter(figures))
+            minutes = (time.monotonic() - started) / 60
+            self._say(f"{work.name}: {first} {figures[first]:.2f}, {minutes:.1f} minutes")
+
+    def _say(self, message: str) -> None:
+        self._bar.write(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr)
+        sys.stderr.flush()
+
+
+def training_command(training: Training) -> list[str]:
+    """`train.py` for a training; it continues from the newest checkpoint where there is one."""
+    command = ["train.py", "-config", str(write_configuration(training))]
+    if checkpoint_steps(training.run):
+        command += ["-train_from", str(training.run)]
+    return command
