@@ -7,6 +7,7 @@ from onmt_entmax.version import __version__
 
 if TYPE_CHECKING:
     from onmt_entmax.checkpoint import load
+    from onmt_entmax.inflection import Inflector
     from onmt_entmax.losses import EntmaxLoss, entmax_loss
     from onmt_entmax.mappings import entmax
     from onmt_entmax.modules.attention import EntmaxGlobalAttention
@@ -22,6 +23,7 @@ _ROOMS = {
     "Entmax": "modules.entmax",
     "EntmaxGlobalAttention": "modules.attention",
     "EntmaxLoss": "losses",
+    "Inflector": "inflection",
     "OutputLayer": "modules.output",
     "SearchConfig": "search",
     "Translator": "translation",
@@ -36,6 +38,7 @@ __all__ = [
     "Entmax",
     "EntmaxGlobalAttention",
     "EntmaxLoss",
+    "Inflector",
     "OutputLayer",
     "SearchConfig",
     "Translator",

@@ -38,9 +38,17 @@ from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.options.train_parser import training_parser
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.records import Records
-from onmt_entmax.reports.writers import AnswerWriter, Summary, replaced_when_done
-from onmt_entmax.text.corpus import CorpusError, all_pairs, check_corpus, extra_specials
+from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary, replaced_when_done
+from onmt_entmax.sharding import Windows, connected, in_order, send_answers
+from onmt_entmax.text.corpus import (
+    CorpusError,
+    all_pairs,
+    check_corpus,
+    extra_specials,
+    target_frequencies,
+)
 from onmt_entmax.text.stream import TrainingBatches
+from onmt_entmax.text.vectors import fill, read_vectors
 from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
 from onmt_entmax.training import (
     Outcome,
@@ -108,6 +116,8 @@ def run_training(setup: TrainingSetup) -> int:
     vocabularies = resumed.loaded.vocabularies if resumed else _vocabularies(setup)
     torch.manual_seed(setup.run.seed)
     model = resumed.loaded.model if resumed else build_model(setup.model, vocabularies)
+    if resumed is None:
+        _start_from_vectors(setup, model, vocabularies, say)
     model.to(device)
     if processes.rank > 0:  # other dropout masks than the first process has
         torch.manual_seed(setup.run.seed + 1_000_003 * processes.rank)
@@ -149,6 +159,9 @@ def _train(
     first = 0 if state is None else int(state["run"]["step"])
     run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
     evaluate = make_evaluate(setup, vocabularies) if setup.data.valid else None
+    if setup.run.label_smoothing_prior == "unigram":
+        prior = target_frequencies(setup.data, vocabularies)
+        model.generator.prior = prior.to(device_of(model))
     board = None if setup.run.tensorboard is None else Path(setup.run.tensorboard)
     with ExitStack() as stack:
         records = None
@@ -247,6 +260,25 @@ def _vocabularies(setup: TrainingSetup) -> Vocabularies:
     return build_vocabularies(setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data))
 
 
+def _start_from_vectors(
+    setup: TrainingSetup,
+    model: SparseNMTModel,
+    vocabularies: Vocabularies,
+    say: Callable[[str], None],
+) -> None:
+    """Word vectors from files, where these are asked for; other tokens keep fresh ones."""
+    for path, part, vocabulary in (
+        (setup.run.src_embeddings, model.encoder, vocabularies.source),
+        (setup.run.tgt_embeddings, model.decoder, vocabularies.target),
+    ):
+        if path is not None:
+            table = part.embeddings.word_lut.weight
+            kind = setup.run.embeddings_type or "GloVe"
+            vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
+            fill(table, vectors)
+            say(f"{path}: vectors for {len(vectors)} of {len(vocabulary)} tokens")
+
+
 def _announce(
     setup: TrainingSetup,
     model: SparseNMTModel,
@@ -279,31 +311,47 @@ def translate(arguments: Sequence[str]) -> int:
     if set(arguments) & set(_HELP):
         translation_parser().print_help()
         return 0
-    summary = run_translation(translation_setup(arguments))
+    processes = Processes()
+    with connected(processes):
+        if not processes.writes:
+            return send_answers(lambda: _answers(translation_setup(arguments), processes))
+        summary = run_translation(translation_setup(arguments), processes)
     print(summary.text())
     return 0
 
 
-def run_translation(setup: TranslationSetup) -> Summary:
-    """Translate a file as `setup` says, with its report and summary where asked for."""
+def _answers(setup: TranslationSetup, processes: Processes) -> Iterator[Answer]:
+    """The answers to the lines of this process."""
     lines = _count_lines(setup.src)
     if setup.prefixes is not None and _count_lines(setup.prefixes) != lines:
         raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
+    translator = Translator.from_folders(
+        setup.models,
+        setup.task,
+        _device(setup.gpu, processes.local_rank if processes.count > 1 else None),
+        transforms=setup.transforms,
+        transform_options=setup.transform_options,
+        attention=setup.exactness_report is not None,
+        unknown=setup.unknown,
+    )
+    prefixes = None if setup.prefixes is None else _lines(setup.prefixes)
+    windows = Windows.of(lines, processes)
+    return translator.answers(_lines(setup.src), setup.batch_size, prefixes, windows)
+
+
+def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
+    """Translate a file as `setup` says, with its report and summary where asked for.
+
+    Of several processes this is what the first does; the others send it their answers.
+    """
     report = setup.exactness_report
     started = time.monotonic()
     paths = [setup.output] + ([report] if report is not None else [])
     with replaced_when_done(paths) as files:
-        translator = Translator.from_folders(
-            setup.models,
-            setup.task,
-            _device(setup.gpu),
-            transforms=setup.transforms,
-            transform_options=setup.transform_options,
-            attention=report is not None,
-        )
+        answers = _answers(setup, processes)
+        lines = _count_lines(setup.src)
+        answers = in_order(answers, lines, Windows.of(lines, processes))
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
-        prefixes = None if setup.prefixes is None else _lines(setup.prefixes)
-        answers = translator.answers(_lines(setup.src), setup.batch_size, prefixes)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
     summary = writer.summary

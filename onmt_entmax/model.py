@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
@@ -10,13 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from onmt_entmax.errors import UserError
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.modules.marking import MarkingRNNEncoder
 from onmt_entmax.modules.output import OutputLayer
-from onmt_entmax.modules.recurrence import FastInputFeedRNNDecoder
-from onmt_entmax.modules.recurrence_encoder import FastRNNEncoder
+from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
+from onmt_entmax.modules.two_heads import TwoHeadedAttention
 from onmt_entmax.opennmt import Embeddings, NMTModel, RNNDecoderBase, str2dec, str2enc
 from onmt_entmax.text.batch import Batch
-from onmt_entmax.text.vocabulary import Vocabularies
+from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class ModelConfig:
     context_gate: str | None = None  # source, target or both
     global_attention: str = "general"  # dot, general, mlp or none
     global_attention_alpha: float = 1.0
+    tag_head: str | None = None  # source tokens that match it have an attention head of their own
     generator_alpha: float = 1.0
     dropout: float = 0.3
     attention_dropout: float = 0.1
@@ -52,6 +57,8 @@ class ModelConfig:
     param_init_glorot: bool = False
     freeze_encoder: bool = False
     freeze_decoder: bool = False
+    freeze_word_vecs_enc: bool = False
+    freeze_word_vecs_dec: bool = False
 
 
 class SparseNMTModel(NMTModel):
@@ -87,9 +94,13 @@ class SparseNMTModel(NMTModel):
         assert batch.target_lengths is not None
         inputs, targets = batch.target[:-1], batch.target[1:].flatten()
         if not isinstance(self.decoder, FastInputFeedRNNDecoder):
-            outputs, _ = self(batch.source, batch.target, batch.source_lengths)
+            lengths = batch.source_lengths.to(batch.source.device)
+            outputs, _ = self(batch.source, batch.target, lengths)
             return outputs.flatten(0, 1), targets
-        state, memory_bank, lengths = self.encoder(batch.source, batch.source_lengths)
+        lengths = batch.source_lengths
+        if not isinstance(self.encoder, FastRNNEncoder):
+            lengths = lengths.to(batch.source.device)
+        state, memory_bank, lengths = self.encoder(batch.source, lengths)
         self.decoder.init_state(batch.source, memory_bank, state)
         outputs, index = self.decoder.packed_forward(
             inputs, batch.target_lengths - 1, memory_bank, lengths
@@ -137,7 +148,25 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
                 nn.init.xavier_uniform_(parameter)
 
 
+def _attention(config: ModelConfig) -> nn.Module:
+    alpha = config.global_attention_alpha
+    if config.tag_head is not None:
+        return TwoHeadedAttention(config.rnn_size, alpha)
+    return EntmaxGlobalAttention(config.rnn_size, config.global_attention, alpha)
+
+
+def _tags(config: ModelConfig, vocabulary: Vocabulary) -> Tensor:
+    """Which source tokens are tags, (vocabulary,) bool."""
+    assert config.tag_head is not None
+    tags = [re.fullmatch(config.tag_head, token) is not None for token in vocabulary.tokens]
+    if not any(tags):
+        raise UserError(f"tag_head: no token of the source vocabulary matches {config.tag_head!r}")
+    return torch.tensor(tags)
+
+
 def _encoder_class(config: ModelConfig) -> Any:
+    if config.tag_head is not None:
+        return MarkingRNNEncoder
     recurrent = config.encoder_type in ("rnn", "brnn")
     return FastRNNEncoder if recurrent else str2enc[config.encoder_type]
 
@@ -164,20 +193,27 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         encoder = _encoder_class(config).from_opt(options, source_embeddings)
         decoder = _decoder_class(config).from_opt(options, target_embeddings)
     if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
-        decoder.attn = EntmaxGlobalAttention(
-            config.rnn_size, config.global_attention, config.global_attention_alpha
-        )
+        decoder.attn = _attention(config)
+    if isinstance(encoder, MarkingRNNEncoder):
+        encoder.set_marks(_tags(config, source))
     generator = OutputLayer(config.rnn_size, len(target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator)
     if config.share_embeddings:
         target_embeddings.word_lut.weight = source_embeddings.word_lut.weight
     if config.share_decoder_embeddings:
+        # Begun as an output layer is: vectors as long as embeddings begin (param_init 0) would make
+        # scores that are sure of themselves before anything is learned.
+        with torch.no_grad():
+            target_embeddings.word_lut.weight.copy_(generator.weight)
         generator.weight = target_embeddings.word_lut.weight
     _initialise(model, config)
     for part, frozen in ((encoder, config.freeze_encoder), (decoder, config.freeze_decoder)):
         if frozen:  # embeddings stay trainable, as in OpenNMT-py
             part.requires_grad_(False)
             part.embeddings.requires_grad_(True)
+    source_embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
+    if not config.share_embeddings:  # else there is one table
+        target_embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)
     return model
 
 

@@ -20,10 +20,19 @@ with warnings.catch_warnings():
     from onmt.modules import Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.modules.embeddings import SequenceTooLongError
     from onmt.opts import train_opts, translate_opts
-    from onmt.transforms import AVAILABLE_TRANSFORMS, TransformPipe
+    from onmt.transforms import (
+        AVAILABLE_TRANSFORMS,
+        Transform,
+        TransformPipe,
+        register_transform,
+    )
     from onmt.utils.loss import NMTLossCompute
     from onmt.utils.misc import sequence_mask
-    from onmt.utils.optimizers import build_torch_optimizer, make_learning_rate_decay_fn
+    from onmt.utils.optimizers import (
+        Optimizer,
+        build_torch_optimizer,
+        make_learning_rate_decay_fn,
+    )
     from onmt.utils.parse import ArgumentParser
 
 __all__ = [
@@ -36,16 +45,19 @@ __all__ = [
     "MultiHeadedAttention",
     "NMTLossCompute",
     "NMTModel",
+    "Optimizer",
     "ParallelCorpus",
     "RNNDecoderBase",
     "RNNEncoder",
     "SequenceTooLongError",
     "StackedGRU",
     "StackedLSTM",
+    "Transform",
     "TransformPipe",
     "TransformerDecoder",
     "build_torch_optimizer",
     "make_learning_rate_decay_fn",
+    "register_transform",
     "sequence_mask",
     "str2dec",
     "str2enc",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, repeat
+from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,13 @@ from onmt_entmax.search import (
     stream_search,
     verify,
 )
+from onmt_entmax.sharding import Windows
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
+from onmt_entmax.text.copying import Copying, copying
 from onmt_entmax.text.corpus import build_transforms
+from onmt_entmax.text.unknown import UnknownWords
 
-# Lines read ahead to be sorted by length: enough to fill batches well, little enough to stream.
-_WINDOW = 4096
+_ALL = Windows()
 _ROWS = 1280  # prefixes that the sentences of one batch may have in all
 
 
@@ -49,9 +51,12 @@ class Translator:
         transforms: names of OpenNMT-py's transforms for the input; undone on the output.
         transform_options: their options; those of the model's training fill in the rest.
         attention: whether answers count the attended source positions.
+        unknown: how unknown tokens of the texts are replaced, if at all. It changes texts alone:
+            what is certified are strings of tokens, of which `<unk>` is one.
 
     Raises:
-        TranslationError: the vocabularies of the models differ.
+        TranslationError: the vocabularies of the models differ, or no model has the attention
+            that replacing needs.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class Translator:
         transforms: Sequence[str] = (),
         transform_options: Namespace | None = None,
         attention: bool = False,
+        unknown: UnknownWords | None = None,
     ) -> None:
         first = models[0]
         for number, other in enumerate(models[1:], 2):
@@ -77,7 +83,10 @@ class Translator:
         recorded = {name: first.options.get(name) for name in transform_option_names()}
         options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
         self._pipe: TransformPipe = build_transforms(transforms, options, self.vocabularies)
-        attention = attention or task.config.penalties.covers
+        if unknown and all(m.config.global_attention == "none" for m in models):
+            raise TranslationError("replace_unk needs a model with attention")
+        self._unknown = unknown
+        attention = attention or task.config.penalties.covers or unknown is not None
         steppers: list[Stepper] = [
             ModelStepper(loaded.model, loaded.vocabularies.target, attention) for loaded in models
         ]
@@ -115,6 +124,7 @@ class Translator:
         lines: Iterable[str],
         batch_size: int = 64,
         prefixes: Iterable[str] | None = None,
+        windows: Windows = _ALL,
     ) -> Iterator[Answer]:
         """Translate `lines`, in order; a blank line gives an empty answer.
 
@@ -122,28 +132,37 @@ class Translator:
             lines: the sources.
             batch_size: sentences searched together.
             prefixes: for each line what its output must start with, as many as lines.
+            windows: which lines to translate, read ahead and sorted by length how many at a time.
 
         Raises:
             TranslationError: a line is longer than the model can read, or a prefix has a token
                 that the vocabulary has not.
         """
         numbered = enumerate(zip(lines, prefixes or repeat(""), strict=False))
-        while window := list(islice(numbered, _WINDOW)):
+        for place in count():
+            window = list(islice(numbered, windows.size))
+            if not window:
+                return
+            if not windows.has(place):
+                continue
             found: dict[int, Answer] = {}
             examples = []
             texts = {number: line for number, (line, _) in window}
-            forced = {number: self._prefix(number, prefix) for number, (_, prefix) in window}
-            for number, line in texts.items():
-                tokens = self._tokens(line)
+            forced, copied, sources = {}, {}, {}
+            for number, (line, prefix) in window:
+                tokens = sources[number] = self._tokens(line)
+                copied[number] = copying(tokens, self.vocabularies)
+                forced[number] = self._prefix(number, copied[number].hide(prefix.split()))
                 if tokens:
-                    ids = self.vocabularies.source.encode(tokens)
+                    ids = self.vocabularies.source.encode(copied[number].hide(tokens))
                     examples.append(Example(ids, None, number))
                 else:
                     found[number] = Answer(number, line)
             for example, result in self._search(examples, batch_size, forced):
                 verified = self._verify(example, result, forced[example.index])
-                answer = self._answer(texts[example.index], len(example.source), result)
-                found[example.index] = replace(answer, id=example.index, verified=verified)
+                number = example.index
+                answer = self._answer(texts[number], sources[number], result, copied[number])
+                found[number] = replace(answer, id=number, verified=verified)
             for number in texts:
                 yield found[number]
 
@@ -154,8 +173,7 @@ class Translator:
         tokens: list[str] = transformed["src"] if transformed is not None else []
         return tokens
 
-    def _prefix(self, number: int, prefix: str) -> list[int]:
-        tokens = prefix.split()
+    def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         unknown = next((t for t in tokens if t not in self.vocabularies.target), None)
         if unknown is not None:
             raise TranslationError(
@@ -211,8 +229,10 @@ class Translator:
         batch = make_batch([example], self.vocabularies)
         return verify(self._judge, batch, result, self._config, prefix).agrees
 
-    def _answer(self, source: str, length: int, result: SearchResult) -> Answer:
-        best = result.best
+    def _answer(
+        self, source: str, words: Sequence[str], result: SearchResult, copied: Copying
+    ) -> Answer:
+        best, length = result.best, len(words)
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
             # Softmax gives every position weight; what rounds to zero is counted all the same.
@@ -223,13 +243,16 @@ class Translator:
             id=0,
             source=source,
             result=result,
-            hypotheses=tuple(Decoded(self._text(h), h) for h in result.hypotheses),
-            unfinished=None if result.unfinished is None else self._text(result.unfinished),
+            hypotheses=tuple(Decoded(self._text(h, words, copied), h) for h in result.hypotheses),
+            unfinished=(
+                None if result.unfinished is None else self._text(result.unfinished, words, copied)
+            ),
             attended=attended,
         )
 
-    def _text(self, hypothesis: Hypothesis) -> str:
-        text: str = self._pipe.apply_reverse(
-            " ".join(self.vocabularies.target.decode(hypothesis.tokens))
-        )
+    def _text(self, hypothesis: Hypothesis, source: Sequence[str], copied: Copying) -> str:
+        tokens = copied.show(self.vocabularies.target.decode(hypothesis.tokens))
+        if self._unknown and hypothesis.attention is not None:
+            tokens = self._unknown.replace(tokens, source, hypothesis.attention)
+        text: str = self._pipe.apply_reverse(" ".join(tokens))
         return text

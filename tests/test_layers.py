@@ -17,9 +17,9 @@ ROWS = [
     {"checkpoint"},
     {"records", "search"},
     {"training", "reports"},
-    {"options"},
+    {"options", "sharding"},
     {"suggestion", "translation", "validation"},
-    {"experiment"},
+    {"experiment", "inflection"},
     {"commands", "__init__"},
 ]
 ROW_OF = {room: row for row, rooms in enumerate(ROWS) for room in rooms}

@@ -70,6 +70,7 @@ def test_attention_weights_are_entmax_of_the_scores(alpha: float) -> None:
 CONFIGS = {
     "brnn": SMALL,
     "rnn": dataclasses.replace(SMALL, encoder_type="rnn"),
+    "two heads": dataclasses.replace(SMALL, tag_head="[abc]"),
     "mean": dataclasses.replace(SMALL, encoder_type="mean", src_word_vec_size=8),
     "gru": dataclasses.replace(SMALL, rnn_type="GRU"),
     "bridge": dataclasses.replace(SMALL, bridge=True, enc_layers=1, dec_layers=1),
@@ -135,3 +136,12 @@ def test_frozen_parts() -> None:
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
     assert "encoder.embeddings.make_embedding.emb_luts.0.weight" in trained
     assert not [name for name in trained if name.startswith("encoder.rnn")]
+
+
+def test_tied_weights_begin_as_an_output_layer_does() -> None:
+    config = dataclasses.replace(
+        SMALL, tgt_word_vec_size=8, share_decoder_embeddings=True, param_init=0.0
+    )
+    model = build_model(config, VOCABULARIES)
+    assert model.generator.weight is model.decoder.embeddings.word_lut.weight
+    assert model.generator.weight.abs().max() <= 8**-0.5

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sigmorphon import LANGUAGE, TAG, decode_word
+from onmt_entmax.text.morphology import LANGUAGE, TAG, decode_word
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = Path("run/demo")

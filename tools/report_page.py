@@ -31,6 +31,7 @@ from onmt_entmax.reports.lattice import build_lattice
 from onmt_entmax.reports.page import drawing, write_page
 from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper
 from onmt_entmax.text.batch import Example, make_batch
+from onmt_entmax.text.copying import copying
 from onmt_entmax.text.corpus import build_transforms
 from onmt_entmax.text.vocabulary import Vocabularies
 
@@ -127,16 +128,17 @@ class Models:
         names = self.vocabularies.target
         pairs = [self.tokens(record["source"], h["text"]) for h in record["hypotheses"]]
         source = pairs[0][0]
-        strings = [tuple(names.encode(target)) for _, target in pairs]
+        copied = copying(source, self.vocabularies)
+        strings = [tuple(names.encode(copied.hide(target))) for _, target in pairs]
         if not source or len(set(strings)) < len(strings):
             return None
-        example = Example(self.vocabularies.source.encode(source), None, 0)
+        example = Example(self.vocabularies.source.encode(copied.hide(source)), None, 0)
         batch = make_batch([example], self.vocabularies)
         lattice = build_lattice(self.stepper, batch, strings, limit=LIMIT)
         for i, hypothesis in enumerate(record["hypotheses"]):
             if abs(math.exp(lattice.log_prob(i)) - hypothesis["prob"]) > CLOSE:
                 return None
-        return drawing(lattice, source, names.tokens, names.eos)
+        return drawing(lattice, source, copied.show(names.tokens), names.eos)
 
 
 def drawings(

@@ -29,7 +29,9 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.writers import replaced_when_done
 from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper, TargetScore, score_targets
-from onmt_entmax.text.batch import Example, group_by_length, make_batch
+from onmt_entmax.text.batch import group_by_length, make_batch
+from onmt_entmax.text.copying import copying
+from onmt_entmax.text.corpus import numericalise
 from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 
 WINDOW = 4096  # pairs read ahead, to be sorted by length
@@ -111,21 +113,23 @@ def score_pairs(
     stepper: Stepper,
     vocabularies: Vocabularies,
     batch_size: int,
-) -> Iterator[tuple[list[str], TargetScore]]:
-    """Score pairs of source and target tokens, in order."""
+) -> Iterator[tuple[list[str], TargetScore, int | None]]:
+    """Score pairs of source and target tokens, in order.
+
+    Yields:
+        The target, its score, and the position of the first token that cannot be produced there.
+    """
     supply = iter(pairs)
     while window := list(islice(supply, WINDOW)):
-        examples = [
-            Example(vocabularies.source.encode(source), vocabularies.target.encode(target), i)
-            for i, (source, target) in enumerate(window)
-        ]
+        examples = [numericalise(pair, vocabularies, i) for i, pair in enumerate(window)]
         scores: dict[int, TargetScore] = {}
         for group in group_by_length(examples, batch_size, "sents"):
             batch = make_batch(group, vocabularies)
             targets = [examples[i].target or () for i in batch.indices]
             scores.update(zip(batch.indices, score_targets(stepper, batch, targets), strict=True))
-        for i, (_, target) in enumerate(window):
-            yield target, scores[i]
+        for i, (source, target) in enumerate(window):
+            written = copying(source, vocabularies).hide(target)
+            yield target, scores[i], excluded_at(written, scores[i], vocabularies.target)
 
 
 def excluded_at(target: Sequence[str], score: TargetScore, vocabulary: Vocabulary) -> int | None:
@@ -181,8 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pairs = read_pairs(options.src, options.tgt)
         with replaced_when_done([options.output]) as (output,):
             scored = score_pairs(pairs, stepper, vocabularies, options.batch_size)
-            for number, (target, score) in enumerate(scored):
-                position = excluded_at(target, score, vocabularies.target)
+            for number, (target, score, position) in enumerate(scored):
                 summary.add(score, position)
                 line = json.dumps(record(number, target, score, position), ensure_ascii=False)
                 output.write(line + "\n")

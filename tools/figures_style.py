@@ -1,0 +1,143 @@
+"""How figures look and are written: small, for a column of a paper, as PDF and as PNG. A module of
+the tools beside it, not a command."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import unicodedata
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onmt_entmax.checkpoint import write_atomically
+from onmt_entmax.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMN = 3.3  # inches: a column of a paper
+PAGE = 6.9  # and its whole width
+# Okabe and Ito's colours: told apart by every eye, and in grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+INK = "#222222"
+JOINER = "￭"  # pyonmttok's mark of subwords, which few fonts have
+SOFT = "#888888"
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7.5,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "figure.constrained_layout.use": True,
+    "text.parse_math": False,  # a token may hold a dollar sign
+    "pdf.fonttype": 42,  # letters stay letters, to be searched and edited
+    "savefig.dpi": 220,
+}
+
+
+def prepare(texts: Iterable[str] = ()) -> None:
+    """Load matplotlib and set the style, with fonts that can write `texts`.
+
+    Raises:
+        UserError: matplotlib is missing.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise UserError("matplotlib is missing: pip install onmt_entmax[plot]") from None
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(_SETTINGS)
+    matplotlib.rcParams["font.family"] = _families(frozenset("".join(texts).replace(JOINER, "")))
+
+
+def _families(characters: frozenset[str]) -> list[str]:
+    """Fonts that together have the characters; says in one line what no font here has."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+    families = ["DejaVu Sans"]
+    charmap = get_font(findfont(FontProperties(family=families))).get_charmap()
+    missing = {c for c in characters if ord(c) not in charmap and not c.isspace()}
+    for entry in sorted(fontManager.ttflist, key=lambda entry: (entry.name, entry.fname)):
+        if not missing:
+            break
+        regular = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular")
+        if not regular or entry.name in families or "Last Resort" in entry.name:
+            continue
+        try:
+            charmap = get_font(entry.fname).get_charmap()
+        except (OSError, RuntimeError):  # a font that FreeType cannot read
+            continue
+        if found := {c for c in missing if ord(c) in charmap}:
+            families.append(entry.name)
+            missing -= found
+    if missing:
+        shown = " ".join(sorted(missing)[:10])
+        print(
+            f"note: no font here has {len(missing)} characters ({shown}), so boxes stand in their "
+            "place; install a font that has them, such as Noto Sans",
+            file=sys.stderr,
+        )
+    # It would say so glyph by glyph, and of fonts that have no bold letters.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    return families
+
+
+def readable(token: str, longest: int = 18) -> str:
+    """A token as a figure writes it: cut where it is very long, right-to-left letters in order."""
+    token = token.replace(JOINER, "▪")
+    if len(token) > longest:
+        token = token[: longest - 1] + "…"
+    import matplotlib
+
+    # From 3.11 on matplotlib orders and joins letters itself.
+    ordered = tuple(map(int, matplotlib.__version__.split(".")[:2])) >= (3, 11)
+    if not ordered and any(unicodedata.bidirectional(c) in ("R", "AL") for c in token):
+        return token[::-1]
+    return token
+
+
+def write_figure(figure: Figure, stem: Path) -> str:
+    """Write `stem`.pdf and `stem`.png; returns their names.
+
+    Raises:
+        UserError: the place cannot be written.
+    """
+    from matplotlib import pyplot
+
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "png")]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        for path in paths:
+            ending = path.suffix[1:]
+            # The date is left out, so that the same command gives the same file.
+            metadata = {"CreationDate": None} if ending == "pdf" else {"Software": None}
+
+            def write(
+                temporary: Path, ending: str = ending, metadata: dict[str, None] = metadata
+            ) -> None:
+                figure.savefig(temporary, format=ending, metadata=metadata, bbox_inches="tight")
+
+            write_atomically(path, write)
+    pyplot.close(figure)
+    return ", ".join(map(str, paths))
+
+
+def output_stem(path: Path) -> Path:
+    """`--output` without an ending that says pdf or png: both are written."""
+    return path.with_suffix("") if path.suffix in (".pdf", ".png") else path
