@@ -195,6 +195,8 @@ def test_help_and_interrupts(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,
+        # A shell's background commands, this one among them perhaps, ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(0.3)  # while it imports
     process.send_signal(signal.SIGINT)

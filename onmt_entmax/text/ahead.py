@@ -22,6 +22,7 @@ from torch import Tensor
 from onmt_entmax.errors import UserError
 
 START_METHOD: str | None = None  # "fork" or "spawn"; None: what the platform's Python does
+_UNHEARD = (signal.SIGINT, signal.SIGTERM)
 
 
 class ReaderError(UserError):
@@ -43,7 +44,12 @@ class AheadProcess(Iterator[Any]):
         context: Any = multiprocessing.get_context(START_METHOD)
         self._inlet, outlet = context.Pipe(duplex=False)
         self._process = context.Process(target=_run, args=(make, outlet, ahead), daemon=True)
-        self._process.start()
+        # Held back until the process ignores them, so that it cannot die of one while it starts.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         outlet.close()  # so that reading ends where the other process does
         atexit.register(self.close)
 
@@ -77,8 +83,9 @@ class AheadProcess(Iterator[Any]):
 
 def _run(make: Callable[[], Iterator[Any]], outlet: Connection, ahead: int) -> None:
     """The other process: one thread reads, this one sends."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _UNHEARD:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _UNHEARD)
     torch.set_num_threads(1)
     waiting: queue.Queue[bytes | None] = queue.Queue(maxsize=ahead)
     threading.Thread(target=_end_with_parent, daemon=True).start()
