@@ -1,11 +1,15 @@
-"""The commands behind `train.py` and `translate.py`: how they begin, fail and end."""
+"""How commands begin, fail and end: `train.py`, `translate.py`, and the tools."""
 
 from __future__ import annotations
 
+import functools
 import gc
+import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 from onmt_entmax.errors import UserError
 
@@ -13,30 +17,57 @@ from onmt_entmax.errors import UserError
 def run_command(name: str, arguments: Sequence[str]) -> int:
     """Run "train" or "translate"; returns the exit status.
 
-    An error of the user's is one line on the standard error and status 2. A run that a signal
-    ended has saved its state; its status is 128 plus the number of the signal, as a shell has it.
+    A run that a signal ended has saved its state; its status is 128 plus the number of the signal,
+    as a shell has it. See `ending` for errors.
     """
     warnings.showwarning = _one_line  # type: ignore[assignment]
-    try:
+
+    def work() -> int:
         # Imported here, so that an interrupt while loading is as quiet as any other.
         from onmt_entmax import experiment
 
         # What is loaded by now stays; the garbage collector need not walk over it again.
         gc.freeze()
-        command = {"train": experiment.train, "translate": experiment.translate}[name]
-        return command(arguments)
-    except UserError as error:
-        print(f"{name}.py: error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:  # a full disk, a file that vanished
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"{name}.py: error: {where}{error.strerror or error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"{name}.py: interrupted", file=sys.stderr)
-        return 130
+        return {"train": experiment.train, "translate": experiment.translate}[name](arguments)
+
+    try:
+        return ending(f"{name}.py", work)
     finally:
         gc.unfreeze()  # else libraries report at the end what was never collected
+
+
+def command(main: Callable[..., int]) -> Callable[..., int]:
+    """Let the `main` of a script end as `ending` has it, under the name of its file."""
+    name = Path(main.__code__.co_filename).name
+
+    @functools.wraps(main)
+    def wrapped(*arguments: Any) -> int:
+        return ending(name, lambda: main(*arguments))
+
+    return wrapped
+
+
+def ending(name: str, work: Callable[[], int]) -> int:
+    """The exit status of `work`, or of what stopped it.
+
+    An error of the user's, or a disk's, is one line on the standard error and status 2; an
+    interrupt from the keyboard is one line and status 130.
+    """
+    try:
+        return work()
+    except UserError as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed yet
+        return 141
+    except OSError as error:  # a full disk, a file that vanished
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{name}: error: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return 130
 
 
 def _one_line(message: Warning | str, *_: object) -> None:

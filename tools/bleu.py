@@ -30,6 +30,7 @@ from mt_corpora import read_lines
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.writers import replaced_when_done
 
@@ -210,15 +211,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
-    try:
-        print(run(options))
-    except UserError as error:
-        print(f"bleu.py: error: {error}", file=sys.stderr)
-        return 2
+    print(run(options))
     return 0
 
 

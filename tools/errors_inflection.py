@@ -35,6 +35,7 @@ from errors_kinds import (
 )
 from sigmorphon import read_lines, write_files
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.text.morphology import decode_source, decode_word
 
@@ -245,18 +246,15 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    try:
-        words, training = read_words(options), read_training(options.train)
-        text = page(words, training, options.languages)
-        if options.picture:
-            draw(words, training, options.picture)
-        write_files({options.output: text})
-    except UserError as error:
-        print(f"errors_inflection.py: error: {error}", file=sys.stderr)
-        return 2
+    words, training = read_words(options), read_training(options.train)
+    text = page(words, training, options.languages)
+    if options.picture:
+        draw(words, training, options.picture)
+    write_files({options.output: text})
     print(text.split("\n", 1)[0])
     return 0
 

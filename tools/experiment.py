@@ -29,6 +29,7 @@ from experiment_matrix import Matrix, Training, read_matrix
 from experiment_runner import Runner
 from plot_run import plot
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.reader import nearest
 
@@ -124,16 +125,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    try:
-        matrix = read_matrix(options.matrix, EVALUATIONS, tables.PAPER)
-        done: int = options.do(options, matrix)
-        return done
-    except UserError as error:
-        print(f"experiment.py: error: {error}", file=sys.stderr)
-        return 2
+    matrix = read_matrix(options.matrix, EVALUATIONS, tables.PAPER)
+    done: int = options.do(options, matrix)
+    return done
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from pathlib import Path
 from sigmorphon import SETTINGS, nearest, read_lines, read_rows
 from tqdm import tqdm
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 
 REVISION = "490e2e0"
@@ -156,6 +157,7 @@ def fetch(options: argparse.Namespace) -> None:
     print(f"{options.out}: {len(files)} files, {total} rows; {new} fetched, the rest was there")
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fetches; an error of the user's is one line on the standard error and status 2."""
     parser = argparse.ArgumentParser(description="Fetch the CoNLL-SIGMORPHON 2018 data, task 1.")
@@ -166,14 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--from", dest="source", type=Path, help="a local copy to take the files from")
     add("--url", default=URL, help="where the repository's files are (default: GitHub)")
     add("--timeout", type=float, default=30.0, help="seconds to wait for an answer (default: 30)")
-    try:
-        fetch(parser.parse_args(arguments))
-    except UserError as error:
-        print(f"fetch_sigmorphon.py: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("fetch_sigmorphon.py: interrupted; run again to continue", file=sys.stderr)
-        return 130
+    fetch(parser.parse_args(arguments))
     return 0
 
 

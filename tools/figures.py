@@ -31,6 +31,7 @@ from figures_runs import draw_sweep, draw_time, read_curves, read_points
 from figures_sentence import draw_attention, draw_forced, sentence
 from figures_style import output_stem, prepare, write_figure
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 
 
@@ -89,15 +90,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draws; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     draw = {"sweep": of_sweep, "time": of_time}.get(options.command, of_sentence)
-    try:
-        print(draw(options))
-    except UserError as error:
-        print(f"figures.py: error: {error}", file=sys.stderr)
-        return 2
+    print(draw(options))
     return 0
 
 

@@ -28,6 +28,7 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import save
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model, count_parameters
 from onmt_entmax.options.reader import canonical, register
@@ -268,6 +269,7 @@ def import_checkpoint(path: Path, folder: Path) -> str:
     return f"{folder}: {kind}, {count_parameters(model):,} weights, {source} + {target} tokens"
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert; an error of the user's is one line on the standard error and status 2."""
     parser = argparse.ArgumentParser(
@@ -277,18 +279,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="of the model; must be new")
     parser.add_argument("--yes", action="store_true", help="open the pickle without asking")
     options = parser.parse_args(arguments)
-    try:
-        if options.folder.exists():
-            raise ImportingError(f"{options.folder}: exists already; name a new folder")
-        if not options.checkpoint.is_file():
-            raise ImportingError(f"{options.checkpoint}: no such file")
-        if not options.yes and not confirmed(options.checkpoint):
-            print("not opened", file=sys.stderr)
-            return 1
-        print(import_checkpoint(options.checkpoint, options.folder))
-    except UserError as error:
-        print(f"import_onmt_checkpoint.py: error: {error}", file=sys.stderr)
-        return 2
+    if options.folder.exists():
+        raise ImportingError(f"{options.folder}: exists already; name a new folder")
+    if not options.checkpoint.is_file():
+        raise ImportingError(f"{options.checkpoint}: no such file")
+    if not options.yes and not confirmed(options.checkpoint):
+        print("not opened", file=sys.stderr)
+        return 1
+    print(import_checkpoint(options.checkpoint, options.folder))
     return 0
 
 

@@ -28,6 +28,7 @@ from typing import Any
 from sigmorphon import read_lines
 from tqdm import tqdm
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflection import Inflection, Inflector, Question
 from onmt_entmax.reports.writers import replaced_when_done
@@ -142,25 +143,20 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Inflects; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    try:
-        n_best = 0 if options.all else options.n_best
-        inflector = Inflector(options.models, n_best, options.beam_size)
-        if options.output:
-            with replaced_when_done([options.output]) as (file,):
-                file.writelines(f"{text}\n" for text in answered(inflector, options))
-        elif not options.input and sys.stdin.isatty():
-            talk(inflector, options.language, options.json)
-        else:
-            for text in answered(inflector, options):
-                print(text)
-    except UserError as error:
-        print(f"inflect.py: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    n_best = 0 if options.all else options.n_best
+    inflector = Inflector(options.models, n_best, options.beam_size)
+    if options.output:
+        with replaced_when_done([options.output]) as (file,):
+            file.writelines(f"{text}\n" for text in answered(inflector, options))
+    elif not options.input and sys.stdin.isatty():
+        talk(inflector, options.language, options.json)
+    else:
+        for text in answered(inflector, options):
+            print(text)
     return 0
 
 

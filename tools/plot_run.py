@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 
 # Panels in this order, where at least one run has measured them.
@@ -91,6 +92,7 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
         raise UserError(f"{output}: cannot be written ({error})") from None
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reads the command line and draws; an error of the user's is one line and status 2."""
     parser = argparse.ArgumentParser(description="Draw the curves of runs.")
@@ -99,13 +101,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, required=True, help="picture, .png, .pdf or .svg")
     options = parser.parse_args(arguments)
     names = options.names or [str(run) for run in options.runs]
-    try:
-        if len(names) != len(options.runs):
-            raise UserError(f"--names: {len(names)} names for {len(options.runs)} runs")
-        plot(options.runs, names, options.output)
-    except UserError as error:
-        print(f"plot_run.py: error: {error}", file=sys.stderr)
-        return 2
+    if len(names) != len(options.runs):
+        raise UserError(f"--names: {len(names)} names for {len(options.runs)} runs")
+    plot(options.runs, names, options.output)
     return 0
 
 

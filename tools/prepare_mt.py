@@ -33,6 +33,7 @@ from typing import Any
 from mt_corpora import CORPORA, PARTS, Corpus, Pairs, check_counts, fetch, local, note, read_pairs
 from mt_text import SubwordPlan, filter_pairs, hold_out, learn, normalise_pairs, pyonmttok
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.writers import replaced_when_done
 
@@ -210,17 +211,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prepares a corpus; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    try:
-        print(prepare(options))
-    except UserError as error:
-        print(f"prepare_mt.py: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("prepare_mt.py: interrupted", file=sys.stderr)
-        return 130
+    print(prepare(options))
     return 0
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import load, write_atomically
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.lattice import build_lattice
@@ -192,25 +193,22 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
-    try:
-        options = parse_arguments(arguments)
-        records = read_report(options.report)
-        models = Models.load(options.model, options.transforms)
-        title = options.title or options.report.name
+    options = parse_arguments(arguments)
+    records = read_report(options.report)
+    models = Models.load(options.model, options.transforms)
+    title = options.title or options.report.name
 
-        def write(path: Path) -> None:
-            with open(path, "w", encoding="utf-8") as file:
-                write_page(file, title, records, drawings(models, records, options.details))
+    def write(path: Path) -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            write_page(file, title, records, drawings(models, records, options.details))
 
-        write_atomically(options.output, write)
-        size = options.output.stat().st_size / 1e6
-        print(f"{options.output}: {len(records)} sentences, {size:.1f} MB")
-        return 0
-    except UserError as error:
-        print(f"report_page.py: error: {error}", file=sys.stderr)
-        return 2
+    write_atomically(options.output, write)
+    size = options.output.stat().st_size / 1e6
+    print(f"{options.output}: {len(records)} sentences, {size:.1f} MB")
+    return 0
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.writers import replaced_when_done
 from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper, TargetScore, score_targets
@@ -176,22 +177,19 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Scores a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     summary = Summary()
-    try:
-        stepper, vocabularies = load_stepper(options.model)
-        pairs = read_pairs(options.src, options.tgt)
-        with replaced_when_done([options.output]) as (output,):
-            scored = score_pairs(pairs, stepper, vocabularies, options.batch_size)
-            for number, (target, score, position) in enumerate(scored):
-                summary.add(score, position)
-                line = json.dumps(record(number, target, score, position), ensure_ascii=False)
-                output.write(line + "\n")
-    except UserError as error:
-        print(f"score.py: error: {error}", file=sys.stderr)
-        return 2
+    stepper, vocabularies = load_stepper(options.model)
+    pairs = read_pairs(options.src, options.tgt)
+    with replaced_when_done([options.output]) as (output,):
+        scored = score_pairs(pairs, stepper, vocabularies, options.batch_size)
+        for number, (target, score, position) in enumerate(scored):
+            summary.add(score, position)
+            line = json.dumps(record(number, target, score, position), ensure_ascii=False)
+            output.write(line + "\n")
     print(summary.text())
     return 0
 

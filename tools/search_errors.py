@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.writers import Answer, Decoded, replaced_when_done
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
@@ -240,20 +241,17 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Analyse a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     config = SearchConfig(options.beam_size, max_length=options.max_length, stop=options.stop)
     summary = Summary()
-    try:
-        searches = Searches.of(options.model, config, Budget(options.budget))
-        with replaced_when_done([options.output]) as (output,):
-            for line in searches.analyse(read_lines(options.src), options.batch_size):
-                summary.add(line)
-                output.write(json.dumps(line, ensure_ascii=False) + "\n")
-    except UserError as error:
-        print(f"search_errors.py: error: {error}", file=sys.stderr)
-        return 2
+    searches = Searches.of(options.model, config, Budget(options.budget))
+    with replaced_when_done([options.output]) as (output,):
+        for line in searches.analyse(read_lines(options.src), options.batch_size):
+            summary.add(line)
+            output.write(json.dumps(line, ensure_ascii=False) + "\n")
     print(summary.text())
     return 0
 

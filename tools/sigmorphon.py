@@ -37,6 +37,7 @@ from pathlib import Path
 
 from hallucinate import Row, copies, hallucinate
 
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
 from onmt_entmax.text.morphology import LANGUAGE, decode_word, encode_source, encode_word
@@ -320,15 +321,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; an error of the user's is one line on the standard error and status 2."""
-    try:
-        options = parse_arguments(arguments)
-        status: int = options.run(options)
-        return status
-    except UserError as error:
-        print(f"sigmorphon.py: error: {error}", file=sys.stderr)
-        return 2
+    options = parse_arguments(arguments)
+    status: int = options.run(options)
+    return status
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from sparsity_report import draw, markdown, table3
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import load, write_atomically
+from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translation import Translator
@@ -129,35 +130,31 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and writes; an error of the user's is one line on the standard error, status 2."""
     options = parse_arguments(arguments)
     names = options.names or [path.name for path in options.models]
-    try:
-        if len(names) != len(options.models):
-            raise UserError(f"--names: {len(names)} names for {len(options.models)} models")
-        if len(set(names)) < len(names):
-            raise UserError("--names: the models need different names")
-        if options.out:
-            prepare(names)  # matplotlib is missed before the work, not after
-        job = Job(
-            options.source,
-            options.target,
-            tuple(options.transforms),
-            options.limit,
-            options.beam_size,
-            options.batch_size,
-        )
-        figures = {
-            name: measure(job, folder, name)
-            for name, folder in zip(names, options.models, strict=True)
-        }
-        print(table3(figures))
-        if options.out:
-            print(f"\nwritten: {write_all(options.out, figures)}")
-    except UserError as error:
-        print(f"sparsity.py: error: {error}", file=sys.stderr)
-        return 2
+    if len(names) != len(options.models):
+        raise UserError(f"--names: {len(names)} names for {len(options.models)} models")
+    if len(set(names)) < len(names):
+        raise UserError("--names: the models need different names")
+    if options.out:
+        prepare(names)  # matplotlib is missed before the work, not after
+    job = Job(
+        options.source,
+        options.target,
+        tuple(options.transforms),
+        options.limit,
+        options.beam_size,
+        options.batch_size,
+    )
+    figures = {
+        name: measure(job, folder, name) for name, folder in zip(names, options.models, strict=True)
+    }
+    print(table3(figures))
+    if options.out:
+        print(f"\nwritten: {write_all(options.out, figures)}")
     return 0
 
 

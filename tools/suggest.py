@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.errors import UserError
+from onmt_entmax.commands import command
 from onmt_entmax.suggestion import Suggester, SuggestionError, Suggestions
 
 END = "</s>"
@@ -97,21 +97,16 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+@command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Suggest; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    try:
-        suggester = Suggester(load(options.model))
-        if options.prefix is None:
-            ask(suggester, options.source, options)
-        else:
-            found = suggester(options.source, options.prefix, options.max_length)
-            print(text_of(found, options.prefix.split(), options.top))
-    except UserError as error:
-        print(f"suggest.py: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    suggester = Suggester(load(options.model))
+    if options.prefix is None:
+        ask(suggester, options.source, options)
+    else:
+        found = suggester(options.source, options.prefix, options.max_length)
+        print(text_of(found, options.prefix.split(), options.top))
     return 0
 
 
