@@ -259,3 +259,24 @@ def test_margin_gives_zero_loss(pair, alpha) -> None:
     # Nearer to softmax the loss is too small for its type just inside the margin.
     if alpha >= 1.5:
         assert entmax_loss(z, torch.tensor(1), alpha) > 0
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.2, 1.0])
+def test_of_medium_rows_of_mixed_width(spread: float) -> None:
+    """Rows like the first 16, which decide whether a support is searched for, and others."""
+    torch.manual_seed(4)
+    scores = torch.randn(24, 776) * spread
+    scores[16:20] *= 30
+    scores[20] = 0.0
+    scores[21, 3:] = -torch.inf
+    scores.requires_grad_()
+    target = torch.arange(24) % 3
+    losses = entmax_loss(scores, target, 1.5, reduction="none")
+    losses.sum().backward()
+    exact = scores.detach().double().requires_grad_()
+    # In float64 every row by the logarithmic form, which alpha as a tensor takes.
+    alphas = torch.full((24, 1), 1.5, dtype=torch.float64)
+    expected = entmax_loss(exact, target, alphas, reduction="none")
+    expected.sum().backward()
+    torch.testing.assert_close(losses.double(), expected, rtol=2e-6, atol=2e-6)
+    torch.testing.assert_close(scores.grad.double(), exact.grad, rtol=0, atol=2e-6)

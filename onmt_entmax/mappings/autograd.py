@@ -112,10 +112,11 @@ class Entmax(Function):
         (output,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            if not torch.is_grad_enabled():
+            with_graph = torch.is_grad_enabled()
+            if slope is None and not with_graph:
                 scores_grad = by_kernel("scores_gradient", result, alpha, output, ctx.dtype)
             if scores_grad is None:
-                if slope is None or torch.is_grad_enabled():
+                if slope is None or with_graph:
                     slope = gradient.slopes(result, alpha)
                 scores_grad = gradient.scores_gradient(slope, output)
         if ctx.needs_input_grad[2]:

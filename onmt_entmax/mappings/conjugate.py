@@ -103,7 +103,9 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
     for begin, end in row_groups(0, rows, n, _SEARCHED):
         bound = None
         if not isinstance(alpha, Tensor) and (has_power_form(alpha) or alpha > 2):
-            bound = selection.lower_bound(scores[begin:end], alpha)
+            group = scores[begin:end]
+            if alpha != 1.5 or not selection.nearly_equal(group):
+                bound = selection.lower_bound(group, alpha)
         todo = [(begin, end)]
         while todo:
             first, last = todo.pop(0)
@@ -112,7 +114,7 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
             if limits is not None:
                 candidates = selection.select(group, *limits)
                 if candidates is not None:
-                    *part, probability = _solve(candidates.scores, alpha, limits[2])
+                    *part, probability = _solve(candidates.scores, alpha, limits)
                     found.append(_members(candidates, probability, first, n))
                     solved.append(part)
                     continue
@@ -122,11 +124,11 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
                     continue
             if keep and whole is None and scores.numel() <= _KEPT:
                 whole = torch.empty_like(scores)
-            for a, b in row_groups(first, last, n, WHOLE):
-                start = None if bound is None else bound[2][a - begin : b - begin]
+            for a, b in row_groups(first, last, n, WHOLE if whole is None else _KEPT):
+                limits = None if bound is None else [x[a - begin : b - begin] for x in bound]
                 alphas = alpha[a:b] if isinstance(alpha, Tensor) else alpha
                 out = None if whole is None else whole[a:b]
-                solved.append(_solve(scores[a:b], alphas, start, out)[:3])
+                solved.append(_solve(scores[a:b], alphas, limits, out)[:3])
             dense.append((first, last))
     value, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
     if not found:
@@ -193,11 +195,14 @@ def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: to
 
 
 def _solve(
-    scores: Tensor, alpha: float | Tensor, start: Tensor | None, out: Tensor | None = None
+    scores: Tensor,
+    alpha: float | Tensor,
+    limits: Sequence[Tensor] | None,
+    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Value, maximum and threshold of rows, each (rows, 1), and the probabilities (rows, n).
 
-    ``start`` has lower bounds of the thresholds, ``out`` the memory for the probabilities.
+    ``limits`` is what ``lower_bound`` found for these rows, ``out`` the memory for probabilities.
 
     In the power form the value is ``max z + t + (beta sum p u + 1 / beta) / alpha`` with margins
     ``u``: the dual objective, flat at the threshold ``t``, so that a rounding error of the
@@ -212,7 +217,8 @@ def _solve(
             return value, value, torch.zeros_like(value), value
         if has_power_form(alpha):
             beta = alpha - 1
-            maxima, threshold, margin, below = solve_power(scores, alpha, start)
+            _, known, start = (None, None, None) if limits is None else limits
+            maxima, threshold, margin, below = solve_power(scores, alpha, start, known)
             probability = power(margin, beta, below if out is None else out)
             # Here ``margin`` is beta times the margins.
             energy = margin.mul_(probability).sum(1, keepdim=True)

@@ -34,6 +34,11 @@ SMALLEST_POWER_ALPHA = 1.1
 _MOST_PRODUCTS = 10
 _GUESS = -0.75
 _ITERATIONS = 100
+# From this length on a row's mean and deviation tell where to start.
+_MANY = 512
+# The least logarithm in the table of normal thresholds, and how many there are in a unit.
+_LEAST_LOG = -2.6
+_PLACES = 32
 _EPSILON = {dtype: torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)}
 
 
@@ -142,27 +147,36 @@ def newton_step(
     return norm, (norm - level).mul_(total.pow_(1 - 1 / order)), slope
 
 
-def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> PowerForm:
+def solve_power(
+    scores: Tensor, alpha: float, start: Tensor | None = None, maxima: Tensor | None = None
+) -> PowerForm:
     """Threshold of each row by Newton's method on the whole row.
+
+    For alpha = 1.5 the norm bends by at most n / 2, so that a step ``d`` leaves an excess of at
+    most ``n d**2 / 4``: once that is below rounding, no further look is needed.
 
     Args:
         scores: (..., n) with n >= 1, float32 or float64.
         alpha: a number in [1.1, 2].
         start: lower bounds of the thresholds (..., 1); by default any guess will do, since the
             first step from anywhere ends below the threshold.
+        maxima: the largest score of each row (..., 1), if they are known.
 
     Raises:
         ValueError: if a row is -inf everywhere.
     """
     beta = alpha - 1.0
     order = 1 / beta
-    maxima = scores.amax(-1, True)
+    maxima = scores.amax(-1, True) if maxima is None else maxima
     below = scores - maxima
     level = _number(order, scores.dtype, scores.device)
     threshold = _number(_GUESS * order, scores.dtype, scores.device) if start is None else start
+    if start is None and order == 2 and scores.shape[-1] >= _MANY:
+        threshold = _normal_guess(below)
     margin = (below - threshold).relu_()
     scratch = margin if order == 2 else torch.empty_like(margin)
     enough, previous = (1 + 2 * _EPSILON[scores.dtype]) * order, math.inf
+    short = 4 * math.sqrt(_EPSILON[scores.dtype] / scores.shape[-1]) if order == 2 else 0.0
     for iteration in range(_ITERATIONS):
         norm, rise, slope = newton_step(margin, order, level, scratch)
         # Ordinary rows need three steps, or one from a bound; looking costs half a small step.
@@ -175,12 +189,49 @@ def solve_power(scores: Tensor, alpha: float, start: Tensor | None = None) -> Po
             if largest <= enough or largest >= previous:
                 break
             previous = largest
-        if iteration:
-            threshold = threshold.addcdiv_(rise, slope)
-        else:
-            threshold = rise.div_(slope).add_(threshold)
+        step = rise.div_(slope)
+        looking = short > 0 and iteration >= (2 if start is None else 1)
+        last = looking and float(step.amax()) <= short
+        threshold = threshold.add_(step) if iteration else step.add_(threshold)
         torch.sub(below, threshold, out=margin).relu_()
+        if last:
+            break
     return PowerForm(maxima, threshold, margin, below)
+
+
+def _normal_guess(below: Tensor) -> Tensor:
+    """Where to start for 1.5-entmax of scores (..., n) with maximum 0; (..., 1) in [-1.5, 0).
+
+    The threshold of as many normal scores of the row's mean and deviation, where it would leave a
+    large part of them in the support, as nearly equal scores do; elsewhere the usual guess.
+    """
+    n = below.shape[-1]
+    mean = below.sum(-1, True).div_(n)
+    variance = torch.linalg.vector_norm(below, 2, -1, True).square_().div_(n)
+    variance = variance.addcmul_(mean, mean, value=-1).relu_()
+    table = _normal_thresholds(below.dtype, below.device)
+    place = (4 / n / variance).log_().sub_(_LEAST_LOG).mul_(_PLACES)
+    place = place.nan_to_num_(0.0).clamp_(0, len(table) - 1)
+    start = variance.sqrt_().mul_(table[place.long()]).add_(mean)
+    # With nan, as scores of -inf make it, the guess. The largest score stays in the support.
+    guess = _number(2 * _GUESS, below.dtype, below.device)
+    return torch.fmax(start, guess).clamp_max_(-2 / math.sqrt(n))
+
+
+@cache
+def _normal_thresholds(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Thresholds ``t`` at which a standard normal ``x`` has ``log E [x - t]_+ ** 2`` as listed.
+
+    Listed are ``_PLACES`` logarithms in each unit from ``_LEAST_LOG``, where t is 1, to that of
+    t = -6; the first threshold, which stands for all that are above 1, is -inf.
+    """
+    t = torch.linspace(1.1, -6.0, 4096, dtype=torch.float64)
+    tail, density = 0.5 * torch.erfc(t / math.sqrt(2)), torch.exp(-t * t / 2) / math.sqrt(math.tau)
+    logs = ((1 + t * t) * tail - t * density).log()
+    listed = torch.arange(_LEAST_LOG, float(logs[-1]), 1 / _PLACES, dtype=torch.float64)
+    table = t[torch.searchsorted(logs, listed)]
+    table[0] = -math.inf
+    return table.to(device, dtype)
 
 
 @cache
@@ -213,7 +264,7 @@ def sorted_margin(scores: Tensor) -> Tensor:
     total, squares = below.cumsum(-1), (below * below).cumsum(-1)
     spread = torch.addcmul(fourfold, count, squares, value=-1).addcmul_(total, total).relu_()
     # Among scores of -inf, where the root is nan, the score is taken.
-    lowest = torch.fmin((total - spread.sqrt_()).div_(count), below)
+    lowest = torch.fmin(total.sub_(spread.sqrt_()).div_(count), below)
     return (scores - maxima).sub_(lowest.amax(-1, True)).relu_()
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.mappings import entmax, log_entmax, tsallis_entropy
+from onmt_entmax.mappings.threshold import solve_log, solve_power
 from tests.oracles import entmax_oracle, entropy_oracle
 
 ALPHAS = (1.0, 1 + 1e-6, 1 + 1e-4, 1.05, 1.1, 1.2, 1.33, 1.5, 1.7, 2.0, 2.5, 4.0)
@@ -247,3 +248,34 @@ def test_a_lead_takes_everything(scores, alpha) -> None:
     expected = torch.zeros_like(scores)
     expected[0] = 1
     assert torch.allclose(entmax(scores, alpha), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.1, 0.3, 1.0, 6.0])
+def test_start_from_mean_and_deviation(dtype: torch.dtype, spread: float) -> None:
+    """Rows of 776: nearly equal, with one huge score, far from 0, and half of them -inf."""
+    torch.manual_seed(3)
+    scores = torch.randn(6, 776, dtype=dtype) * spread
+    scores[1, 5] = 50.0
+    scores[2] += 1e4
+    scores[3, ::2] = -torch.inf
+    scores[4, 1:] = -1e30
+    solved = solve_power(scores, 1.5)
+    total = (solved.margin.double() / 2).square().sum(1)
+    torch.testing.assert_close(
+        total, torch.ones_like(total), rtol=0, atol=60 * torch.finfo(dtype).eps
+    )
+    reference = solve_log(scores, 1.5)
+    inside = reference.log_probabilities.exp() > 1e-5
+    assert bool((solved.margin > 0)[inside].all())
+    shift = reference.shift - 2
+    torch.testing.assert_close(
+        solved.threshold.double(), shift, rtol=0, atol=30 * torch.finfo(dtype).eps
+    )
+
+
+def test_all_rows_of_minus_infinity_are_refused_at_medium_length() -> None:
+    scores = torch.zeros(3, 776)
+    scores[1] = -torch.inf
+    with pytest.raises(ValueError, match="-inf everywhere"):
+        solve_power(scores, 1.5)
