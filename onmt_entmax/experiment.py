@@ -314,14 +314,16 @@ def translate(arguments: Sequence[str]) -> int:
     processes = Processes()
     with connected(processes):
         if not processes.writes:
-            return send_answers(lambda: _answers(translation_setup(arguments), processes))
+            return send_answers(lambda: _answers(translation_setup(arguments), processes)[0])
         summary = run_translation(translation_setup(arguments), processes)
     print(summary.text())
     return 0
 
 
-def _answers(setup: TranslationSetup, processes: Processes) -> Iterator[Answer]:
-    """The answers to the lines of this process."""
+def _answers(
+    setup: TranslationSetup, processes: Processes
+) -> tuple[Iterator[Answer], int, Windows]:
+    """The answers to the lines of this process, how many lines there are, and which are its."""
     lines = _count_lines(setup.src)
     if setup.prefixes is not None and _count_lines(setup.prefixes) != lines:
         raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
@@ -336,7 +338,8 @@ def _answers(setup: TranslationSetup, processes: Processes) -> Iterator[Answer]:
     )
     prefixes = None if setup.prefixes is None else _lines(setup.prefixes)
     windows = Windows.of(lines, processes)
-    return translator.answers(_lines(setup.src), setup.batch_size, prefixes, windows)
+    answers = translator.answers(_lines(setup.src), setup.batch_size, prefixes, windows)
+    return answers, lines, windows
 
 
 def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
@@ -348,9 +351,8 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     started = time.monotonic()
     paths = [setup.output] + ([report] if report is not None else [])
     with replaced_when_done(paths) as files:
-        answers = _answers(setup, processes)
-        lines = _count_lines(setup.src)
-        answers = in_order(answers, lines, Windows.of(lines, processes))
+        own, lines, windows = _answers(setup, processes)
+        answers = in_order(own, lines, windows)
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)

@@ -26,6 +26,7 @@ from onmt_entmax.mappings.threshold import (
     solve_log,
     solve_power,
     sorted_margin,
+    wide,
 )
 
 # Scores that are sorted faster than Newton's method is started.
@@ -65,11 +66,6 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
                 refuse_rows_without_answer(scores.amax(-1))
             return result
     return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
-
-
-def wide(scores: Tensor) -> Tensor:
-    """Scores in float32 at least, which PyTorch's operations need where a kernel does not."""
-    return scores if scores.dtype.itemsize >= 4 else scores.float()
 
 
 def the_given(number: float | None, alpha: Tensor | None) -> float | Tensor:

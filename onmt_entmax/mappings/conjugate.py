@@ -22,6 +22,7 @@ from onmt_entmax.mappings.threshold import (
     refuse_rows_without_answer,
     solve_log,
     solve_power,
+    wide,
 )
 
 # Scores in a group that is searched for candidates, in one that is searched again by itself if they
@@ -95,7 +96,7 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
     if made is not None:
         value, maxima, threshold = made
         return Conjugate(value, maxima, threshold, _no_entries(value), [(0, rows)], None)
-    scores = scores if scores.dtype.itemsize >= 4 else scores.float()
+    scores = wide(scores)
     solved: list[Sequence[Tensor]] = []
     found: list[Entries] = []
     dense: list[tuple[int, int]] = []

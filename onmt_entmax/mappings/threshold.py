@@ -79,6 +79,11 @@ def has_power_form(alpha: float | Tensor) -> bool:
     return not isinstance(alpha, Tensor) and SMALLEST_POWER_ALPHA <= alpha <= 2
 
 
+def wide(scores: Tensor) -> Tensor:
+    """Scores in float32 at least, which PyTorch's operations need where a kernel does not."""
+    return scores if scores.dtype.itemsize >= 4 else scores.float()
+
+
 def refuse_rows_without_answer(maxima: Tensor) -> None:
     """Raise ValueError if the largest score of a row is -inf."""
     if bool(torch.isneginf(maxima).any()):

@@ -1,13 +1,13 @@
 """The YAML files of `config/demo` and `config/morphology`: valid, and the paper's settings."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 import yaml
 
 from onmt_entmax.options.train import training_setup
+from tests.configurations import commands_of, unbroken, write_corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 # Matrices, which tools/experiment.py reads, are in test_experiment.py.
@@ -25,18 +25,15 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     text = path.read_text(encoding="utf-8")
     values = yaml.safe_load(text)
     monkeypatch.chdir(tmp_path)
-    for corpus in values["data"].values():
-        for name in corpus.values():
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
-            Path(name).write_text("lang=english +V d r a w\n", encoding="utf-8")
+    write_corpora(values["data"].values(), "lang=english +V d r a w")
     setup = training_setup(["-config", str(path)])
     assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
     assert setup.training.selection in ("exact_match", "macro_accuracy")
 
     head = text[: text.index("\ndata:")]
     assert "Peters, Niculae and Martins (2019)" in head
-    commands = re.sub(r" \\\n#", " ", head)
-    words = {name: shlex.split(line) for name, line in re.findall(r"python (\S+)(.*)", commands)}
+    commands = unbroken(head)
+    words = commands_of(commands)
     assert str(path.relative_to(ROOT)) in words["train.py"]
     assert values["save_model"] in words["translate.py"]
     files = {name for corpus in values["data"].values() for name in corpus.values()}

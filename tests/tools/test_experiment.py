@@ -23,6 +23,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.train import training_setup
 from tests.commands import ENVIRONMENT, ROOT
+from tests.configurations import write_corpora
 from tests.toy import write_config
 
 CONFIGURATIONS = ROOT / "config" / "morphology"
@@ -381,10 +382,7 @@ class TestMatrixFile:
         head = path.read_text().split("\nbase:")[0]
         assert f"python tools/experiment.py run {path.relative_to(ROOT)}" in head
         for cell in matrix.cells:
-            for corpus in cell.training["data"].values():
-                for name in (corpus["path_src"], corpus["path_tgt"]):
-                    Path(name).parent.mkdir(parents=True, exist_ok=True)
-                    Path(name).write_text("lang=english +V a\n")
+            write_corpora(cell.training["data"].values(), "lang=english +V a")
             file = tmp_path / "config.yaml"
             file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
             model = training_setup(["-config", str(file)]).model

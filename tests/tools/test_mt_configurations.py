@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from onmt_entmax.options.train import training_setup
+from tests.configurations import commands_of, unbroken, write_corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "config" / "mt"
@@ -30,18 +31,14 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     text = path.read_text(encoding="utf-8")
     values = yaml.safe_load(text)
     monkeypatch.chdir(tmp_path)
-    for corpus in values["data"].values():
-        for name in corpus.values():
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
-            Path(name).write_text("a b c\n", encoding="utf-8")
+    write_corpora(values["data"].values(), "a b c")
     setup = training_setup(["-config", str(path)])
     assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
     assert setup.training.selection == "bleu"
 
     head = text[: text.index("\ndata:")]
     assert "Peters, Niculae and Martins (2019)" in " ".join(head.replace("#", "").split())
-    commands = re.sub(r" \\\n# +", " ", head)
-    words = {name: shlex.split(line) for name, line in re.findall(r"python (\S+)(.*)", commands)}
+    words = commands_of(unbroken(head))
     source, target = path.stem.split("-")[-2:]
     run = values["save_model"]
     assert Path(run).name == f"{source}-{target}"
@@ -59,14 +56,10 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     corpus = prepare_mt.known(options)
     languages = tuple(options.languages or corpus.languages)
     assert {source, target} == set(languages)
-    for part, names in (("train", values["data"]), ("val", values["data"])):
-        chosen = [v for k, v in names.items() if (k == "valid") == (part == "val")]
-        assert chosen == [
-            {
-                "path_src": str(options.out / f"{part}.{source}"),
-                "path_tgt": str(options.out / f"{part}.{target}"),
-            }
-        ]
+    for name, entry in values["data"].items():
+        files = options.out / ("val" if name == "valid" else "train")
+        assert entry == {"path_src": f"{files}.{source}", "path_tgt": f"{files}.{target}"}
+    assert len(values["data"]) == 2
     plan = prepare_mt.plan_of(options, corpus)
     models = dict(zip(languages, prepare_mt.model_paths(options.out, plan, languages), strict=True))
     printed = yaml.safe_load(prepare_mt.yaml_lines(plan, [models[source], models[target]]))
