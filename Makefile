@@ -24,7 +24,7 @@ bench: $(VENV)/.installed-dev
 	    $(BIN)/python tools/bench/$$script.py || exit 1; \
 	done
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt $(wildcard onmt_entmax/mappings/native*.cpp onmt_entmax/mappings/native*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@

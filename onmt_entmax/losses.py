@@ -129,12 +129,13 @@ def _times_probabilities(
     """Each row's probabilities times its ``solved.value``: (rows, classes), dense."""
     factors, maxima, threshold, entries, dense, whole = solved
     dtype = factors.dtype if scores is None else scores.dtype
-    make = factors.new_zeros if entries.row.numel() else factors.new_empty
-    product = make(shape, dtype=dtype)
+    product = factors.new_empty(shape, dtype=dtype)
     if scores is not None:
         known = (alpha, maxima, threshold, product, factors)
         if by_kernel("write_probabilities", scores, *known) is not None:
             return product
+    if entries.row.numel():
+        product.zero_()
     for begin, end in dense:
         assert scores is not None
         if whole is not None:

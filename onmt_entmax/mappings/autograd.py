@@ -197,6 +197,9 @@ def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
     """Gradient in the scores, group by group of rows where no graph is needed."""
     if torch.is_grad_enabled():
         return gradient.scores_gradient(gradient.slopes(result, alpha), output)
+    made: Tensor | None = by_kernel("scores_gradient", result, alpha, output, result.dtype)
+    if made is not None:
+        return made
     n = result.shape[-1]
     rows, outputs = result.view(-1, n), output.reshape(-1, n)
     whole = torch.empty_like(rows)

@@ -30,6 +30,9 @@ from onmt_entmax.mappings.threshold import (
 _SEARCHED = 1 << 25
 _SEARCHED_AGAIN = 1 << 22
 WHOLE = 1 << 18
+# The part of a row above which its entries are not kept: where they are scattered into a gradient,
+# another pass over the row takes less from there on.
+_FEW = 1 / 64
 # Up to so many scores in all, the probabilities of dense rows are kept rather than made again.
 _KEPT = 1 << 22
 
@@ -54,8 +57,9 @@ class Conjugate(NamedTuple):
     Attributes:
         value: (rows,) the conjugates.
         maxima: (rows, 1) the largest scores.
-        threshold: (rows, 1) float64 in the log form, where it is the shift; 0 at alpha = 1, where
-            ``maxima`` holds the logarithm of the sum of exponentials instead.
+        threshold: (rows, 1), in float64 from native code and in the log form, where it is the
+            shift; 0 at alpha = 1, where ``maxima`` holds the logarithm of the sum of exponentials
+            instead.
         entries: of the rows outside ``dense``.
         dense: ranges of rows (begin, end) of which no entries are kept.
         whole: (rows, n) with the probabilities of the dense rows, or None if there are none or
@@ -79,7 +83,9 @@ def row_groups(
         yield first, min(first + step, end)
 
 
-def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conjugate:
+def conjugate(
+    scores: Tensor, alpha: float | Tensor, keep: bool = False, part: float = _FEW
+) -> Conjugate:
     """Conjugates of rows of scores, and what their gradient needs.
 
     Args:
@@ -87,19 +93,22 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
             kernels, the half types too); no autograd.
         alpha: a number >= 1, or (rows, 1).
         keep: whether to return all probabilities of dense rows when the scores are few.
+        part: of a row, above which its support is not returned as entries. A hint: what finds
+            candidates only, keeps all it finds.
 
     Raises:
         ValueError: if a row is -inf everywhere.
     """
     rows, n = scores.shape
-    made = by_kernel("conjugate", scores, alpha)
+    made = by_kernel("conjugate", scores, alpha, part)
     if made is not None:
-        value, maxima, threshold = made
-        return Conjugate(value, maxima, threshold, _no_entries(value), [(0, rows)], None)
+        value, maxima, threshold, entries, dense = made
+        entries = _no_entries(value) if entries is None else Entries(*entries)
+        return Conjugate(value, maxima, threshold, entries, dense, None)
     scores = wide(scores)
     solved: list[Sequence[Tensor]] = []
     found: list[Entries] = []
-    dense: list[tuple[int, int]] = []
+    dense = []
     whole = None
     for begin, end in row_groups(0, rows, n, _SEARCHED):
         bound = None
@@ -115,9 +124,9 @@ def conjugate(scores: Tensor, alpha: float | Tensor, keep: bool = False) -> Conj
             if limits is not None:
                 candidates = selection.select(group, *limits)
                 if candidates is not None:
-                    *part, probability = _solve(candidates.scores, alpha, limits)
+                    *rest, probability = _solve(candidates.scores, alpha, limits)
                     found.append(_members(candidates, probability, first, n))
-                    solved.append(part)
+                    solved.append(rest)
                     continue
                 if group.numel() > _SEARCHED_AGAIN and last - first > 1:
                     # A few rows with many candidates are not to decide for all.

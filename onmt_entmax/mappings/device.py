@@ -1,4 +1,4 @@
-"""Whether a GPU kernel of launch.py does a piece of work, or the PyTorch code beside it.
+"""Whether a GPU kernel of launch.py does a piece of work, native.py, or the PyTorch code beside it.
 
 Triton is imported when the first scores on a GPU arrive, and each kernel is compiled when it is
 first wanted. With ``TRITON_INTERPRET=1`` in the environment the kernels run on the CPU, slowly:
@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from onmt_entmax.mappings import native
+
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
@@ -27,13 +29,14 @@ def has_kernels(scores: Tensor) -> bool:
 
 
 def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
-    """What a function of launch.py makes of scores on a GPU; None where PyTorch is to do it.
+    """What a function of launch.py or native.py makes of scores; None where PyTorch is to do it.
 
-    That is on a CPU, without Triton, while ``torch.compile`` looks, and, after one warning, for
-    the rest of the process once a kernel could not be compiled or started.
+    That is for scores on a CPU what native.py leaves out; for those on a GPU without Triton, while
+    ``torch.compile`` looks, and, after one warning, for the rest of the process once a kernel
+    could not be compiled or started.
     """
     if not has_kernels(scores):
-        return None
+        return getattr(native, name)(scores, *arguments)
     try:
         return getattr(_launch(), name)(scores, *arguments)
     except torch.OutOfMemoryError:

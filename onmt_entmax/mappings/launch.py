@@ -135,10 +135,13 @@ def _result_type(scores: Tensor) -> torch.dtype:
     return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
-def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def conjugate(
+    scores: Tensor, alpha: float | Tensor, part: float
+) -> tuple[Tensor, Tensor, Tensor, None, list[tuple[int, int]]]:
     """Value (rows,), maxima (rows, 1) and thresholds (rows, 1) of scores (rows, n).
 
-    Args and meaning as in :class:`onmt_entmax.mappings.conjugate.Conjugate`.
+    Args and meaning as in :class:`onmt_entmax.mappings.conjugate.Conjugate`; no entries, and all
+    rows as dense ones.
     """
     scores = scores.contiguous()
     rows, dtype = len(scores), _result_type(scores)
@@ -147,8 +150,8 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, Te
     threshold = value.new_empty(rows, 1, dtype=_form(alpha, scores.dtype).work)
     _solve(scores, alpha, "", [value, maxima, threshold])
     if not isinstance(alpha, Tensor) and alpha == 1:
-        return value, maxima + threshold, torch.zeros_like(threshold)
-    return value, maxima, threshold
+        maxima, threshold = maxima + threshold, torch.zeros_like(threshold)
+    return value, maxima, threshold, None, [(0, rows)]
 
 
 def write_probabilities(

@@ -145,7 +145,7 @@ def _solve(
     hidden = gathered.hidden[begin : begin + len(target)]
     scores = product(hidden, gathered.weight, gathered.bias)
     own = scores.gather(1, target.unsqueeze(1))
-    solved = conjugate(scores, terms.alpha)
+    solved = conjugate(scores, terms.alpha, part=_SPARSE_BELOW)
     largest = scores.amax(1, True) if terms.alpha == 1 else solved.maxima
     loss = (solved.value - (1 - terms.smoothing) * own.squeeze(1)).sum()
     if terms.spread is not None:

@@ -1,0 +1,459 @@
+// Rows of scores under one instruction set: included once for each, in a namespace of its own.
+//
+// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta), cut at the threshold t (threshold.py
+// has the derivation). With the order q = 1/beta, the norm of order q of the margins is q, falls
+// with t and is convex, so Newton's method climbs to t from any lower bound:
+//
+//   1. one pass for the maxima of blocks of a long row, which the caches hold from then on;
+//   2. a few steps on these maxima: the threshold of a part of a row is a lower bound of its own;
+//   3. the scores above the bound, looked for only in blocks whose maximum is;
+//   4. if they are few, Newton's method on them in float64; if many, on the whole row, in its own
+//      type until that sees no further, and then in float64.
+
+#include "native_vectors.h"
+
+// ---- Newton's method -------------------------------------------------------------------------
+
+// Sums of the margins u to the powers q - 1, q and q + 1.
+struct Totals {
+    double slope, total, energy;
+};
+
+template <class C>
+struct Lanes {
+    typename Vector<C>::Of slope, total, energy;
+};
+
+template <class S, class C, int form>
+INLINE void add(typename Vector<C>::Of u, const Curve &curve, Lanes<C> &lanes) {
+    u = u > 0 ? u : typename Vector<C>::Of{};
+    const typename Vector<C>::Of below = power<S, form>(u, curve, 1), whole = below * u;
+    lanes.slope += below;
+    lanes.total += whole;
+    if (sizeof(C) == 8) lanes.energy += whole * u;
+}
+
+// Of scores of type T, computed in C.
+template <class C, class T, int form>
+TARGET Totals totals_in(const T *x, long n, double maximum, double threshold, const Curve &curve) {
+    const long size = Vector<C>::size, flush = 64 * size;
+    const C top = (C)maximum, cut = (C)threshold;
+    Totals sums = {0, 0, 0};
+    for (long i = 0; i < n;) {
+        Lanes<C> lanes = {};
+        const long end = i + flush < n ? i + flush : n;
+        for (; i + size <= end; i += size)
+            add<T, C, form>((Load<C, T>::from(x + i) - top) - cut, curve, lanes);
+        if (i < end) {
+            add<T, C, form>((load_part<C, T>(x + i, end - i) - top) - cut, curve, lanes);
+            i = end;
+        }
+        // Few numbers are added in float32, and these sums in float64.
+        sums.slope += sum_of<C>(lanes.slope);
+        sums.total += sum_of<C>(lanes.total);
+        if (sizeof(C) == 8) sums.energy += sum_of<C>(lanes.energy);
+    }
+    return sums;
+}
+
+template <class C, class T>
+INLINE Totals totals(const T *x, long n, double maximum, double threshold, const Curve &curve) {
+    switch (curve.whole) {
+        case 1:
+            return totals_in<C, T, ONE>(x, n, maximum, threshold, curve);
+        case 2:
+            return totals_in<C, T, TWO>(x, n, maximum, threshold, curve);
+        case -1:
+            return totals_in<C, T, ANY>(x, n, maximum, threshold, curve);
+        default:
+            return totals_in<C, T, WHOLE>(x, n, maximum, threshold, curve);
+    }
+}
+
+// The threshold from a lower bound on, and the last sums. At most so many steps; a step of at most
+// ``enough`` is the last.
+template <class C, class T>
+TARGET double climb(const T *x, long n, double maximum, double threshold, const Curve &curve,
+                    double enough, int most, Totals &last, double &before) {
+    for (int step = 0; step < most; ++step) {
+        last = totals<C, T>(x, n, maximum, threshold, curve);
+        before = threshold;
+        const double norm = curve.norm(last.total);
+        const double rise = (norm - curve.wanted) * (last.total / norm) / last.slope;
+        threshold += rise;
+        if (!(rise > enough)) break;
+    }
+    return threshold;
+}
+
+// ---- one row ---------------------------------------------------------------------------------
+
+template <class T>
+struct Room {
+    T *maxima;    // of blocks, one vector each
+    T *score;     // of candidates; their probabilities in the end
+    int *column;  // where they are
+};
+
+struct Solved {
+    double maximum, threshold, value;
+    long count;  // of candidates; -1: the whole row is to be looked at
+};
+
+template <class T>
+INLINE long depth_of(long n) {
+    return n < 512 ? n / Vector<T>::size + 1 : n < 4096 ? 4 : 16;
+}
+
+// Maxima of blocks of so many vectors, and of the row; nan if there is one among its scores.
+template <class T>
+TARGET T block_maxima(const T *x, long n, long depth, T *maxima) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size;
+    const V least = V{} - (T)INFINITY;
+    V row = least;
+    typename Vector<T>::Mask broken = {};
+    for (long begin = 0; begin < n; begin += depth * size, maxima += size) {
+        V block = least;
+        const long end = begin + depth * size;
+        if (end <= n) {
+            for (long i = begin; i < end; i += size) {
+                const V v = Load<T, T>::from(x + i);
+                block = v > block ? v : block;
+                broken |= v != v;
+            }
+        } else {
+            for (long i = begin; i < n; i += size) {
+                const V v = i + size <= n ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
+                block = v > block ? v : block;
+                broken |= v != v;
+            }
+        }
+        store<T>(maxima, block);
+        row = block > row ? block : row;
+    }
+    return bits(broken) ? (T)NAN : largest_of<T>(row);
+}
+
+// Append the lanes of a vector, at place i of its row, that are above a cut. No branch depends on
+// which: nothing is harder to foresee.
+#if ENTMAX_SET == 3
+INLINE long append(Floats v, long i, float cut, long count, Room<float> room) {
+    const __mmask16 found = (__mmask16)bits(v > cut);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i places = _mm512_add_epi32(lanes, _mm512_set1_epi32((int)i));
+    _mm512_storeu_ps(room.score + count, _mm512_maskz_compress_ps(found, (__m512)v));
+    _mm512_storeu_si512(room.column + count, _mm512_maskz_compress_epi32(found, places));
+    return count + __builtin_popcount(found);
+}
+INLINE long append(Doubles v, long i, double cut, long count, Room<double> room) {
+    const __mmask8 found = (__mmask8)bits(v > cut);
+    const __m256i places =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)i));
+    _mm512_storeu_pd(room.score + count, _mm512_maskz_compress_pd(found, (__m512d)v));
+    _mm256_storeu_si256((__m256i *)(room.column + count),
+                        _mm256_maskz_compress_epi32(found, places));
+    return count + __builtin_popcount(found);
+}
+#else
+template <class T, class V>
+INLINE long append(V v, long i, T cut, long count, Room<T> room) {
+    if (!bits(v > cut)) return count;
+    for (long lane = 0; lane < Vector<T>::size; ++lane) {
+        room.score[count] = v[lane];
+        room.column[count] = (int)(i + lane);
+        count += v[lane] > cut;
+    }
+    return count;
+}
+#endif
+
+// Candidates above a cut, in the order of the row; -1 once they are more than ``most``.
+template <class T>
+TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T> room) {
+    const long size = Vector<T>::size;
+    long count = 0;
+    for (long i = 0, block = 0; i < n; ++block) {
+        const long end = i + depth * size;
+        if (!bits(Load<T, T>::from(room.maxima + block * size) > cut)) {
+            i = end;
+            continue;
+        }
+        for (; i < end && i + size <= n; i += size)
+            count = append(Load<T, T>::from(x + i), i, cut, count, room);
+        if (i < end) {
+            if (i < n) count = append(load_part<T, T>(x + i, n - i), i, cut, count, room);
+            i = end;
+        }
+        if (count > most) return -1;
+    }
+    return count;
+}
+
+// What a float type adds to 1, and how near 0 a step from a lower bound of the threshold must be
+// for the next look to find nothing: the norm bends by at most n / 2 (it does not below order 2,
+// where scores leave the support one by one).
+template <class T>
+INLINE double epsilon() {
+    return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
+}
+template <class T>
+INLINE double short_step(long n, const Curve &curve) {
+    return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
+}
+
+template <class T>
+TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
+    const long depth = depth_of<T>(n),
+               blocks = (n + depth * Vector<T>::size - 1) / (depth * Vector<T>::size);
+    const T maximum = block_maxima(x, n, depth, room.maxima);
+    if (!(maximum < INFINITY && maximum > -INFINITY))
+        return {maximum, (double)NAN, (double)NAN, -1};
+    Totals last = {0, 0, 0};
+    double bound = -curve.order, before = bound;
+    if (blocks > 1) {
+        bound = climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(),
+                            0.0, 3, last, before);
+        bound -= 32 * epsilon<T>() * curve.order;
+    }
+    const T cut = below_of((T)(maximum + bound));
+    const long most = n < 512 ? n : n / 8;
+    const long count = candidates(x, n, depth, cut, most, room);
+    double threshold;
+    const double enough = short_step<T>(n, curve);
+    if (count >= 0) {
+        threshold =
+            climb<double, T>(room.score, count, maximum, bound, curve, enough, 100, last, before);
+    } else {
+        if (sizeof(T) == 4)
+            bound = climb<T, T>(x, n, maximum, bound, curve, 4e-6, 100, last, before);
+        threshold = climb<double, T>(x, n, maximum, bound, curve, enough, 100, last, before);
+    }
+    // The dual objective, flat at the threshold: taken where the last sums are from.
+    const double energy = last.energy * curve.level;
+    const double value = maximum + (before + (energy + curve.order) / curve.alpha);
+    return {maximum, threshold, value, count};
+}
+
+// Probabilities of a whole row, times a factor.
+template <class T, int form>
+TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T factor,
+                         const Curve &curve, T *out) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size;
+    const T near = (T)threshold, rest = (T)(threshold - (double)near), beta = (T)curve.beta;
+    for (long i = 0; i < n; i += size) {
+        const bool whole = i + size <= n;
+        V u = whole ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
+        u = ((u - maximum) - near) - rest;
+        u = u > 0 ? u : V{};
+        u = power<T, form>(u * beta, curve, 0) * factor;
+        if (whole)
+            store<T>(out + i, u);
+        else
+            store_part<T>(out + i, u, n - i);
+    }
+}
+
+template <class T>
+TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor, const Curve &curve,
+                      T *out) {
+    if (threshold != threshold) {
+        for (long i = 0; i < n; ++i) out[i] = (T)NAN;
+        return;
+    }
+    switch (curve.whole) {
+        case 1:
+            return write_row_in<T, ONE>(x, n, maximum, threshold, factor, curve, out);
+        case 2:
+            return write_row_in<T, TWO>(x, n, maximum, threshold, factor, curve, out);
+        case -1:
+            return write_row_in<T, ANY>(x, n, maximum, threshold, factor, curve, out);
+        default:
+            return write_row_in<T, WHOLE>(x, n, maximum, threshold, factor, curve, out);
+    }
+}
+
+// Probabilities of candidates in the place of their scores, computed in float64.
+template <class T, int form>
+TARGET void finish_in(T *score, const Solved &solved, const Curve &curve) {
+    T part[8];
+    for (long k = 0; k < solved.count; k += 8) {
+        const long left = solved.count - k < 8 ? solved.count - k : 8;
+        const Doubles v =
+            left == 8 ? Load<double, T>::from(score + k) : load_part<double, T>(score + k, left);
+        Doubles u = ((v - solved.maximum) - solved.threshold) * curve.beta;
+        u = power<T, form>(u > 0 ? u : Doubles{}, curve, 0);
+        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)u[lane];
+        memcpy(score + k, part, left * sizeof(T));
+    }
+}
+
+template <class T>
+TARGET void finish(T *score, const Solved &solved, const Curve &curve) {
+    switch (curve.whole) {
+        case 1:
+            return finish_in<T, ONE>(score, solved, curve);
+        case 2:
+            return finish_in<T, TWO>(score, solved, curve);
+        case -1:
+            return finish_in<T, ANY>(score, solved, curve);
+        default:
+            return finish_in<T, WHOLE>(score, solved, curve);
+    }
+}
+
+// ---- ranges of rows --------------------------------------------------------------------------
+
+template <class T>
+TARGET Room<T> room_for(long n, Memory &memory) {
+    const long size = Vector<T>::size, depth = depth_of<T>(n);
+    const long most = (n < 512 ? n : n / 8) + (depth + 1) * size;
+    Room<T> room;
+    room.maxima = (T *)memory.take(((n / (depth * size)) + 2) * size * sizeof(T));
+    room.score = (T *)memory.take(most * sizeof(T));
+    room.column = (int *)memory.take(most * sizeof(int));
+    return room;
+}
+
+template <class T>
+INLINE T logarithm(double margin, const Curve &curve) {
+    return margin > 0 ? (T)(curve.order * log(margin * curve.beta)) : -(T)INFINITY;
+}
+
+template <class T>
+TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
+                       T *out) {
+    for (long i = 0; i < n; ++i) out[i] = -(T)INFINITY;
+    for (long k = 0; k < solved.count; ++k)
+        out[room.column[k]] =
+            logarithm<T>(room.score[k] - solved.maximum - solved.threshold, curve);
+    if (solved.count >= 0) return;
+    for (long i = 0; i < n; ++i)
+        out[i] = logarithm<T>(x[i] - solved.maximum - solved.threshold, curve);
+}
+
+template <class T>
+TARGET void probabilities(const Work &work, long first, long last, Piece &piece) {
+    const Room<T> room = room_for<T>(work.n, piece.memory);
+    const Curve &curve = work.curve;
+    for (long row = first; row < last; ++row) {
+        const T *x = (const T *)work.scores + row * work.n;
+        T *out = (T *)work.out + row * work.n;
+        const Solved solved = solve(x, work.n, curve, room);
+        if (solved.maximum == -INFINITY) piece.impossible = true;
+        const bool dense = solved.count < 0 || 4 * solved.count > work.n;
+        if (solved.threshold != solved.threshold || (dense && !work.logs)) {
+            write_row(x, work.n, (T)solved.maximum, solved.threshold, (T)1, curve, out);
+        } else if (work.logs) {
+            write_logs(x, work.n, solved, room, curve, out);
+        } else {
+            finish(room.score, solved, curve);
+            memset(out, 0, work.n * sizeof(T));
+            for (long k = 0; k < solved.count; ++k) out[room.column[k]] = room.score[k];
+        }
+    }
+}
+
+template <class T>
+TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
+    const Room<T> room = room_for<T>(work.n, piece.memory);
+    for (long row = first; row < last; ++row) {
+        const T *x = (const T *)work.scores + row * work.n;
+        const Solved solved = solve(x, work.n, work.curve, room);
+        if (solved.maximum == -INFINITY) piece.impossible = true;
+        ((T *)work.value)[row] = (T)solved.value;
+        ((T *)work.maxima)[row] = (T)solved.maximum;
+        work.threshold[row] = solved.threshold;
+        work.dense[row] = solved.count < 0 || solved.count > work.most;
+        if (work.dense[row]) continue;
+        piece.reserve(solved.count, sizeof(T));
+        T *probabilities = (T *)piece.probability;
+        finish(room.score, solved, work.curve);
+        for (long k = 0; k < solved.count; ++k) {
+            const T p = room.score[k];
+            if (!(p > 0)) continue;
+            piece.position[piece.count] = row * work.n + room.column[k];
+            piece.row[piece.count] = row;
+            probabilities[piece.count++] = p;
+        }
+    }
+}
+
+template <class T>
+TARGET void written(const Work &work, long first, long last, Piece &) {
+    for (long row = first; row < last; ++row) {
+        const T factor = work.factor ? ((const T *)work.factor)[row] : (T)1;
+        write_row((const T *)work.scores + row * work.n, work.n, ((const T *)work.maxima)[row],
+                  work.threshold[row], factor, work.curve, (T *)work.out + row * work.n);
+    }
+}
+
+INLINE float root(float x) { return sqrtf(x); }
+INLINE double root(double x) { return sqrt(x); }
+
+// s = p ** (2 - alpha) on the support; alpha <= 2.
+template <class T>
+INLINE typename Vector<T>::Of slope(typename Vector<T>::Of p, const Curve &curve) {
+    typedef typename Vector<T>::Of V;
+    if (curve.alpha == 1.5) {
+        T lane[Vector<T>::size];
+        memcpy(lane, &p, sizeof p);
+        for (long at = 0; at < Vector<T>::size; ++at) lane[at] = root(lane[at]);
+        return Load<T, T>::from(lane);
+    }
+    if (curve.alpha == 2) return p > 0 ? V{} + 1 : V{};
+    const V result = power_any<T>(p, 2 - curve.alpha);
+    return p > 0 ? result : V{};
+}
+
+// s * g - s * sum(s * g) / sum(s), the Jacobian of Proposition 1 in Peters, Niculae and Martins
+// (2019).
+template <class T>
+TARGET void gradients(const Work &work, long first, long last, Piece &) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size, n = work.n, flush = 64 * size;
+    for (long row = first; row < last; ++row) {
+        const T *p = (const T *)work.scores + row * n, *g = (const T *)work.incoming + row * n;
+        T *out = (T *)work.out + row * n;
+        double along = 0, all = 0;
+        for (long begin = 0; begin < n; begin += flush) {
+            V part = {}, whole = {};
+            for (long i = begin; i < n && i < begin + flush; i += size) {
+                const bool full = i + size <= n;
+                V v = {}, w = {};
+                memcpy(&v, p + i, full ? sizeof v : (n - i) * sizeof(T));
+                memcpy(&w, g + i, full ? sizeof w : (n - i) * sizeof(T));
+                v = slope<T>(v, work.curve);
+                whole += v;
+                w = v * w;
+                part += w;
+                // Kept, so that what is costly is not made again.
+                if (full)
+                    store<T>(out + i, v);
+                else
+                    store_part<T>(out + i, v, n - i);
+            }
+            along += sum_of<T>(part);
+            all += sum_of<T>(whole);
+        }
+        const T mean = (T)(along / all);
+        for (long i = 0; i < n; i += size) {
+            const bool full = i + size <= n;
+            V v = {}, w = {};
+            memcpy(&v, out + i, full ? sizeof v : (n - i) * sizeof(T));
+            memcpy(&w, g + i, full ? sizeof w : (n - i) * sizeof(T));
+            v *= w - mean;
+            if (full)
+                store<T>(out + i, v);
+            else
+                store_part<T>(out + i, v, n - i);
+        }
+    }
+}
+
+template <class T>
+TARGET const Kernels *kernels() {
+    static const Kernels all = {probabilities<T>, conjugates<T>, written<T>, gradients<T>};
+    return &all;
+}

@@ -1,0 +1,203 @@
+// Vectors of scores, and powers of them, under one instruction set: see native_rows.h.
+//
+// The vectors are those of GCC and Clang, 64 bytes wide, which every instruction set splits as it
+// must. No function of the standard library is a template here: it might be compiled for this
+// instruction set and then be used under another.
+
+typedef float Floats __attribute__((vector_size(64)));
+typedef double Doubles __attribute__((vector_size(64)));
+typedef int FloatMask __attribute__((vector_size(64)));
+typedef int64_t DoubleMask __attribute__((vector_size(64)));
+
+template <class T>
+struct Vector;
+template <>
+struct Vector<float> {
+    typedef Floats Of;
+    typedef FloatMask Mask;
+    static const long size = 16;
+};
+template <>
+struct Vector<double> {
+    typedef Doubles Of;
+    typedef DoubleMask Mask;
+    static const long size = 8;
+};
+
+// Scores of type T as a vector of numbers of type C.
+template <class C, class T>
+struct Load;
+template <class C>
+struct Load<C, C> {
+    static INLINE typename Vector<C>::Of from(const C *x) {
+        typename Vector<C>::Of v;
+        memcpy(&v, x, sizeof v);
+        return v;
+    }
+};
+template <>
+struct Load<double, float> {
+    static INLINE Doubles from(const float *x) {
+        typedef float Eight __attribute__((vector_size(32)));
+        Eight v;
+        memcpy(&v, x, sizeof v);
+        return __builtin_convertvector(v, Doubles);
+    }
+};
+
+// The last scores of a row, filled up with -inf.
+template <class C, class T>
+INLINE typename Vector<C>::Of load_part(const T *x, long count) {
+    T part[Vector<C>::size];
+    for (long lane = 0; lane < Vector<C>::size; ++lane)
+        part[lane] = lane < count ? x[lane] : -(T)INFINITY;
+    return Load<C, T>::from(part);
+}
+
+template <class T>
+INLINE void store(T *out, typename Vector<T>::Of v) {
+    memcpy(out, &v, sizeof v);
+}
+
+template <class T>
+INLINE void store_part(T *out, typename Vector<T>::Of v, long count) {
+    memcpy(out, &v, count * sizeof(T));
+}
+
+template <class T>
+INLINE double sum_of(typename Vector<T>::Of v) {
+    T lane[Vector<T>::size];
+    memcpy(lane, &v, sizeof v);
+    for (long half = Vector<T>::size / 2; half; half /= 2)
+        for (long at = 0; at < half; ++at) lane[at] += lane[at + half];
+    return lane[0];
+}
+
+template <class T>
+INLINE T largest_of(typename Vector<T>::Of v) {
+    T lane[Vector<T>::size];
+    memcpy(lane, &v, sizeof v);
+    for (long half = Vector<T>::size / 2; half; half /= 2)
+        for (long at = 0; at < half; ++at)
+            lane[at] = lane[at + half] > lane[at] ? lane[at + half] : lane[at];
+    return lane[0];
+}
+
+// A bit for each lane in which a comparison holds.
+#if ENTMAX_SET == 3
+INLINE unsigned bits(FloatMask m) { return _mm512_movepi32_mask((__m512i)m); }
+INLINE unsigned bits(DoubleMask m) { return _mm512_movepi64_mask((__m512i)m); }
+#elif ENTMAX_SET == 2
+INLINE unsigned bits(FloatMask m) {
+    __m256 half[2];
+    memcpy(half, &m, sizeof m);
+    return _mm256_movemask_ps(half[0]) | _mm256_movemask_ps(half[1]) << 8;
+}
+INLINE unsigned bits(DoubleMask m) {
+    __m256d half[2];
+    memcpy(half, &m, sizeof m);
+    return _mm256_movemask_pd(half[0]) | _mm256_movemask_pd(half[1]) << 4;
+}
+#else
+template <class M>
+INLINE unsigned bits(M m) {
+    unsigned found = 0;
+    for (unsigned lane = 0; lane < sizeof m / sizeof m[0]; ++lane) found |= (m[lane] & 1u) << lane;
+    return found;
+}
+#endif
+
+// ---- powers ----------------------------------------------------------------------------------
+
+// 2 ** (exponent * log2 x) for x > 0, to 1e-11: more than float32 can tell.
+INLINE Doubles power_to_float(Doubles x, double exponent) {
+    const DoubleMask mantissa = DoubleMask{} + 0xfffffffffffffLL,
+                     half = DoubleMask{} + 0x3fe0000000000000LL;
+    DoubleMask bit;
+    memcpy(&bit, &x, sizeof x);
+    DoubleMask scale = (bit >> 52) - 1022;
+    bit = (bit & mantissa) | half;
+    Doubles m;
+    memcpy(&m, &bit, sizeof m);
+    // The mantissa in [sqrt(1/2), sqrt(2)), its logarithm as that of (1 + s) / (1 - s).
+    const DoubleMask low = m < 0.70710678118654752;
+    m = low ? m + m : m;
+    scale += low;
+    const Doubles s = (m - 1.0) / (m + 1.0), s2 = s * s;
+    Doubles series = s2 * (1.0 / 15) + 1.0 / 13;
+    series = series * s2 + 1.0 / 11;
+    series = series * s2 + 1.0 / 9;
+    series = series * s2 + 1.0 / 7;
+    series = series * s2 + 1.0 / 5;
+    series = series * s2 + 1.0 / 3;
+    series = series * s2 + 1.0;
+    Doubles y =
+        (series * s * 2.8853900817779268 + __builtin_convertvector(scale, Doubles)) * exponent;
+    y = y < -1020.0 ? Doubles{} - 1020.0 : y;
+    // y = whole + part, part in [-1/2, 1/2]: adding 1.5 * 2 ** 52 rounds.
+    const double round = 6755399441055744.0;
+    const Doubles shifted = y + round, part = (y - (shifted - round)) * 0.69314718055994531;
+    Doubles e = part * (1.0 / 39916800) + 1.0 / 3628800;
+    e = e * part + 1.0 / 362880;
+    e = e * part + 1.0 / 40320;
+    e = e * part + 1.0 / 5040;
+    e = e * part + 1.0 / 720;
+    e = e * part + 1.0 / 120;
+    e = e * part + 1.0 / 24;
+    e = e * part + 1.0 / 6;
+    e = e * part + 0.5;
+    e = e * part + 1.0;
+    e = e * part + 1.0;
+    DoubleMask whole, result;
+    memcpy(&whole, &shifted, sizeof whole);
+    memcpy(&result, &e, sizeof e);
+    result += whole << 52;
+    memcpy(&e, &result, sizeof e);
+    return e;
+}
+
+// Powers x ** exponent for x > 0, as exact as scores of type S ask; where x is 0, anything.
+template <class S>
+INLINE Doubles power_any(Doubles x, double exponent) {
+    if (sizeof(S) == 4) return power_to_float(x, exponent);
+    for (int lane = 0; lane < 8; ++lane) x[lane] = x[lane] > 0 ? pow(x[lane], exponent) : 0.0;
+    return x;
+}
+template <class S>
+INLINE Floats power_any(Floats x, double exponent) {
+    typedef float Eight __attribute__((vector_size(32)));
+    float lane[16];
+    memcpy(lane, &x, sizeof x);
+    for (int at = 0; at < 16; at += 8) {
+        const Eight part = __builtin_convertvector(
+            power_to_float(Load<double, float>::from(lane + at), exponent), Eight);
+        memcpy(lane + at, &part, sizeof part);
+    }
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+
+// base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0: what is outside stays outside.
+template <class V>
+INLINE V power_whole(V base, int whole) {
+    if (whole == 1) return base;
+    if (whole == 2) return base * base;
+    const V none = V{}, ones = none + 1;
+    V result = base > 0 ? ones : none;
+    for (; whole; whole >>= 1, base *= base)
+        if (whole & 1) result *= base;
+    return result;
+}
+
+// The forms that loops are compiled for: orders 1 and 2 (alpha 2 and 1.5), other whole ones, any.
+enum { ONE = 1, TWO = 2, WHOLE = 0, ANY = -1 };
+
+// base ** (order - less) for base >= 0, less 0 or 1; 0 for 0.
+template <class S, int form, class V>
+INLINE V power(V base, const Curve &curve, int less) {
+    if (form == ONE) return less ? power_whole(base, 0) : base;
+    if (form == TWO) return less ? base : base * base;
+    if (form == WHOLE) return power_whole(base, curve.whole - less);
+    const V result = power_any<S>(base, curve.order - less);
+    return base > 0 ? result : V{};
+}
