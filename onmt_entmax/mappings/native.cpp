@@ -8,11 +8,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -175,20 +177,41 @@ void run_piece(Kernel *kernel, const Work &work, long first, long last, Piece &p
     }
 }
 
-// The rows in contiguous pieces, one for each thread.
-void run(Kernel *kernel, const Work &work, std::vector<Piece> &pieces) {
-    const long count = (long)pieces.size();
-    std::vector<std::thread> others;
-    for (long at = 1; at < count; ++at) {
-        const long first = work.rows * at / count, last = work.rows * (at + 1) / count;
-        try {
-            others.emplace_back(run_piece, kernel, std::cref(work), first, last,
-                                std::ref(pieces[at]));
-        } catch (const std::system_error &) {  // no more threads to be had
-            run_piece(kernel, work, first, last, pieces[at]);
-        }
+// The pieces of some rows, to be taken by any number of threads.
+struct Pieces {
+    Kernel *kernel;
+    const Work &work;
+    std::vector<Piece> &pieces;
+    std::atomic<long> next;
+
+    void take() {
+        const long count = (long)pieces.size();
+        for (long at; (at = next++) < count;)
+            run_piece(kernel, work, work.rows * at / count, work.rows * (at + 1) / count,
+                      pieces[at]);
     }
-    run_piece(kernel, work, 0, work.rows / count, pieces[0]);
+};
+
+void take_pieces(void *pieces) { ((Pieces *)pieces)->take(); }
+
+// How GCC's programs start a team of OpenMP. PyTorch has loaded a runtime that knows it, whichever
+// that is; its threads wait for work already, and a second team beside it would be in its way.
+typedef void Parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
+Parallel *parallel = nullptr;
+
+// The rows in contiguous pieces, one for each thread.
+void run(Kernel *kernel, const Work &work, std::vector<Piece> &all) {
+    Pieces pieces = {kernel, work, all, {0}};
+    if (all.size() > 1 && parallel) {
+        parallel(take_pieces, &pieces, (unsigned)all.size(), 0);
+        return;
+    }
+    std::vector<std::thread> others;
+    try {
+        for (size_t at = 1; at < all.size(); ++at) others.emplace_back(take_pieces, &pieces);
+    } catch (const std::system_error &) {  // no more threads to be had: fewer will do
+    }
+    pieces.take();
     for (std::thread &other : others) other.join();
 }
 
@@ -360,5 +383,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__native(void) {
     instruction_set = best_instruction_set();
+    parallel = (Parallel *)dlsym(RTLD_DEFAULT, "GOMP_parallel");
     return PyModule_Create(&definition);
 }

@@ -217,7 +217,7 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
         bound -= 32 * epsilon<T>() * curve.order;
     }
     const T cut = below_of((T)(maximum + bound));
-    const long most = n < 512 ? n : n / 8;
+    const long most = n < 512 ? n : n / 2;
     const long count = candidates(x, n, depth, cut, most, room);
     double threshold;
     const double enough = short_step<T>(n, curve);
@@ -308,7 +308,7 @@ TARGET void finish(T *score, const Solved &solved, const Curve &curve) {
 template <class T>
 TARGET Room<T> room_for(long n, Memory &memory) {
     const long size = Vector<T>::size, depth = depth_of<T>(n);
-    const long most = (n < 512 ? n : n / 8) + (depth + 1) * size;
+    const long most = (n < 512 ? n : n / 2) + (depth + 1) * size;
     Room<T> room;
     room.maxima = (T *)memory.take(((n / (depth * size)) + 2) * size * sizeof(T));
     room.score = (T *)memory.take(most * sizeof(T));
@@ -355,6 +355,25 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
     }
 }
 
+// Take in the support of a row; false if it is larger than wanted.
+template <class T>
+TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
+    finish(room.score, solved, work.curve);
+    piece.reserve(solved.count, sizeof(T));
+    T *probability = (T *)piece.probability;
+    const long begin = piece.count;
+    long end = begin;
+    for (long k = 0; k < solved.count; ++k) {
+        piece.position[end] = row * work.n + room.column[k];
+        piece.row[end] = row;
+        probability[end] = room.score[k];
+        end += room.score[k] > 0;
+    }
+    if (end - begin > work.most) return false;
+    piece.count = end;
+    return true;
+}
+
 template <class T>
 TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
     const Room<T> room = room_for<T>(work.n, piece.memory);
@@ -365,18 +384,7 @@ TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
         ((T *)work.value)[row] = (T)solved.value;
         ((T *)work.maxima)[row] = (T)solved.maximum;
         work.threshold[row] = solved.threshold;
-        work.dense[row] = solved.count < 0 || solved.count > work.most;
-        if (work.dense[row]) continue;
-        piece.reserve(solved.count, sizeof(T));
-        T *probabilities = (T *)piece.probability;
-        finish(room.score, solved, work.curve);
-        for (long k = 0; k < solved.count; ++k) {
-            const T p = room.score[k];
-            if (!(p > 0)) continue;
-            piece.position[piece.count] = row * work.n + room.column[k];
-            piece.row[piece.count] = row;
-            probabilities[piece.count++] = p;
-        }
+        work.dense[row] = solved.count < 0 || !collect(solved, row, work, room, piece);
     }
 }
 
