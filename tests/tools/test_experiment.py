@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,7 +28,11 @@ from tests.configurations import write_corpora
 from tests.toy import write_config
 
 CONFIGURATIONS = ROOT / "config" / "morphology"
-MATRICES = sorted(CONFIGURATIONS.glob("matrix-*.yaml"))
+SWEEPS = ROOT / "config" / "mt" / "sweep"
+MATRICES = [
+    *sorted(CONFIGURATIONS.glob("matrix-*.yaml")),
+    *(SWEEPS / f"{name}.yaml" for name in ("multi30k", "time")),
+]
 
 
 def read(path: Path):
@@ -386,10 +391,9 @@ class TestMatrixFile:
             file = tmp_path / "config.yaml"
             file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
             model = training_setup(["-config", str(file)]).model
-            if cell.name.startswith("output-"):
-                output, attention = cell.name.split("-")[1::2]
-                assert float(output) == model.generator_alpha
-                assert float(attention) == model.global_attention_alpha
+            alphas = {"output": model.generator_alpha, "attention": model.global_attention_alpha}
+            for layer, alpha in re.findall(r"(output|attention)-([\d.]+)", cell.name):
+                assert float(alpha) == alphas[layer]
         assert matrix.source.is_file()
 
     @pytest.mark.parametrize("name", ["pilot", "medium", "high"])
