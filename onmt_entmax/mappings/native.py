@@ -105,7 +105,7 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
     maxima = scores.new_empty(rows, 1)
     threshold = scores.new_empty(rows, 1, dtype=torch.float64)
     dense = torch.empty(rows, dtype=torch.bool)
-    # Powers that are not whole cost eight times as much as reading: make few of them.
+    # Powers that are not whole cost several times as much as reading: make few of them.
     most = int(min(part if whole_power(1 / (alpha - 1)) else 8 * part, 1) * scores.shape[1])
     found = _call("conjugates", scores, alpha, value, maxima, threshold, dense, most=most)
     ranges = _ranges(dense)

@@ -190,6 +190,9 @@ TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T>
     return count;
 }
 
+// Scores from which on it pays to begin in float32.
+enum { MANY = 48 };
+
 // What a float type adds to 1, and how near 0 a step from a lower bound of the threshold must be
 // for the next look to find nothing: the norm bends by at most n / 2 (it does not below order 2,
 // where scores leave the support one by one).
@@ -219,16 +222,13 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
     const T cut = below_of((T)(maximum + bound));
     const long most = n < 512 ? n : n / 2;
     const long count = candidates(x, n, depth, cut, most, room);
-    double threshold;
-    const double enough = short_step<T>(n, curve);
-    if (count >= 0) {
-        threshold =
-            climb<double, T>(room.score, count, maximum, bound, curve, enough, 100, last, before);
-    } else {
-        if (sizeof(T) == 4)
-            bound = climb<T, T>(x, n, maximum, bound, curve, 4e-6, 100, last, before);
-        threshold = climb<double, T>(x, n, maximum, bound, curve, enough, 100, last, before);
-    }
+    // What is left to be looked at: the candidates, or the whole row.
+    const T *left = count < 0 ? x : room.score;
+    const long size = count < 0 ? n : count;
+    if (sizeof(T) == 4 && size > MANY)
+        bound = climb<T, T>(left, size, maximum, bound, curve, 4e-6, 100, last, before);
+    const double threshold = climb<double, T>(left, size, maximum, bound, curve,
+                                              short_step<T>(n, curve), 100, last, before);
     // The dual objective, flat at the threshold: taken where the last sums are from.
     const double energy = last.energy * curve.level;
     const double value = maximum + (before + (energy + curve.order) / curve.alpha);

@@ -156,6 +156,43 @@ INLINE Doubles power_to_float(Doubles x, double exponent) {
     return e;
 }
 
+// The same in float32: to the last places of the largest powers, which those of smaller numbers
+// are compared with.
+INLINE Floats power_in_float(Floats x, float exponent) {
+    const FloatMask mantissa = FloatMask{} + 0x7fffff, half = FloatMask{} + 0x3f000000;
+    FloatMask bit;
+    memcpy(&bit, &x, sizeof x);
+    FloatMask scale = (bit >> 23) - 126;
+    bit = (bit & mantissa) | half;
+    Floats m;
+    memcpy(&m, &bit, sizeof m);
+    const FloatMask low = m < 0.70710678f;
+    m = low ? m + m : m;
+    scale += low;
+    const Floats s = (m - 1.0f) / (m + 1.0f), s2 = s * s;
+    Floats series = s2 * (1.0f / 9) + 1.0f / 7;
+    series = series * s2 + 1.0f / 5;
+    series = series * s2 + 1.0f / 3;
+    series = series * s2 + 1.0f;
+    Floats y = (series * s * 2.88539008f + __builtin_convertvector(scale, Floats)) * exponent;
+    y = y < -125.0f ? Floats{} - 125.0f : y;
+    const float round = 12582912.0f;  // 1.5 * 2 ** 23
+    const Floats shifted = y + round, part = (y - (shifted - round)) * 0.693147181f;
+    Floats e = part * (1.0f / 5040) + 1.0f / 720;
+    e = e * part + 1.0f / 120;
+    e = e * part + 1.0f / 24;
+    e = e * part + 1.0f / 6;
+    e = e * part + 0.5f;
+    e = e * part + 1.0f;
+    e = e * part + 1.0f;
+    FloatMask whole, result;
+    memcpy(&whole, &shifted, sizeof whole);
+    memcpy(&result, &e, sizeof e);
+    result += whole << 23;
+    memcpy(&e, &result, sizeof e);
+    return e;
+}
+
 // Powers x ** exponent for x > 0, as exact as scores of type S ask; where x is 0, anything.
 template <class S>
 INLINE Doubles power_any(Doubles x, double exponent) {
@@ -165,16 +202,7 @@ INLINE Doubles power_any(Doubles x, double exponent) {
 }
 template <class S>
 INLINE Floats power_any(Floats x, double exponent) {
-    typedef float Eight __attribute__((vector_size(32)));
-    float lane[16];
-    memcpy(lane, &x, sizeof x);
-    for (int at = 0; at < 16; at += 8) {
-        const Eight part = __builtin_convertvector(
-            power_to_float(Load<double, float>::from(lane + at), exponent), Eight);
-        memcpy(lane + at, &part, sizeof part);
-    }
-    memcpy(&x, lane, sizeof x);
-    return x;
+    return power_in_float(x, (float)exponent);
 }
 
 // base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0: what is outside stays outside.
