@@ -109,86 +109,51 @@ INLINE unsigned bits(M m) {
 
 // ---- powers ----------------------------------------------------------------------------------
 
-// 2 ** (exponent * log2 x) for x > 0, to 1e-11: more than float32 can tell.
-INLINE Doubles power_to_float(Doubles x, double exponent) {
-    const DoubleMask mantissa = DoubleMask{} + 0xfffffffffffffLL,
-                     half = DoubleMask{} + 0x3fe0000000000000LL;
-    DoubleMask bit;
+// What the numbers of a type are made of, and the terms its powers need: in float64 to 1e-11, more
+// than float32 can tell; in float32 to its last places.
+template <class T>
+struct Format;
+template <>
+struct Format<double> {
+    static const int mantissa = 52, bias = 1022, log_terms = 7, exponential_terms = 11;
+    static constexpr double least = -1020, round = 0x1.8p52;
+};
+template <>
+struct Format<float> {
+    static const int mantissa = 23, bias = 126, log_terms = 4, exponential_terms = 7;
+    static constexpr float least = -125, round = 0x1.8p23;
+};
+
+// 2 ** (exponent * log2 x) for x > 0, by two series.
+template <class T>
+INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent) {
+    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Mask M;
+    typedef Format<T> F;
+    M bit;
     memcpy(&bit, &x, sizeof x);
-    DoubleMask scale = (bit >> 52) - 1022;
-    bit = (bit & mantissa) | half;
-    Doubles m;
+    M scale = (bit >> F::mantissa) - F::bias;
+    const M one = M{} + 1;
+    bit = (bit & ((one << F::mantissa) - 1)) | (one * F::bias << F::mantissa);
+    V m;
     memcpy(&m, &bit, sizeof m);
     // The mantissa in [sqrt(1/2), sqrt(2)), its logarithm as that of (1 + s) / (1 - s).
-    const DoubleMask low = m < 0.70710678118654752;
+    const M low = m < (T)0.70710678118654752;
     m = low ? m + m : m;
     scale += low;
-    const Doubles s = (m - 1.0) / (m + 1.0), s2 = s * s;
-    Doubles series = s2 * (1.0 / 15) + 1.0 / 13;
-    series = series * s2 + 1.0 / 11;
-    series = series * s2 + 1.0 / 9;
-    series = series * s2 + 1.0 / 7;
-    series = series * s2 + 1.0 / 5;
-    series = series * s2 + 1.0 / 3;
-    series = series * s2 + 1.0;
-    Doubles y =
-        (series * s * 2.8853900817779268 + __builtin_convertvector(scale, Doubles)) * exponent;
-    y = y < -1020.0 ? Doubles{} - 1020.0 : y;
-    // y = whole + part, part in [-1/2, 1/2]: adding 1.5 * 2 ** 52 rounds.
-    const double round = 6755399441055744.0;
-    const Doubles shifted = y + round, part = (y - (shifted - round)) * 0.69314718055994531;
-    Doubles e = part * (1.0 / 39916800) + 1.0 / 3628800;
-    e = e * part + 1.0 / 362880;
-    e = e * part + 1.0 / 40320;
-    e = e * part + 1.0 / 5040;
-    e = e * part + 1.0 / 720;
-    e = e * part + 1.0 / 120;
-    e = e * part + 1.0 / 24;
-    e = e * part + 1.0 / 6;
-    e = e * part + 0.5;
-    e = e * part + 1.0;
-    e = e * part + 1.0;
-    DoubleMask whole, result;
+    const V s = (m - 1) / (m + 1), s2 = s * s;
+    V series = V{} + (T)(1.0 / (2 * F::log_terms + 1));
+    for (int k = F::log_terms - 1; k >= 0; --k) series = series * s2 + (T)(1.0 / (2 * k + 1));
+    V y = (series * s * (T)2.8853900817779268 + __builtin_convertvector(scale, V)) * exponent;
+    y = y < F::least ? V{} + F::least : y;
+    // y = whole + part, part in [-1/2, 1/2]: adding 1.5 * 2 ** mantissa rounds.
+    const V shifted = y + F::round, part = (y - (shifted - F::round)) * (T)0.69314718055994531;
+    V e = V{} + 1;
+    for (int k = F::exponential_terms; k >= 1; --k) e = e * (part * (T)(1.0 / k)) + 1;
+    M whole, result;
     memcpy(&whole, &shifted, sizeof whole);
     memcpy(&result, &e, sizeof e);
-    result += whole << 52;
-    memcpy(&e, &result, sizeof e);
-    return e;
-}
-
-// The same in float32: to the last places of the largest powers, which those of smaller numbers
-// are compared with.
-INLINE Floats power_in_float(Floats x, float exponent) {
-    const FloatMask mantissa = FloatMask{} + 0x7fffff, half = FloatMask{} + 0x3f000000;
-    FloatMask bit;
-    memcpy(&bit, &x, sizeof x);
-    FloatMask scale = (bit >> 23) - 126;
-    bit = (bit & mantissa) | half;
-    Floats m;
-    memcpy(&m, &bit, sizeof m);
-    const FloatMask low = m < 0.70710678f;
-    m = low ? m + m : m;
-    scale += low;
-    const Floats s = (m - 1.0f) / (m + 1.0f), s2 = s * s;
-    Floats series = s2 * (1.0f / 9) + 1.0f / 7;
-    series = series * s2 + 1.0f / 5;
-    series = series * s2 + 1.0f / 3;
-    series = series * s2 + 1.0f;
-    Floats y = (series * s * 2.88539008f + __builtin_convertvector(scale, Floats)) * exponent;
-    y = y < -125.0f ? Floats{} - 125.0f : y;
-    const float round = 12582912.0f;  // 1.5 * 2 ** 23
-    const Floats shifted = y + round, part = (y - (shifted - round)) * 0.693147181f;
-    Floats e = part * (1.0f / 5040) + 1.0f / 720;
-    e = e * part + 1.0f / 120;
-    e = e * part + 1.0f / 24;
-    e = e * part + 1.0f / 6;
-    e = e * part + 0.5f;
-    e = e * part + 1.0f;
-    e = e * part + 1.0f;
-    FloatMask whole, result;
-    memcpy(&whole, &shifted, sizeof whole);
-    memcpy(&result, &e, sizeof e);
-    result += whole << 23;
+    result += whole << F::mantissa;
     memcpy(&e, &result, sizeof e);
     return e;
 }
@@ -196,13 +161,13 @@ INLINE Floats power_in_float(Floats x, float exponent) {
 // Powers x ** exponent for x > 0, as exact as scores of type S ask; where x is 0, anything.
 template <class S>
 INLINE Doubles power_any(Doubles x, double exponent) {
-    if (sizeof(S) == 4) return power_to_float(x, exponent);
+    if (sizeof(S) == 4) return power_by_series<double>(x, exponent);
     for (int lane = 0; lane < 8; ++lane) x[lane] = x[lane] > 0 ? pow(x[lane], exponent) : 0.0;
     return x;
 }
 template <class S>
 INLINE Floats power_any(Floats x, double exponent) {
-    return power_in_float(x, (float)exponent);
+    return power_by_series<float>(x, (float)exponent);
 }
 
 // base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0: what is outside stays outside.
