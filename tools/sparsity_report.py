@@ -159,7 +159,8 @@ def _by_rank(axis: Axes, measured: Mapping[str, Any]) -> None:
         places = [i for i, name in enumerate(names) if name in m["by_rank"]]
         means = [m["by_rank"][names[i]]["mean"] for i in places]
         axis.plot(places, means, color=colour, linestyle="", marker="o")
-    axis.set_xticks(range(len(names)), [name.replace("-", "–") for name in names], rotation=30)
+    labels = [name.replace("-", "–") for name in names]
+    axis.set_xticks(range(len(names)), labels, rotation=30, ha="right", rotation_mode="anchor")
     axis.set_xlim(-0.5, max(len(names), 1) - 0.5)
 
 
