@@ -21,6 +21,9 @@ from statistics import median
 
 import torch
 
+from onmt_entmax.mappings import native
+
+_IMPLEMENTATION = "native" if native.module is not None else "PyTorch"
 _FAULT_FREE = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
 
 
@@ -89,6 +92,7 @@ def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
                 "clock": arguments.clock,
                 "load": os.getloadavg()[0],
                 "torch": torch.__version__,
+                "entmax": _IMPLEMENTATION,
                 "results": {
                     name: {key: value for key, value in cell.items() if key != "text"}
                     for name, cell in results.items()
@@ -171,7 +175,8 @@ def _print_machine(arguments: argparse.Namespace) -> None:
     load = os.getloadavg()[0]
     print(
         f"torch {torch.__version__}, {platform.machine()}, {arguments.threads} thread(s), "
-        f"allocator {arguments.allocator}, clock {arguments.clock}, load {load:.2f}"
+        f"allocator {arguments.allocator}, clock {arguments.clock}, load {load:.2f}, "
+        f"entmax {_IMPLEMENTATION}"
     )
     if load > 0.5:
         print(
