@@ -99,13 +99,17 @@ def conjugate(
     Raises:
         ValueError: if a row is -inf everywhere.
     """
-    rows, n = scores.shape
     made = by_kernel("conjugate", scores, alpha, part)
-    if made is not None:
-        value, maxima, threshold, entries, dense = made
-        entries = _no_entries(value) if entries is None else Entries(*entries)
-        return Conjugate(value, maxima, threshold, entries, dense, None)
-    scores = wide(scores)
+    if made is None:
+        return _by_groups(wide(scores), alpha, keep)
+    value, maxima, threshold, entries, dense = made
+    entries = _no_entries(value) if entries is None else Entries(*entries)
+    return Conjugate(value, maxima, threshold, entries, dense, None)
+
+
+def _by_groups(scores: Tensor, alpha: float | Tensor, keep: bool) -> Conjugate:
+    """As :func:`conjugate`, of float32 or float64 in PyTorch, group by group of rows."""
+    rows, n = scores.shape
     solved: list[Sequence[Tensor]] = []
     found: list[Entries] = []
     dense = []
