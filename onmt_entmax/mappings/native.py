@@ -1,7 +1,7 @@
 """Entmax on a CPU in native code, row by row in the caches: started here, written in C++.
 
 The module is built when the package is installed, where there is a C++ compiler. Without it, and
-for what it does not do (alpha below 1.1, above 2, or one for each row), these functions return None
+for what it does not do (alpha below 1.1, or one for each row), these functions return None
 and the PyTorch code does the work, with the same results to rounding. With ``ONMT_ENTMAX_NATIVE=0``
 in the environment it is left alone. ``native_rows.h`` has the mathematics. In passes over the
 scores, the mapping reads once and writes once, its gradient reads twice and writes once, the loss
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings.threshold import (
-    has_power_form,
+    SMALLEST_POWER_ALPHA,
     refuse_rows_without_answer,
     whole_power,
 )
@@ -47,7 +47,8 @@ def does(scores: Tensor, alpha: float | Tensor) -> bool:
         module is not None
         and scores.dtype in _KINDS
         and scores.device.type == "cpu"
-        and has_power_form(alpha)
+        and not isinstance(alpha, Tensor)
+        and alpha >= SMALLEST_POWER_ALPHA
         and scores.numel() > 0
         and not torch.compiler.is_compiling()
     )
@@ -108,6 +109,8 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
     # Powers that are not whole cost several times as much as reading: make few of them.
     most = int(min(part if whole_power(1 / (alpha - 1)) else 8 * part, 1) * scores.shape[1])
     found = _call("conjugates", scores, alpha, value, maxima, threshold, dense, most=most)
+    if alpha > 2:  # as the PyTorch code has it: see `Conjugate.threshold`
+        threshold += 1 / (alpha - 1)
     ranges = _ranges(dense)
     if len(ranges) > _MOST_RANGES:
         ranges, found = [(0, rows)], (b"", b"", b"")
@@ -146,7 +149,8 @@ def write_probabilities(
         return None
     if not (scores.is_contiguous() and out.is_contiguous() and out.dtype == scores.dtype):
         return None
-    kept = (maxima.contiguous(), threshold.double().contiguous())
+    threshold = threshold.double() - 1 / (alpha - 1) if alpha > 2 else threshold.double()
+    kept = (maxima.contiguous(), threshold.contiguous())
     factors = None if factors is None else factors.to(scores.dtype).contiguous()
     _call("written", scores, alpha, *kept, factors, out)
     return out

@@ -86,6 +86,35 @@ TARGET double climb(const T *x, long n, double maximum, double threshold, const 
     return threshold;
 }
 
+// The threshold for an order below 1 (alpha above 2), where the norm is not convex: between two
+// bounds that regula falsi (Illinois) and halving bring together. The lower one, which keeps the
+// support.
+template <class T>
+TARGET double enclose(const T *x, long n, double maximum, const Curve &curve, Totals &last,
+                      double &before) {
+    const double level = pow(curve.beta, curve.order);
+    double low = -curve.order, high = 0, at_low, at_high = -1;
+    last = totals<double, T>(x, n, maximum, low, curve);
+    before = low;
+    double left = at_low = last.total * level - 1;  // over what is wanted, at the lower bound
+    for (int step = 0; step < 200 && left > 1e-15 && high - low > -1e-16 * low; ++step) {
+        const double part = step % 3 == 2 ? 0.5 : at_low / (at_low - at_high);
+        const double middle = low + part * (high - low);
+        const Totals sums = totals<double, T>(x, n, maximum, middle, curve);
+        const double excess = sums.total * level - 1;
+        if (excess >= 0) {
+            if (middle <= low) break;
+            low = before = middle, left = at_low = excess, last = sums;
+            at_high /= 2;
+        } else {
+            if (middle >= high) break;
+            high = middle, at_high = excess;
+            at_low /= 2;
+        }
+    }
+    return low;
+}
+
 // ---- one row ---------------------------------------------------------------------------------
 
 template <class T>
@@ -205,6 +234,18 @@ INLINE double short_step(long n, const Curve &curve) {
     return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
 }
 
+INLINE long most_candidates(long n, const Curve &curve) {
+    return n < 512 || curve.order < 1 ? n : n / 2;
+}
+
+// Where the curve is steep at the threshold: share out what its rounding left over.
+template <class T>
+TARGET void share_out(T *probability, long n, T whole) {
+    double sum = 0;
+    for (long i = 0; i < n; ++i) sum += probability[i];
+    for (long i = 0; i < n; ++i) probability[i] = (T)(probability[i] * (whole / sum));
+}
+
 template <class T>
 TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
     const long depth = depth_of<T>(n),
@@ -214,25 +255,58 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
         return {maximum, (double)NAN, (double)NAN, -1};
     Totals last = {0, 0, 0};
     double bound = -curve.order, before = bound;
-    if (blocks > 1) {
+    const bool steep = curve.order < 1;
+    if (blocks > 1 && !steep) {
         bound = climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(),
                             0.0, 3, last, before);
         bound -= 32 * epsilon<T>() * curve.order;
     }
     const T cut = below_of((T)(maximum + bound));
-    const long most = n < 512 ? n : n / 2;
+    const long most = most_candidates(n, curve);
     const long count = candidates(x, n, depth, cut, most, room);
     // What is left to be looked at: the candidates, or the whole row.
     const T *left = count < 0 ? x : room.score;
     const long size = count < 0 ? n : count;
-    if (sizeof(T) == 4 && size > MANY)
+    if (sizeof(T) == 4 && size > MANY && !steep)
         bound = climb<T, T>(left, size, maximum, bound, curve, 4e-6, 100, last, before);
-    const double threshold = climb<double, T>(left, size, maximum, bound, curve,
-                                              short_step<T>(n, curve), 100, last, before);
+    const double threshold = steep ? enclose(left, size, maximum, curve, last, before)
+                                   : climb<double, T>(left, size, maximum, bound, curve,
+                                                      short_step<T>(n, curve), 100, last, before);
     // The dual objective, flat at the threshold: taken where the last sums are from.
     const double energy = last.energy * curve.level;
     const double value = maximum + (before + (energy + curve.order) / curve.alpha);
     return {maximum, threshold, value, count};
+}
+
+// Probabilities of scores, computed in float64, into ``out``, which may be the scores.
+template <class T, int form>
+TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+    T part[8];
+    for (long k = 0; k < n; k += 8) {
+        const long left = n - k < 8 ? n - k : 8;
+        const Doubles v =
+            left == 8 ? Load<double, T>::from(x + k) : load_part<double, T>(x + k, left);
+        Doubles u = ((v - solved.maximum) - solved.threshold) * curve.beta;
+        u = power<T, form>(u > 0 ? u : Doubles{}, curve, 0);
+        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)u[lane];
+        memcpy(out + k, part, left * sizeof(T));
+    }
+}
+
+template <class T>
+TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+    switch (curve.whole) {
+        case 1:
+            return finish_in<T, ONE>(x, out, n, solved, curve);
+        case 2:
+            return finish_in<T, TWO>(x, out, n, solved, curve);
+        case -1:
+            finish_in<T, ANY>(x, out, n, solved, curve);
+            if (curve.order < 1) share_out(out, n, (T)1);
+            return;
+        default:
+            return finish_in<T, WHOLE>(x, out, n, solved, curve);
+    }
 }
 
 // Probabilities of a whole row, times a factor.
@@ -268,47 +342,22 @@ TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor,
         case 2:
             return write_row_in<T, TWO>(x, n, maximum, threshold, factor, curve, out);
         case -1:
-            return write_row_in<T, ANY>(x, n, maximum, threshold, factor, curve, out);
+            if (curve.order >= 1)
+                return write_row_in<T, ANY>(x, n, maximum, threshold, factor, curve, out);
+            finish(x, out, n, Solved{maximum, threshold, 0, n}, curve);
+            for (long i = 0; i < n; ++i) out[i] *= factor;
+            return;
         default:
             return write_row_in<T, WHOLE>(x, n, maximum, threshold, factor, curve, out);
-    }
-}
-
-// Probabilities of candidates in the place of their scores, computed in float64.
-template <class T, int form>
-TARGET void finish_in(T *score, const Solved &solved, const Curve &curve) {
-    T part[8];
-    for (long k = 0; k < solved.count; k += 8) {
-        const long left = solved.count - k < 8 ? solved.count - k : 8;
-        const Doubles v =
-            left == 8 ? Load<double, T>::from(score + k) : load_part<double, T>(score + k, left);
-        Doubles u = ((v - solved.maximum) - solved.threshold) * curve.beta;
-        u = power<T, form>(u > 0 ? u : Doubles{}, curve, 0);
-        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)u[lane];
-        memcpy(score + k, part, left * sizeof(T));
-    }
-}
-
-template <class T>
-TARGET void finish(T *score, const Solved &solved, const Curve &curve) {
-    switch (curve.whole) {
-        case 1:
-            return finish_in<T, ONE>(score, solved, curve);
-        case 2:
-            return finish_in<T, TWO>(score, solved, curve);
-        case -1:
-            return finish_in<T, ANY>(score, solved, curve);
-        default:
-            return finish_in<T, WHOLE>(score, solved, curve);
     }
 }
 
 // ---- ranges of rows --------------------------------------------------------------------------
 
 template <class T>
-TARGET Room<T> room_for(long n, Memory &memory) {
+TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
     const long size = Vector<T>::size, depth = depth_of<T>(n);
-    const long most = (n < 512 ? n : n / 2) + (depth + 1) * size;
+    const long most = most_candidates(n, curve) + (depth + 1) * size;
     Room<T> room;
     room.maxima = (T *)memory.take(((n / (depth * size)) + 2) * size * sizeof(T));
     room.score = (T *)memory.take(most * sizeof(T));
@@ -325,6 +374,11 @@ template <class T>
 TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
                        T *out) {
     for (long i = 0; i < n; ++i) out[i] = -(T)INFINITY;
+    if (curve.order < 1) {
+        finish(room.score, room.score, solved.count, solved, curve);
+        for (long k = 0; k < solved.count; ++k) out[room.column[k]] = (T)log(room.score[k]);
+        return;
+    }
     for (long k = 0; k < solved.count; ++k)
         out[room.column[k]] =
             logarithm<T>(room.score[k] - solved.maximum - solved.threshold, curve);
@@ -335,7 +389,7 @@ TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, c
 
 template <class T>
 TARGET void probabilities(const Work &work, long first, long last, Piece &piece) {
-    const Room<T> room = room_for<T>(work.n, piece.memory);
+    const Room<T> room = room_for<T>(work.n, work.curve, piece.memory);
     const Curve &curve = work.curve;
     for (long row = first; row < last; ++row) {
         const T *x = (const T *)work.scores + row * work.n;
@@ -348,7 +402,7 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
         } else if (work.logs) {
             write_logs(x, work.n, solved, room, curve, out);
         } else {
-            finish(room.score, solved, curve);
+            finish(room.score, room.score, solved.count, solved, curve);
             memset(out, 0, work.n * sizeof(T));
             for (long k = 0; k < solved.count; ++k) out[room.column[k]] = room.score[k];
         }
@@ -358,7 +412,7 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
 // Take in the support of a row; false if it is larger than wanted.
 template <class T>
 TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
-    finish(room.score, solved, work.curve);
+    finish(room.score, room.score, solved.count, solved, work.curve);
     piece.reserve(solved.count, sizeof(T));
     T *probability = (T *)piece.probability;
     const long begin = piece.count;
@@ -376,7 +430,7 @@ TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> ro
 
 template <class T>
 TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
-    const Room<T> room = room_for<T>(work.n, piece.memory);
+    const Room<T> room = room_for<T>(work.n, work.curve, piece.memory);
     for (long row = first; row < last; ++row) {
         const T *x = (const T *)work.scores + row * work.n;
         const Solved solved = solve(x, work.n, work.curve, room);

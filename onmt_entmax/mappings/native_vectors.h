@@ -109,13 +109,13 @@ INLINE unsigned bits(M m) {
 
 // ---- powers ----------------------------------------------------------------------------------
 
-// What the numbers of a type are made of, and the terms its powers need: in float64 to 1e-11, more
-// than float32 can tell; in float32 to its last places.
+// What the numbers of a type are made of, and the terms its powers need: in float64 to some 1e-15,
+// more than float32 can tell; in float32 to its last places.
 template <class T>
 struct Format;
 template <>
 struct Format<double> {
-    static const int mantissa = 52, bias = 1022, log_terms = 7, exponential_terms = 11;
+    static const int mantissa = 52, bias = 1022, log_terms = 10, exponential_terms = 14;
     static constexpr double least = -1020, round = 0x1.8p52;
 };
 template <>

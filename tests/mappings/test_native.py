@@ -19,7 +19,7 @@ from tests.commands import ROOT
 from tests.oracles import entmax_oracle
 
 INF = float("inf")
-ALPHAS = (1.1, 1.2, 1.25, 1.33, 1.5, 1.9, 2.0)
+ALPHAS = (1.1, 1.2, 1.25, 1.33, 1.5, 1.9, 2.0, 2.25, 4.0)
 built = pytest.mark.skipif(native.module is None, reason="the native module was not built")
 
 
@@ -52,7 +52,10 @@ def close(scores: Tensor, alpha: float) -> None:
     few = torch.finfo(scores.dtype).eps * (16 + size)
     if scores.dtype == torch.float64:
         # The oracle is no more exact than we are: a power magnifies both errors.
-        few = few / (alpha - 1)
+        few = few / min(alpha - 1, 1)
+    if alpha > 2:
+        # The slope at the threshold is infinite, and magnifies the rounding of the threshold.
+        few = few + 4 * 2.0 ** (-52 / (alpha - 1))
     assert ((result.double() - oracle).abs() <= few * oracle.amax(-1, keepdim=True)).all()
     assert ((result.double().sum(-1, keepdim=True) - 1).abs() <= few).all()
     assert (result[oracle > 1e-5] > 0).all()
@@ -104,7 +107,7 @@ def test_of_any_length(length: int, spread: float, alpha: float, seed: int, wide
 
 
 @built
-@pytest.mark.parametrize("alpha", [1.2, 1.33, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.2, 1.33, 1.5, 2.0, 2.25])
 @pytest.mark.parametrize("length", [7, 776, 5003])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_agrees_with_the_pytorch_code(
@@ -200,7 +203,7 @@ def test_what_is_not_finite_stays_in_its_row(instructions: int, length: int, bad
 @built
 def test_what_it_leaves_to_pytorch() -> None:
     scores = torch.randn(3, 5)
-    for alpha in (1.0, 1.05, 2.5, torch.full((3, 1), 1.5)):
+    for alpha in (1.0, 1.05, torch.full((3, 1), 1.5)):
         assert native.probabilities(scores, alpha) is None
         assert native.conjugate(scores, alpha, 0.1) is None
     for others in (scores.bfloat16(), scores[:0]):
