@@ -86,35 +86,6 @@ TARGET double climb(const T *x, long n, double maximum, double threshold, const 
     return threshold;
 }
 
-// The threshold for an order below 1 (alpha above 2), where the norm is not convex: between two
-// bounds that regula falsi (Illinois) and halving bring together. The lower one, which keeps the
-// support.
-template <class T>
-TARGET double enclose(const T *x, long n, double maximum, const Curve &curve, Totals &last,
-                      double &before) {
-    const double level = pow(curve.beta, curve.order);
-    double low = -curve.order, high = 0, at_low, at_high = -1;
-    last = totals<double, T>(x, n, maximum, low, curve);
-    before = low;
-    double left = at_low = last.total * level - 1;  // over what is wanted, at the lower bound
-    for (int step = 0; step < 200 && left > 1e-15 && high - low > -1e-16 * low; ++step) {
-        const double part = step % 3 == 2 ? 0.5 : at_low / (at_low - at_high);
-        const double middle = low + part * (high - low);
-        const Totals sums = totals<double, T>(x, n, maximum, middle, curve);
-        const double excess = sums.total * level - 1;
-        if (excess >= 0) {
-            if (middle <= low) break;
-            low = before = middle, left = at_low = excess, last = sums;
-            at_high /= 2;
-        } else {
-            if (middle >= high) break;
-            high = middle, at_high = excess;
-            at_low /= 2;
-        }
-    }
-    return low;
-}
-
 // ---- one row ---------------------------------------------------------------------------------
 
 template <class T>
@@ -222,6 +193,48 @@ TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T>
 // Scores from which on it pays to begin in float32.
 enum { MANY = 48 };
 
+// Drop the candidates that are below a cut; how many are left.
+template <class T>
+TARGET long above(Room<T> room, long count, T cut) {
+    long kept = 0;
+    for (long k = 0; k < count; ++k) {
+        room.score[kept] = room.score[k];
+        room.column[kept] = room.column[k];
+        kept += room.score[k] >= cut;
+    }
+    return kept;
+}
+
+// The threshold for an order below 1 (alpha above 2), where the norm is not convex: between two
+// bounds that regula falsi (Illinois) and halving bring together. The lower one, which keeps the
+// support.
+template <class T>
+TARGET double enclose(Room<T> room, long &count, double maximum, const Curve &curve, Totals &last,
+                      double &before) {
+    const double level = pow(curve.beta, curve.order);
+    double low = -curve.order, high = 0, at_low, at_high = -1;
+    last = totals<double, T>(room.score, count, maximum, low, curve);
+    before = low;
+    double left = at_low = last.total * level - 1;  // over what is wanted, at the lower bound
+    for (int step = 0; step < 200 && left > 1e-15 && high - low > -1e-16 * low; ++step) {
+        const double part = step % 3 == 2 ? 0.5 : at_low / (at_low - at_high);
+        const double middle = low + part * (high - low);
+        const Totals sums = totals<double, T>(room.score, count, maximum, middle, curve);
+        const double excess = sums.total * level - 1;
+        if (excess >= 0) {
+            if (middle <= low) break;
+            low = before = middle, left = at_low = excess, last = sums;
+            at_high /= 2;
+            if (count > MANY) count = above(room, count, (T)(maximum + low));
+        } else {
+            if (middle >= high) break;
+            high = middle, at_high = excess;
+            at_low /= 2;
+        }
+    }
+    return low;
+}
+
 // What a float type adds to 1, and how near 0 a step from a lower bound of the threshold must be
 // for the next look to find nothing: the norm bends by at most n / 2 (it does not below order 2,
 // where scores leave the support one by one).
@@ -263,13 +276,13 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
     }
     const T cut = below_of((T)(maximum + bound));
     const long most = most_candidates(n, curve);
-    const long count = candidates(x, n, depth, cut, most, room);
+    long count = candidates(x, n, depth, cut, most, room);
     // What is left to be looked at: the candidates, or the whole row.
     const T *left = count < 0 ? x : room.score;
     const long size = count < 0 ? n : count;
     if (sizeof(T) == 4 && size > MANY && !steep)
         bound = climb<T, T>(left, size, maximum, bound, curve, 4e-6, 100, last, before);
-    const double threshold = steep ? enclose(left, size, maximum, curve, last, before)
+    const double threshold = steep ? enclose(room, count, maximum, curve, last, before)
                                    : climb<double, T>(left, size, maximum, bound, curve,
                                                       short_step<T>(n, curve), 100, last, before);
     // The dual objective, flat at the threshold: taken where the last sums are from.
