@@ -256,6 +256,14 @@ const Kernels *kernels_of(const Common &common) {
     return common.kind == 'f' ? kernels<float>() : kernels<double>();
 }
 
+// Run a kernel that fills the memory it was given.
+PyObject *fill(Common &common, Kernel *Kernels::*kernel) {
+    complete(common);
+    std::vector<Piece> pieces(pieces_for(common.work, common.threads));
+    if (!run_unlocked(kernels_of(common)->*kernel, common.work, pieces)) return nullptr;
+    Py_RETURN_NONE;
+}
+
 #define COMMON "Cdinni"
 #define COMMON_ADDRESSES(c, rows, n) \
     &(c).kind, &(c).work.curve.alpha, &(c).work.curve.whole, &(rows), &(n), &(c).threads
@@ -270,10 +278,7 @@ PyObject *probabilities(PyObject *, PyObject *arguments) {
     Work &work = common.work;
     work.rows = rows, work.n = n, work.scores = (void *)scores, work.out = (void *)out,
     work.logs = logs;
-    complete(common);
-    std::vector<Piece> pieces(pieces_for(work, common.threads));
-    if (!run_unlocked(kernels_of(common)->probabilities, work, pieces)) return nullptr;
-    Py_RETURN_NONE;
+    return fill(common, &Kernels::probabilities);
 }
 
 PyObject *written(PyObject *, PyObject *arguments) {
@@ -285,10 +290,7 @@ PyObject *written(PyObject *, PyObject *arguments) {
     Work &work = common.work;
     work.rows = rows, work.n = n, work.scores = (void *)scores, work.maxima = (void *)maxima;
     work.threshold = (double *)threshold, work.factor = (void *)factor, work.out = (void *)out;
-    complete(common);
-    std::vector<Piece> pieces(pieces_for(work, common.threads));
-    if (!run_unlocked(kernels_of(common)->written, work, pieces)) return nullptr;
-    Py_RETURN_NONE;
+    return fill(common, &Kernels::written);
 }
 
 PyObject *gradients(PyObject *, PyObject *arguments) {
@@ -300,10 +302,7 @@ PyObject *gradients(PyObject *, PyObject *arguments) {
     Work &work = common.work;
     work.rows = rows, work.n = n, work.scores = (void *)probability;
     work.incoming = (void *)incoming, work.out = (void *)out;
-    complete(common);
-    std::vector<Piece> pieces(pieces_for(work, common.threads));
-    if (!run_unlocked(kernels_of(common)->gradients, work, pieces)) return nullptr;
-    Py_RETURN_NONE;
+    return fill(common, &Kernels::gradients);
 }
 
 // One bytearray of what the pieces have of a part of their entries, each of a size.

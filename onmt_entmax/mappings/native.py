@@ -41,13 +41,12 @@ def _load() -> ModuleType | None:
 module = _load()
 
 
-def does(scores: Tensor, alpha: float | Tensor) -> bool:
+def _does(scores: Tensor, alpha: float) -> bool:
     """Whether the native module solves such scores."""
     return (
         module is not None
         and scores.dtype in _KINDS
         and scores.device.type == "cpu"
-        and not isinstance(alpha, Tensor)
         and alpha >= SMALLEST_POWER_ALPHA
         and scores.numel() > 0
         and not torch.compiler.is_compiling()
@@ -79,7 +78,7 @@ def probabilities(scores: Tensor, alpha: float | Tensor, logs: bool = False) -> 
     Raises:
         ValueError: if a row is -inf everywhere.
     """
-    if isinstance(alpha, Tensor) or not does(scores, alpha):
+    if isinstance(alpha, Tensor) or not _does(scores, alpha):
         return None
     scores = scores.contiguous()
     out = torch.empty_like(scores)
@@ -99,8 +98,9 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
         Value (rows,), maxima (rows, 1), thresholds (rows, 1) in float64; position, row and
         probability (k,) of the entries; ranges of dense rows.
     """
-    if isinstance(alpha, Tensor) or not does(scores, alpha):
+    if isinstance(alpha, Tensor) or not _does(scores, alpha):
         return None
+    scores = scores.contiguous()
     rows = len(scores)
     value = scores.new_empty(rows)
     maxima = scores.new_empty(rows, 1)
@@ -145,7 +145,7 @@ def write_probabilities(
 
     Args and returns as :func:`onmt_entmax.mappings.conjugate.write_probabilities`.
     """
-    if isinstance(alpha, Tensor) or not does(scores, alpha):
+    if isinstance(alpha, Tensor) or not _does(scores, alpha):
         return None
     if not (scores.is_contiguous() and out.is_contiguous() and out.dtype == scores.dtype):
         return None
@@ -160,7 +160,7 @@ def scores_gradient(
     probability: Tensor, alpha: float | Tensor, incoming: Tensor, dtype: torch.dtype
 ) -> Tensor | None:
     """Gradient in the scores, in their type, given that in the probabilities; all (..., n)."""
-    if isinstance(alpha, Tensor) or not does(probability, alpha) or dtype != probability.dtype:
+    if isinstance(alpha, Tensor) or not _does(probability, alpha) or dtype != probability.dtype:
         return None
     probability, incoming = probability.contiguous(), incoming.to(dtype).contiguous()
     out = torch.empty_like(probability)

@@ -9,6 +9,9 @@
 //   3. the scores above the bound, looked for only in blocks whose maximum is;
 //   4. if they are few, Newton's method on them in float64; if many, on the whole row, in its own
 //      type until that sees no further, and then in float64.
+//
+// Above alpha 2 the norm is not convex: every score that can be in the support is a candidate, and
+// the threshold is enclosed between two bounds.
 
 #include "native_vectors.h"
 
@@ -425,18 +428,20 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
 // Take in the support of a row; false if it is larger than wanted.
 template <class T>
 TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
+    long members = 0;
+    for (long k = 0; k < solved.count; ++k)
+        members += room.score[k] - solved.maximum > solved.threshold;
+    if (members > work.most) return false;
     finish(room.score, room.score, solved.count, solved, work.curve);
     piece.reserve(solved.count, sizeof(T));
     T *probability = (T *)piece.probability;
-    const long begin = piece.count;
-    long end = begin;
+    long end = piece.count;
     for (long k = 0; k < solved.count; ++k) {
         piece.position[end] = row * work.n + room.column[k];
         piece.row[end] = row;
         probability[end] = room.score[k];
         end += room.score[k] > 0;
     }
-    if (end - begin > work.most) return false;
     piece.count = end;
     return true;
 }
@@ -467,7 +472,7 @@ TARGET void written(const Work &work, long first, long last, Piece &) {
 INLINE float root(float x) { return sqrtf(x); }
 INLINE double root(double x) { return sqrt(x); }
 
-// s = p ** (2 - alpha) on the support; alpha <= 2.
+// s = p ** (2 - alpha) on the support.
 template <class T>
 INLINE typename Vector<T>::Of slope(typename Vector<T>::Of p, const Curve &curve) {
     typedef typename Vector<T>::Of V;
