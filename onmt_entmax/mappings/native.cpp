@@ -1,9 +1,9 @@
 // Entmax on the CPU in native code: what native.py calls where this module was built.
 //
 // Each function takes addresses of contiguous memory, which its Python side has checked, and gives
-// the rows to a few threads with the interpreter's lock released. native_rows.h has the
-// mathematics; it is compiled for three instruction sets here, and the processor decides which one
-// runs.
+// the rows to a few threads with the interpreter's lock released. native_threshold.h has the
+// mathematics, native_rows.h what is made of it; both are compiled for three instruction sets here,
+// and the processor decides which one runs.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

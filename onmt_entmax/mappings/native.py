@@ -3,7 +3,7 @@
 The module is built when the package is installed, where there is a C++ compiler. Without it, and
 for what it does not do (alpha below 1.1, or one for each row), these functions return None
 and the PyTorch code does the work, with the same results to rounding. With ``ONMT_ENTMAX_NATIVE=0``
-in the environment it is left alone. ``native_rows.h`` has the mathematics. In passes over the
+in the environment it is left alone. ``native_threshold.h`` has the mathematics. In passes over the
 scores, the mapping reads once and writes once, its gradient reads twice and writes once, the loss
 reads once and its gradient writes once; where supports are large, that reads once more.
 """
