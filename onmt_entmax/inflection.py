@@ -16,7 +16,7 @@ from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.text.copying import copying
 from onmt_entmax.text.morphology import (
     LANGUAGE,
-    TAG,
+    decode_tag,
     decode_word,
     encode_source,
     encode_word,
@@ -103,7 +103,7 @@ class Inflector:
         tokens = self._translator.vocabularies.source.tokens
         self.languages = sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE))
         """The languages that the model knows."""
-        self.tags = sorted(token.removeprefix(TAG) for token in tokens if is_tag(token))
+        self.tags = sorted(decode_tag(token) for token in tokens if is_tag(token))
         """The tags that the model knows."""
         if not self.languages:
             raise InflectionError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,9 +25,10 @@ class Records:
     def __init__(self, run: Path, first: int, total: int | None, tensorboard: Path | None) -> None:
         run.mkdir(parents=True, exist_ok=True)
         path = run / "metrics.jsonl"
-        kept = _lines_until(path, first)
-        self._metrics = open(path, "w", encoding="utf-8")  # noqa: SIM115
-        self._metrics.writelines(kept)
+        kept = run / ".metrics.jsonl.tmp"  # replaced at once: a kill here is to lose no line
+        kept.write_text("".join(_lines_until(path, first)), encoding="utf-8")
+        os.replace(kept, path)
+        self._metrics = open(path, "a", encoding="utf-8")  # noqa: SIM115
         # Without a terminal the bar would fill a log file with carriage returns.
         self._bar = tqdm(total=total, initial=first, unit="step", disable=not sys.stderr.isatty())
         self._writer = None

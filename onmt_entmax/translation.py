@@ -79,7 +79,11 @@ class Translator:
         self.vocabularies = first.vocabularies
         self.task = task
         self._config = self._requests(task)
-        self._dense_attention = first.config.global_attention_alpha == 1
+        # With two heads the gate between them is sparse, and a softmax may have no weight at all.
+        self._dense_attention = any(
+            loaded.config.global_attention_alpha == 1 and loaded.config.tag_head is None
+            for loaded in models
+        )
         recorded = {name: first.options.get(name) for name in transform_option_names()}
         options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
         self._pipe: TransformPipe = build_transforms(transforms, options, self.vocabularies)

@@ -48,7 +48,7 @@ def read_words(options: argparse.Namespace) -> list[Word]:
     Raises:
         UserError: a file cannot be read, or the files do not belong together.
     """
-    paths = [options.dev.with_suffix(".src"), options.dev.with_suffix(".tgt")]
+    paths = _pair(options.dev)
     paths += [options.predictions, options.report]
     columns = [read_lines(path) for path in paths]
     for path, lines in zip(paths, columns, strict=True):
@@ -78,7 +78,7 @@ def read_training(prefix: Path) -> Training:
     Raises:
         UserError: a file cannot be read, or they differ in length.
     """
-    source, target = prefix.with_suffix(".src"), prefix.with_suffix(".tgt")
+    source, target = _pair(prefix)
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
@@ -86,6 +86,11 @@ def read_training(prefix: Path) -> Training:
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
         training.add(*_decoded(source, number, line), decode_word(form.split()))
     return training
+
+
+def _pair(prefix: Path) -> list[Path]:
+    """The files of a data set: a prefix, which may have a dot in it, and what they end in."""
+    return [prefix.with_name(f"{prefix.name}{ending}") for ending in (".src", ".tgt")]
 
 
 def _decoded(path: Path, number: int, line: str) -> tuple[str, tuple[str, ...], str]:
@@ -129,7 +134,9 @@ def language_table(words: Sequence[Word], training: Training, limit: int) -> lis
     rows = [["language", "training words", "words", "right (%)"]]
     rows[0] += ["one form (%)", "right of those (%)", "most frequent kind of error"]
     for language, group in list(by_language(words).items())[:limit]:
-        kinds = Counter(error_kind(word).split(" ", 1)[1] for word in group if not word.right)
+        kinds = Counter(
+            error_kind(word, training).split(" ", 1)[1] for word in group if not word.right
+        )
         kind, count = kinds.most_common(1)[0] if kinds else ("-", 0)
         trained = str(training.size[language])
         only = [word for word in group if word.level == "only"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment_matrix import Training, Work, translation_options
+from experiment_matrix import Training, Work, check_configuration, translation_options
 from sacrebleu.metrics import BLEU
 from sigmorphon import language_of, read_lines
 
@@ -97,6 +98,7 @@ def measure(work: Work) -> dict[str, Any]:
         "attention_alpha": config.global_attention_alpha,
         "evaluate": work.matrix.evaluate,
         "translation": translation_options(work),
+        "files": _files(work),
     }
     if isinstance(work, Training):
         last = last_measurement(work.run, "valid")
@@ -114,15 +116,33 @@ def measure(work: Work) -> dict[str, Any]:
 def figures_of(work: Work) -> dict[str, Any] | None:
     """The figures of a training or ensemble, or None where they are missing or out of date.
 
-    They are out of date when another checkpoint is the best one now, or the matrix asks for
-    another decoding or evaluation.
+    They are out of date when the weights, the source or the reference are not what they were, or
+    the matrix asks for another decoding or evaluation.
+
+    Raises:
+        UserError: a training was made with other options than the matrix says, or a file is
+            damaged.
     """
     path = work.folder / "figures.json"
     if not path.is_file() or not work.models():
         return None
+    for training in [work] if isinstance(work, Training) else work.members():
+        check_configuration(training)
     figures = _read_json(path)
-    recorded = (figures.get("evaluate"), figures.get("translation"))
-    return figures if recorded == (work.matrix.evaluate, translation_options(work)) else None
+    recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
+    now = [work.matrix.evaluate, translation_options(work), _files(work)]
+    return figures if recorded == now else None
+
+
+def _files(work: Work) -> dict[str, str | None]:
+    """Digests of what the figures are made from."""
+    weights = [model / "model.safetensors" for model in work.models()]
+    paths = (work.matrix.source, work.matrix.reference, *weights)
+    return {str(path): _digest(path) if path.is_file() else None for path in paths}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:

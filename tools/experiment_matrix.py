@@ -36,7 +36,7 @@ from onmt_entmax.options.reader import nearest, read_yaml
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")
 # What the runner decides by itself, run by run.
-OF_THE_RUNNER = ("save_model", "train_from", "overwrite", "seed", "config")
+OF_THE_RUNNER = ("save_model", "train_from", "overwrite", "seed", "config", "tensorboard_log_dir")
 OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n_best")
 
 
@@ -103,7 +103,10 @@ class Training:
 
     def options(self) -> dict[str, Any]:
         """What `train.py` is told."""
-        return {**self.cell.training, "seed": self.seed, "save_model": str(self.run)}
+        chosen = {"seed": self.seed, "save_model": str(self.run)}
+        if self.cell.training.get("tensorboard"):
+            chosen["tensorboard_log_dir"] = str(self.folder / "tensorboard")
+        return {**self.cell.training, **chosen}
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,13 @@ def translation_options(work: Work) -> dict[str, Any]:
     }
 
 
+def _yaml(content: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True))
+
+
 def write_yaml(path: Path, content: Mapping[str, Any]) -> None:
     """Write a configuration, whole or not at all."""
-    text = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
+    text = _yaml(content)
 
     def write(temporary: Path) -> None:
         temporary.write_text(text, encoding="utf-8")
@@ -152,22 +159,39 @@ def write_yaml(path: Path, content: Mapping[str, Any]) -> None:
     write_atomically(path, write)
 
 
+def check_configuration(training: Training) -> bool:
+    """Whether the folder of a training holds the options that the matrix says.
+
+    Raises:
+        UserError: it holds checkpoints that were made with other options.
+    """
+    path, options = training.folder / "config.yaml", training.options()
+    if path.is_file() and path.read_text(encoding="utf-8") == _yaml(options):
+        return True
+    before = read_yaml(str(path)) if path.is_file() else {}
+    if before == options:
+        return True
+    if checkpoint_steps(training.run):
+        missing = object()  # which is not what null is
+        names = [*options, *before]
+        name = next(n for n in names if before.get(n, missing) != options.get(n, missing))
+        was, now = (repr(each[name]) if name in each else "unset" for each in (before, options))
+        raise UserError(
+            f"{training.folder}: was trained with {name} {was}, the matrix now says {now}; "
+            f"delete that folder or choose another run folder"
+        )
+    return False
+
+
 def write_configuration(training: Training) -> Path:
     """Write the complete options of a training to its folder, and return the file.
 
     Raises:
-        UserError: the folder holds checkpoints that were made with other options.
+        UserError: see `check_configuration`.
     """
-    path, options = training.folder / "config.yaml", training.options()
-    before = read_yaml(str(path)) if path.is_file() else {}
-    if before != options and checkpoint_steps(training.run):
-        name = next(n for n in [*options, *before] if before.get(n) != options.get(n))
-        raise UserError(
-            f"{training.folder}: was trained with {name} {before.get(name)!r}, the matrix now "
-            f"says {options.get(name)!r}; delete that folder or choose another run folder"
-        )
-    if before != options:
-        write_yaml(path, options)
+    path = training.folder / "config.yaml"
+    if not check_configuration(training):
+        write_yaml(path, training.options())
     return path
 
 

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import IO
 
@@ -38,6 +39,7 @@ from tqdm import tqdm
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.translate import translation_setup
 
 ROOT = Path(__file__).resolve().parent.parent  # train.py stands beside the folder of this file
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -75,6 +77,7 @@ class Processes:
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
         with open(log, "ab") as output:
+            start = output.seek(0, os.SEEK_END)
             with self._changing:
                 if self.received:
                     raise Stopped
@@ -96,7 +99,9 @@ class Processes:
         if self.received:
             raise Stopped
         if status != 0:
-            raise ExperimentError(f"{command[0]} ended with status {status}: {last_line(log)}")
+            raise ExperimentError(
+                f"{command[0]} ended with status {status}: {last_line(log, start)}"
+            )
 
     def pass_on(self, number: int, frame: FrameType | None = None) -> None:
         """Note a signal and send it to every process; training saves and ends."""
@@ -117,9 +122,14 @@ class Processes:
                 signal.signal(number, handler)
 
 
-def last_line(log: Path) -> str:
-    """The last error that a command wrote to its log, or else the last line; and where it is."""
-    text = log.read_text(encoding="utf-8", errors="replace")
+def last_line(log: Path, start: int) -> str:
+    """The last error that a command wrote to its log, or else the last line; and where it is.
+
+    Args:
+        log: the file, to which earlier commands may have written.
+        start: the size it had when the command began.
+    """
+    text = log.read_bytes()[start:].decode("utf-8", errors="replace")
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     errors = [line for line in lines if ".py: error: " in line]
     return f"{[*lines[-1:], *errors[-1:]][-1] if lines else 'it printed nothing'} ({log})"
@@ -169,6 +179,8 @@ class Runner:
         self.matrix, self.trainings, self.jobs = matrix, trainings, jobs
         self.processes = Processes()
         self.failed = 0
+        self._claimed: set[str] = set()  # ensembles, which several trainings could begin
+        self._claiming = threading.Lock()
         self._cores: SimpleQueue[int | None] = SimpleQueue()
         for number in range(jobs):
             self._cores.put(cores[number] if cores else None)
@@ -185,8 +197,12 @@ class Runner:
             if not path.is_file():
                 raise UserError(f"{self.matrix.path}: no such file: {path}")
         for training in self.trainings:
-            if figures_of(training) is None and not is_running(training.folder):
-                training_setup(["-config", str(write_configuration(training))])
+            if is_running(training.folder):
+                continue
+            path = write_configuration(training)
+            if figures_of(training) is None:
+                training_setup(["-config", str(path)])
+                check_translation(training)
         with self.processes.passing_on(), self._bar, ThreadPoolExecutor(self.jobs) as pool:
             for done in [pool.submit(self._train, training) for training in self.trainings]:
                 done.result()
@@ -217,7 +233,7 @@ class Runner:
                 if isinstance(work, Training):  # an ensemble is looked at after every member
                     self._say(f"{work.name}: done before")
                 return
-            if isinstance(work, Ensemble) and not all(map(figures_of, work.members())):
+            if isinstance(work, Ensemble) and not self._claim(work):
                 return
             with locked(work.folder) as lock:
                 if lock is None:
@@ -242,9 +258,35 @@ class Runner:
             minutes = (time.monotonic() - started) / 60
             self._say(f"{work.name}: {first} {figures[first]:.2f}, {minutes:.1f} minutes")
 
+    def _claim(self, ensemble: Ensemble) -> bool:
+        """Whether an ensemble can be decoded with now, and nobody here has begun or tried to."""
+        if not all(map(figures_of, ensemble.members())):
+            return False
+        with self._claiming:
+            mine = ensemble.name not in self._claimed
+            self._claimed.add(ensemble.name)
+        return mine
+
     def _say(self, message: str) -> None:
         self._bar.write(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr)
         sys.stderr.flush()
+
+
+def check_translation(training: Training) -> None:
+    """Read the options that a training will be decoded with, before hours are spent on it.
+
+    Raises:
+        UserError: an option of `translate` is wrong.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "translate.yaml"
+        write_yaml(path, {**translation_options(training), "model": [str(training.run)]})
+        try:
+            translation_setup(["-config", str(path)])
+        except UserError as error:
+            message = str(error).removeprefix(f"{path}: ")
+            where = f"{training.matrix.path}: translate of {training.cell.name}"
+            raise UserError(f"{where}: {message}") from None
 
 
 def training_command(training: Training) -> list[str]:

@@ -231,6 +231,6 @@ def measured_runs(matrix: Matrix) -> tuple[list[Path], list[str]]:
     for cell in matrix.cells:
         for seed in matrix.seeds:
             training = matrix.training(cell, seed)
-            if cell.name not in found and (training.run / "metrics.jsonl").is_file():
+            if cell.name not in found and last_measurement(training.run):
                 found[cell.name] = training.run
     return list(found.values()), list(found)

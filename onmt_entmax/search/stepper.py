@@ -134,7 +134,7 @@ class EnsembleStepper:
         lengths = [step.source_lengths for step in steps if step.attention is not None]
         return Step(
             distribution=_mean(steps),
-            attention=torch.stack(attentions).mean(0) if attentions else None,
+            attention=_mean_attention(attentions) if attentions else None,
             state=tuple(step.state for step in steps),
             source_lengths=lengths[0] if lengths else None,
         )
@@ -149,6 +149,12 @@ class EnsembleStepper:
         """Join every model's states."""
         parts = zip(*states, strict=True)
         return tuple(stepper.join(part) for stepper, part in zip(self.steppers, parts, strict=True))
+
+
+def _mean_attention(attentions: Sequence[Tensor]) -> Tensor:
+    """The mean of attentions (rows, source length); some models drop what is padding by now."""
+    width = min(attention.size(1) for attention in attentions)
+    return torch.stack([attention[:, :width] for attention in attentions]).mean(0)
 
 
 def _mean(steps: Sequence[Step]) -> Distribution:

@@ -23,6 +23,7 @@ LANGUAGE = "lang="
 TAG = "+"
 UNKNOWN = "<unk>"  # the token a model writes for a character it has no name for
 _ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
+_ESCAPED = re.compile(rf"{SPACE}|U\+[0-9A-F]{{4}}")  # in a tag: white space has four digits
 
 
 def encode_word(word: str) -> list[str]:
@@ -49,8 +50,18 @@ def decode_word(tokens: Iterable[str]) -> str:
 
 def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
     """The source tokens of one question: language, tags, characters of the lemma."""
-    marked = [LANGUAGE + language] + [TAG + "".join(encode_word(tag)) for tag in tags]
+    marked = [LANGUAGE + language] + [encode_tag(tag) for tag in tags]
     return marked + encode_word(lemma)
+
+
+def encode_tag(tag: str) -> str:
+    """The token of a tag."""
+    return TAG + "".join(encode_word(tag))
+
+
+def decode_tag(token: str) -> str:
+    """The tag of a token, spaces and all."""
+    return _ESCAPED.sub(lambda found: decode_word([found.group()]), token.removeprefix(TAG))
 
 
 def decode_source(tokens: Iterable[str]) -> tuple[str, tuple[str, ...], str]:
@@ -62,7 +73,7 @@ def decode_source(tokens: Iterable[str]) -> tuple[str, tuple[str, ...], str]:
     first, *rest = tokens
     if not first.startswith(LANGUAGE) or first == LANGUAGE:
         raise ValueError(f"expected a language first ({LANGUAGE}...), not {first!r}")
-    tags = tuple(token.removeprefix(TAG) for token in rest if is_tag(token))
+    tags = tuple(decode_tag(token) for token in rest if is_tag(token))
     lemma = decode_word(token for token in rest if not is_tag(token))
     return first.removeprefix(LANGUAGE), tags, lemma
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.checkpoint import RunFolder, remember_best
+from onmt_entmax.checkpoint import RunFolder, best_step, checkpoint_steps, remember_best
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.modules.output import OutputLoss
 from onmt_entmax.records import Records
@@ -107,6 +107,7 @@ class Trainer:
         gc.collect()
         gc.freeze()
         self._started = time.monotonic() - self.state.seconds
+        self._name_best()
         with collected_signals() as received, closing(iter(self.batches)) as stream:
             outcome = self._finished()
             while outcome is None:
@@ -258,10 +259,18 @@ class Trainer:
             self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
         if better:
             self._save()  # before it is named the best, so that the name never points at nothing
-            if self.processes.writes:
-                remember_best(self.run.path, state.step, config.selection, value)
+            self._name_best()
         elif state.step % config.save_checkpoint_steps == 0:
             self._save()
+
+    def _name_best(self) -> None:
+        """Name the last validated checkpoint the best if it is; a run that was killed between
+        saving and naming it comes here when it continues."""
+        state, path = self.state, self.run.path
+        if not self.processes.writes or state.best is None or state.waited > 0:
+            return
+        if state.validated in checkpoint_steps(path) and best_step(path) != state.validated:
+            remember_best(path, state.validated, self.config.selection, state.best)
 
     def _measure(self) -> dict[str, float]:
         assert self.evaluate is not None

@@ -9,13 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import load, save
 from onmt_entmax.errors import UserError
 from onmt_entmax.mappings import entmax
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.modules.two_heads import TwoHeadedAttention
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder
+from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
@@ -23,6 +24,7 @@ from onmt_entmax.text.vocabulary import (
     Vocabularies,
     Vocabulary,
 )
+from onmt_entmax.translation import Translator
 from tests.commands import succeed
 from tests.toy import write_config
 
@@ -164,3 +166,21 @@ def test_a_run_trains_resumes_and_translates(tmp_path: Path) -> None:
     assert "source positions of nonzero attention" in printed
     summary = json.loads((tmp_path / "report.summary.json").read_text())
     assert (summary["verified"], summary["disagreements"]) == (40, 0)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_the_gate_may_leave_a_head_out(tmp_path: Path, alpha: float) -> None:
+    """Positions of a head that has no part in a step are not counted, whatever its softmax."""
+    torch.manual_seed(3)
+    config = dataclasses.replace(
+        CONFIG, global_attention_alpha=alpha, generator_alpha=1.5, param_init=1.0
+    )
+    save(tmp_path / "model", build_model(config, NAMES), config, NAMES, {}, None)
+    search = SearchTask(SearchConfig(3, 1, 5))
+    translator = Translator.from_folders([tmp_path / "model"], search, attention=True)
+    (answer,) = translator.answers(["lang=x +V a b a b a b"], 1)
+    weights = answer.hypotheses[0].hypothesis.attention
+    assert weights is not None
+    counted = (weights > 0).sum(1).tolist()
+    assert list(answer.attended) == counted
+    assert min(counted) < 8  # the sentence has eight tokens, two of them for one head

@@ -46,6 +46,22 @@ def test_no_certified_answer_of_an_ensemble_differs_from_enumeration(kinds: list
             check(beam_search(ensemble, sentence, config)[0], support, config, 1e-6)
 
 
+@pytest.mark.parametrize("kind", ["two-heads", "gru", "transformer"])
+def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
+    """Sentences leave a search one by one, and a plain LSTM then reads shorter sources."""
+    members = [stepper(network(name, 1.5, 3), attention=True) for name in ("input-feeding", kind)]
+    ensemble, batches, config = EnsembleStepper(members), sentences(6), SearchConfig(4, 2, 6)
+    alone = [beam_search(ensemble, batch, config)[0] for batch in batches]
+    for one, other in zip(beam_search(ensemble, together(batches), config), alone, strict=True):
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
+        for first, second in zip(one.hypotheses, other.hypotheses, strict=True):
+            assert first.attention is not None
+            assert second.attention is not None
+            width = second.attention.size(1)
+            torch.testing.assert_close(first.attention[:, :width], second.attention)
+            assert not first.attention[:, width:].any()
+
+
 @pytest.mark.parametrize("kind", DECODERS)
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_a_batch_gives_what_its_sentences_give_alone(kind: str, alpha: float) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -17,48 +16,12 @@ import experiment_table
 import pytest
 import yaml
 from experiment_figures import EVALUATIONS, figures_of, last_measurement
-from experiment_matrix import read_matrix
 from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.options.train import training_setup
 from tests.commands import ENVIRONMENT, ROOT
-from tests.configurations import write_corpora
-from tests.toy import write_config
-
-CONFIGURATIONS = ROOT / "config" / "morphology"
-MATRICES = sorted([*CONFIGURATIONS.glob("matrix-*"), *ROOT.glob("config/mt/sweep/[!c]*")])
-
-
-def read(path: Path):
-    return read_matrix(path, EVALUATIONS, experiment_table.PAPER)
-
-
-def write_matrix(folder: Path, **changes: object) -> Path:
-    """A toy corpus with languages, and a matrix of one cell and two seeds over it."""
-    base = write_config(folder, train_steps=4, valid_steps=2, save_checkpoint_steps=2, rnn_size=8)
-    for name in ("train", "valid"):
-        lines = (folder / f"{name}.src").read_text().splitlines()
-        marked = [f"lang={'ab'[i % 2]} +V {line}\n" for i, line in enumerate(lines)]
-        (folder / f"{name}.src").write_text("".join(marked))
-    content = {
-        "base": base.name,
-        "run": str(folder / "runs"),
-        "seeds": [1, 2],
-        "cells": {"one": {"generator_function": "sparsemax", "selection": "macro_accuracy"}},
-        "options": {"learning_rate": 0.01},
-        "translate": {"beam_size": 3, "max_length": 12},
-        "source": str(folder / "valid.src"),
-        "reference": str(folder / "valid.tgt"),
-        "evaluate": "sigmorphon",
-        "paper": "medium",
-    } | changes
-    path = folder / "matrix.yaml"
-    path.write_text(
-        yaml.safe_dump({k: v for k, v in content.items() if v is not None}, sort_keys=False)
-    )
-    return path
+from tests.matrices import read, write_matrix
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -130,16 +93,47 @@ class TestRun:
         assert yaml.safe_load((run / "translate.yaml").read_text())["beam_size"] == 4
         assert figures_of(matrix.trainings()[1]) is not None
 
-    def test_a_changed_configuration_is_refused(self, finished, capsys):
+    @pytest.mark.parametrize("words", ["run", "table"])
+    def test_a_changed_configuration_is_refused(self, finished, capsys, words):
         path = finished.with_name("changed.yaml")
         path.write_text(finished.read_text().replace("0.01", "0.02"))
-        shutil.copy(finished.parent / "runs/one/seed-1/figures.json", finished.parent / "kept.json")
-        figures = finished.parent / "runs" / "one" / "seed-1" / "figures.json"
-        figures.unlink()
-        assert experiment.main(["run", str(path)]) == 2
-        shutil.copy(finished.parent / "kept.json", figures)
+        assert experiment.main([words, str(path)]) == 2
         line = capsys.readouterr().err.strip()
         assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
+
+    def test_null_is_not_unset(self, finished, capsys):
+        path = finished.with_name("null.yaml")
+        path.write_text(finished.read_text().replace("options:", "options:\n  tag_head: null"))
+        assert experiment.main(["run", str(path)]) == 2
+        assert "with tag_head unset, the matrix now says None" in capsys.readouterr().err
+
+    def test_figures_of_other_weights_or_references_are_made_again(self, copied):
+        matrix = read(copied)
+        (ensemble,) = matrix.ensembles()
+        assert figures_of(ensemble) is not None
+        first, second = matrix.trainings()
+        weights = [each.models()[0] / "model.safetensors" for each in (first, second)]
+        shutil.copy(weights[1], weights[0])
+        assert figures_of(first) is None
+        assert figures_of(second) is not None
+        assert figures_of(ensemble) is None
+        text = matrix.reference.read_text()
+        matrix.reference.write_text(text + "a\n")
+        assert figures_of(second) is None
+        matrix.reference.write_text(text)
+
+    def test_an_ensemble_that_fails_is_tried_once(self, copied, monkeypatch, capfd):
+        (copied.parent / "runs" / "one" / "ensemble" / "figures.json").unlink()
+        tried = []
+
+        def run(self: Processes, words: list[str], *_: object) -> None:
+            tried.append(words)
+            raise ExperimentError("no memory")
+
+        monkeypatch.setattr(Processes, "run", run)
+        assert experiment.main(["run", str(copied)]) == 1
+        assert len(tried) == 1
+        assert capfd.readouterr().err.count("failed: no memory") == 1
 
     def test_a_run_that_fails_is_told_and_the_others_go_on(self, copied, monkeypatch, capfd):
         for seed in (1, 2):
@@ -205,6 +199,10 @@ class TestProcesses:
         with locked(tmp_path) as lock, pytest.raises(ExperimentError) as raised:
             Processes().run(["train.py"], tmp_path / "log.txt", None, lock)
         assert "status 2: train.py: error: no data" in str(raised.value)
+        self.script(tmp_path, monkeypatch, "import sys; print('killed'); sys.exit(3)")
+        with locked(tmp_path) as lock, pytest.raises(ExperimentError) as raised:
+            Processes().run(["train.py"], tmp_path / "log.txt", None, lock)
+        assert "status 3: killed" in str(raised.value)  # the error before is of another attempt
 
     def test_a_signal_is_passed_on_and_nothing_starts_after_it(self, tmp_path, monkeypatch):
         self.script(
@@ -321,80 +319,8 @@ class TestTable:
         assert "nothing has been measured yet" in capsys.readouterr().err
         assert experiment.main(["status", str(path)]) == 0
         assert capsys.readouterr().out.count("waiting") == 3
-
-
-class TestMatrixFile:
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"sedes": [1]}, "sedes: no such key; did you mean 'seeds'?"),
-            ({"run": None}, "run: this key is required"),
-            ({"evaluate": "sigmorfon"}, "evaluate: 'sigmorfon' is not one of"),
-            ({"paper": "low"}, "paper: 'low' is not one of"),
-            ({"ensemble": 3}, "ensemble: expected true or false"),
-            ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
-            ({"seeds": 3}, "seeds: expected different whole numbers"),
-            ({"cells": {"a/b": {}}}, "a cell is a folder"),
-            ({"cells": {}}, "cells: there are none"),
-            ({"cells": {"a": ["b"]}}, "cells: a: expected options with their values"),
-            ({"cells": "missing.yaml"}, "missing.yaml: No such file"),
-            ({"cells": {"a": {"seed": 3}}}, "cells: a: seed is chosen by the runner"),
-            ({"cells": {"a": {"translate": {"n_best": 2}}}}, "n_best is chosen by the runner"),
-            ({"options": {"save_model": "x"}}, "options: save_model is chosen by the runner"),
-            ({"base": "missing.yaml"}, "missing.yaml: No such file"),
-        ],
-    )
-    def test_what_is_wrong_is_one_line(self, tmp_path, capsys, changes, message):
-        assert experiment.main(["status", str(write_matrix(tmp_path, **changes))]) == 2
-        line = capsys.readouterr().err
-        assert line.startswith("experiment.py: error: ")
-        assert line.count("\n") == 1
-        assert message in line
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--only", "won"], "no cell 'won'; did you mean 'one'?"),
-            (["--seeds", "7"], "seed 7 is not among [1, 2]"),
-            (["--jobs", "0"], "--jobs: must be above 0"),
-            (["--jobs", "2", "--cores", "0"], "must name 2 of the processors"),
-            (["--cores", "a"], "--cores: expected numbers"),
-        ],
-    )
-    def test_a_wrong_request_is_one_line(self, tmp_path, capsys, arguments, message):
-        assert experiment.main(["run", str(write_matrix(tmp_path)), *arguments]) == 2
-        assert message in capsys.readouterr().err
-        assert not (tmp_path / "runs").exists()
-
-    def test_a_wrong_option_of_a_cell_is_told_before_anything_starts(self, tmp_path, capsys):
-        path = write_matrix(tmp_path, cells={"one": {}, "two": {"learning_rat": 1}})
-        assert experiment.main(["run", str(path)]) == 2
-        line = capsys.readouterr().err
-        assert "two/seed-1/config.yaml: learning_rat: no such option" in line
-        assert not list((tmp_path / "runs").rglob("log.txt"))
-        (tmp_path / "valid.src").unlink()
-        assert experiment.main(["run", str(path)]) == 2
-        assert "no such file" in capsys.readouterr().err
-
-    @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
-    def test_the_matrices_of_the_repository(self, path, tmp_path, monkeypatch):
-        matrix = read(path)
-        monkeypatch.chdir(tmp_path)
-        head = path.read_text().split("\nbase:")[0]
-        assert f"python tools/experiment.py run {path.relative_to(ROOT)}" in head
-        for cell in matrix.cells:
-            write_corpora(cell.training["data"].values(), "lang=english +V a")
-            file = tmp_path / "config.yaml"
-            file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
-            model = training_setup(["-config", str(file)]).model
-            alphas = {"output": model.generator_alpha, "attention": model.global_attention_alpha}
-            for layer, alpha in re.findall(r"(output|attention)-([\d.]+)", cell.name):
-                assert float(alpha) == alphas[layer]
-        assert matrix.source.is_file()
-
-    @pytest.mark.parametrize("name", ["pilot", "medium", "high"])
-    def test_the_papers_nine_cells_with_three_seeds(self, name):
-        matrix = read(CONFIGURATIONS / f"matrix-{name}.yaml")
-        assert len({cell.name for cell in matrix.cells}) == 9
-        assert len(matrix.trainings()) == 27
-        assert len(matrix.ensembles()) == 9
+        run = read(path).trainings()[0].run
+        run.mkdir(parents=True)
+        (run / "metrics.jsonl").touch()  # a training that has just begun
+        assert experiment.main(["table", str(path), "--curves", "x.png"]) == 2
+        assert "nothing has been measured yet" in capsys.readouterr().err

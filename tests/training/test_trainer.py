@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import RunFolder, load, read_training_state
+from onmt_entmax.checkpoint import RunFolder, best_step, load, read_training_state
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
@@ -112,6 +112,22 @@ def test_a_run_goes_on_without_the_average_it_had(tmp_path: Path) -> None:
     again.train()
     assert_equal(weights(again.model), weights(plain.model))
     assert_equal(weights(load(tmp_path / "run" / "step_30").model), weights(plain.model))
+
+
+# --- the best checkpoint ---------------------------------------------------------------------
+
+
+def test_a_kill_before_the_best_is_named_is_made_good(tmp_path: Path, monkeypatch) -> None:
+    changes = {"train_steps": 20, "valid_steps": 10, "save_checkpoint_steps": 10}
+    whole = trainer_of(tmp_path, **changes)
+    monkeypatch.setattr("onmt_entmax.training.loop.remember_best", lambda *_: None)
+    whole.train()
+    assert whole.state.waited == 0  # the last is the best, and its name was never written
+    assert best_step(tmp_path / "run") is None
+    monkeypatch.undo()
+    again = resumed(tmp_path, 20, **changes)
+    assert again.train().step == 20
+    assert best_step(tmp_path / "run") == 20
 
 
 # --- what is not finite ----------------------------------------------------------------------

@@ -1,0 +1,104 @@
+"""What a matrix file may say, and those of the repository."""
+
+import re
+
+import experiment
+import pytest
+import yaml
+
+from onmt_entmax.options.train import training_setup
+from tests.commands import ROOT
+from tests.configurations import write_corpora
+from tests.matrices import read, write_matrix
+
+CONFIGURATIONS = ROOT / "config" / "morphology"
+MATRICES = sorted([*CONFIGURATIONS.glob("matrix-*"), *ROOT.glob("config/mt/sweep/[!c]*")])
+
+
+class TestMatrixFile:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"sedes": [1]}, "sedes: no such key; did you mean 'seeds'?"),
+            ({"run": None}, "run: this key is required"),
+            ({"evaluate": "sigmorfon"}, "evaluate: 'sigmorfon' is not one of"),
+            ({"paper": "low"}, "paper: 'low' is not one of"),
+            ({"ensemble": 3}, "ensemble: expected true or false"),
+            ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
+            ({"seeds": 3}, "seeds: expected different whole numbers"),
+            ({"cells": {"a/b": {}}}, "a cell is a folder"),
+            ({"cells": {}}, "cells: there are none"),
+            ({"cells": {"a": ["b"]}}, "cells: a: expected options with their values"),
+            ({"cells": "missing.yaml"}, "missing.yaml: No such file"),
+            ({"cells": {"a": {"seed": 3}}}, "cells: a: seed is chosen by the runner"),
+            ({"cells": {"a": {"translate": {"n_best": 2}}}}, "n_best is chosen by the runner"),
+            ({"options": {"save_model": "x"}}, "options: save_model is chosen by the runner"),
+            ({"base": "missing.yaml"}, "missing.yaml: No such file"),
+        ],
+    )
+    def test_what_is_wrong_is_one_line(self, tmp_path, capsys, changes, message):
+        assert experiment.main(["status", str(write_matrix(tmp_path, **changes))]) == 2
+        line = capsys.readouterr().err
+        assert line.startswith("experiment.py: error: ")
+        assert line.count("\n") == 1
+        assert message in line
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--only", "won"], "no cell 'won'; did you mean 'one'?"),
+            (["--seeds", "7"], "seed 7 is not among [1, 2]"),
+            (["--jobs", "0"], "--jobs: must be above 0"),
+            (["--jobs", "2", "--cores", "0"], "must name 2 of the processors"),
+            (["--cores", "a"], "--cores: expected numbers"),
+        ],
+    )
+    def test_a_wrong_request_is_one_line(self, tmp_path, capsys, arguments, message):
+        assert experiment.main(["run", str(write_matrix(tmp_path)), *arguments]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "runs").exists()
+
+    def test_a_wrong_option_of_a_cell_is_told_before_anything_starts(self, tmp_path, capsys):
+        path = write_matrix(tmp_path, cells={"one": {}, "two": {"learning_rat": 1}})
+        assert experiment.main(["run", str(path)]) == 2
+        line = capsys.readouterr().err
+        assert "two/seed-1/config.yaml: learning_rat: no such option" in line
+        assert not list((tmp_path / "runs").rglob("log.txt"))
+        (tmp_path / "valid.src").unlink()
+        assert experiment.main(["run", str(path)]) == 2
+        assert "no such file" in capsys.readouterr().err
+
+    def test_a_wrong_option_of_the_decoding_too(self, tmp_path, capsys):
+        path = write_matrix(tmp_path, translate={"beam_sise": 3})
+        assert experiment.main(["run", str(path)]) == 2
+        line = capsys.readouterr().err
+        assert "matrix.yaml: translate of one: beam_sise: no such option" in line
+        assert not list((tmp_path / "runs").rglob("log.txt"))
+
+    def test_tensorboard_of_a_run_is_in_its_folder(self, tmp_path):
+        path = write_matrix(tmp_path, options={"tensorboard": True})
+        for training in read(path).trainings():
+            assert training.options()["tensorboard_log_dir"] == str(training.folder / "tensorboard")
+
+    @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
+    def test_the_matrices_of_the_repository(self, path, tmp_path, monkeypatch):
+        matrix = read(path)
+        monkeypatch.chdir(tmp_path)
+        head = path.read_text().split("\nbase:")[0]
+        assert f"python tools/experiment.py run {path.relative_to(ROOT)}" in head
+        for cell in matrix.cells:
+            write_corpora(cell.training["data"].values(), "lang=english +V a")
+            file = tmp_path / "config.yaml"
+            file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
+            model = training_setup(["-config", str(file)]).model
+            alphas = {"output": model.generator_alpha, "attention": model.global_attention_alpha}
+            for layer, alpha in re.findall(r"(output|attention)-([\d.]+)", cell.name):
+                assert float(alpha) == alphas[layer]
+        assert matrix.source.is_file()
+
+    @pytest.mark.parametrize("name", ["pilot", "medium", "high"])
+    def test_the_papers_nine_cells_with_three_seeds(self, name):
+        matrix = read(CONFIGURATIONS / f"matrix-{name}.yaml")
+        assert len({cell.name for cell in matrix.cells}) == 9
+        assert len(matrix.trainings()) == 27
+        assert len(matrix.ensembles()) == 9
