@@ -20,9 +20,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev
-	for script in mapping loss output_layer recurrence; do \
+	for script in mapping loss output_layer; do \
 	    $(BIN)/python tools/bench/$$script.py || exit 1; \
 	done
+	$(BIN)/python -m tools.bench.recurrence
 
 $(VENV)/.installed: pyproject.toml constraints.txt $(wildcard onmt_entmax/mappings/native*.cpp onmt_entmax/mappings/native*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -34,4 +35,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) run/demo
+	rm -rf $(VENV) run/demo build onmt_entmax/mappings/_native*.so

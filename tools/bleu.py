@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Translations against references: sacrebleu's BLEU, chrF and TER, and which differences are real.
 
-    python tools/bleu.py run/mt/multi30k/de-en.pred run/mt/multi30k/softmax.pred \\
+    python tools/bleu.py run/mt/multi30k/de-en.pred run/mt/multi30k/de-en-softmax.pred \\
         --reference run/mt/multi30k/val.en --tokenize none --output scores.json
 
 Each system is a file with a translation a line, each reference a file with as many lines. The

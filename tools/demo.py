@@ -6,13 +6,14 @@ It runs the commands that a user would run, and shows each of them.
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-from onmt_entmax.text.morphology import LANGUAGE, TAG, decode_word
+from onmt_entmax.text.morphology import decode_source, decode_word
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = Path("run/demo")
@@ -25,18 +26,10 @@ def run(*words: str) -> None:
     subprocess.run([sys.executable, *words], cwd=ROOT, check=True)
 
 
-def is_tag(token: str) -> bool:
-    """Whether a source token is a tag; a `+` alone is a letter of the lemma."""
-    return token.startswith(TAG) and len(token) > 1
-
-
 def question(source: str) -> str:
     """A source line as a person reads it: `english, dream (V, PST)`."""
-    tokens = source.split()
-    language = tokens[0].removeprefix(LANGUAGE)
-    tags = [token.removeprefix(TAG) for token in tokens[1:] if is_tag(token)]
-    letters = [token for token in tokens[1:] if not is_tag(token)]
-    return f"{language}, {decode_word(letters)} ({', '.join(tags)})"
+    language, tags, lemma = decode_source(source.split())
+    return f"{language}, {lemma} ({', '.join(tags)})"
 
 
 def show_ambiguous(report: Path) -> None:
@@ -62,6 +55,7 @@ def show_ambiguous(report: Path) -> None:
 
 def main() -> int:
     """Run everything; returns the exit status."""
+    argparse.ArgumentParser(description=__doc__).parse_args()  # there are no options but -h
     data = RUN / "data"
     pred, report = RUN / "dev.pred", RUN / "dev.report.jsonl"
     try:

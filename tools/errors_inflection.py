@@ -203,7 +203,7 @@ def draw(words: Sequence[Word], training: Training, output: Path) -> None:
     try:
         import matplotlib
     except ImportError:
-        raise UserError("matplotlib is missing: pip install onmt_entmax[plot]") from None
+        raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

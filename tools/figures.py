@@ -17,7 +17,7 @@ sweep       a measure over attention alpha and over output alpha (Figure 4), of 
 time        a measure of the development set over the seconds of training (Figure 6), of the
             metrics.jsonl of runs; runs with the same name share a colour
 
-Needs matplotlib: pip install onmt_entmax[plot].
+Needs matplotlib: pip install -e ".[plot]"
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def prepare(texts: Iterable[str] = ()) -> None:
     try:
         import matplotlib
     except ImportError:
-        raise UserError("matplotlib is missing: pip install onmt_entmax[plot]") from None
+        raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
     matplotlib.use("Agg")
     matplotlib.rcParams.update(_SETTINGS)
     matplotlib.rcParams["font.family"] = _families(frozenset("".join(texts).replace(JOINER, "")))

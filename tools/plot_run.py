@@ -3,7 +3,7 @@
 
     python tools/plot_run.py run/pilot/model run/pilot/softmax --output run/pilot/curves.png
 
-Needs matplotlib: pip install onmt_entmax[plot].
+Needs matplotlib: pip install -e ".[plot]"
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
     try:
         import matplotlib
     except ImportError:
-        raise UserError("matplotlib is missing: pip install onmt_entmax[plot]") from None
+        raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

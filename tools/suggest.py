@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Next-word suggestion: the words that a model allows after those that are written already.
 
-    python tools/suggest.py run/mine --source "<english> <V> <PST> d r e a m" --prefix "d r e"
+    python tools/suggest.py run/demo/model --source "lang=english +V +PST d r e a m" --prefix "d"
 
 Prints every possible next token with its probability and, where only one is possible, all that
 follows for certain: a writer need not type it (Figure 2 of Peters, Niculae and Martins 2019).

@@ -185,7 +185,7 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch) -> None:
     assert "2 names for 1 runs" in refused("time", sweep, "--names", "a", "b")
     assert "No such file" in refused("time", sweep)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "onmt_entmax[plot]" in refused("sweep", sweep)
+    assert '".[plot]"' in refused("sweep", sweep)
     assert not (tmp_path / "out.pdf").exists()
 
 
