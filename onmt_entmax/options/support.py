@@ -144,7 +144,8 @@ CHECKS: Mapping[str, Check] = {
         (
             "param_init max_grad_norm early_stopping valid_decode_size valid_loss_size min_length "
             "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
-            "start_decay_steps num_workers alpha beta dropout_steps accum_steps block_ngram_repeat"
+            "start_decay_steps attention_warmup_steps num_workers alpha beta dropout_steps "
+            "accum_steps block_ngram_repeat"
         ).split(),
         _NOT_NEGATIVE,
     ),

@@ -284,6 +284,8 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error(
             "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
         )
+    if options["attention_warmup_steps"] and options["global_attention_function"] == "softmax":
+        raise options.error("attention_warmup_steps", "needs a sparse global_attention_function")
     if options["label_smoothing_prior"] != "uniform" and options["label_smoothing"] == 0:
         raise options.error("label_smoothing_prior", "is only read with label_smoothing above 0")
     if options["selection"] != "loss" and VALID not in options["data"]:

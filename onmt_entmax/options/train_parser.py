@@ -39,6 +39,12 @@ def training_parser() -> ArgumentParser:
         metavar="PATTERN",
         help="Give source tokens that match it, such as '(lang=|[+]).+', a head of their own.",
     )
+    add(
+        "-attention_warmup_steps",
+        type=int,
+        default=0,
+        help="Updates in which alpha of the attention rises from 1 (softmax) to its value.",
+    )
     add("-train_epochs", type=int, default=None, help="Stop after this many passes over the data.")
     add("-valid_epochs", type=int, default=None, help="Validate every N epochs, not valid_steps.")
     add("-max_seconds", type=float, default=None, help="Stop after this much time of training.")

@@ -34,6 +34,7 @@ class TrainingConfig:
     dropout: tuple[float, ...] = (0.3,)
     attention_dropout: tuple[float, ...] = (0.1,)
     dropout_steps: tuple[int, ...] = (0,)
+    attention_warmup_steps: int = 0  # updates in which the attention's alpha rises from 1
     average_decay: float = 0.0  # of the average of weights; 0: no average
     average_every: int = 1  # updates from one share in it to the next
     on_nonfinite: str = "stop"  # or skip: what to do about a loss or gradient of inf or nan

@@ -27,6 +27,7 @@ from onmt_entmax.training.interrupt import collected_signals
 from onmt_entmax.training.nonfinite import NonfiniteRule
 from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
 from onmt_entmax.training.processes import Processes
+from onmt_entmax.training.warmup import AttentionWarmup
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
 
@@ -88,6 +89,7 @@ class Trainer:
         self.optimizer = build_optimizer(model, config.optimizer)
         self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
         self.average = MovingAverage(model, config.average_decay, config.average_every)
+        self.warmup = AttentionWarmup(model, config.attention_warmup_steps)
         self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
@@ -112,7 +114,8 @@ class Trainer:
             outcome = self._finished()
             while outcome is None:
                 epochs = self.batches.position.epoch
-                self._update(self._taken(stream), received)
+                with self.warmup.applied(self.state.step):
+                    self._update(self._taken(stream), received)
                 if self._due(epochs):
                     self._validate()
                 elif self.state.step % self.config.save_checkpoint_steps == 0:

@@ -71,6 +71,11 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"label_smoothing_prior": "even"}, "'even' is not one of uniform, unigram"),
         ({"average_decay": 1.0}, "average_decay: must be at least 0 and below 1"),
         ({"average_every": 0}, "average_every: must be above 0"),
+        ({"attention_warmup_steps": -1}, "attention_warmup_steps: must not be negative"),
+        (
+            {"attention_warmup_steps": 9, "global_attention_function": "softmax"},
+            "attention_warmup_steps: needs a sparse global_attention_function",
+        ),
         ({"num_workers": -1}, "num_workers: must not be negative"),
         ({"on_nonfinite": "ignore"}, "on_nonfinite: 'ignore' is not one of stop, skip"),
         ({"keep_checkpoint": 0}, "keep_checkpoint: must be -1"),

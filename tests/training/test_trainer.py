@@ -114,6 +114,44 @@ def test_a_run_goes_on_without_the_average_it_had(tmp_path: Path) -> None:
     assert_equal(weights(load(tmp_path / "run" / "step_30").model), weights(plain.model))
 
 
+# --- attention that becomes sparse -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [None, "[abc]"])
+def test_attention_begins_as_softmax_and_is_saved_sparse(tmp_path: Path, head: str | None) -> None:
+    changes = {
+        "global_attention_function": "sparsemax",
+        "attention_warmup_steps": 20,
+        "tag_head": head,
+        "train_steps": 24,
+        "valid_steps": 4,
+    }
+    trainer = trainer_of(tmp_path, **changes)
+    attention, seen, measured = trainer.model.decoder.attn, [], []
+    after_each_update(trainer, lambda: seen.append(attention.alpha))
+    measure = trainer.evaluate
+    trainer.evaluate = lambda model: measured.append(attention.alpha) or measure(model)
+    trainer.train()
+    # 1 + step / 20, as softmax below 1.1
+    assert seen == pytest.approx([1, 1, *(1 + step / 20 for step in range(2, 20)), 2, 2, 2, 2])
+    assert measured == [2.0] * 6
+    assert load(tmp_path / "run" / "step_24").config.global_attention_alpha == 2
+
+
+def test_a_warm_up_continues_where_it_was(tmp_path: Path) -> None:
+    changes = {
+        "global_attention_function": "entmax15",
+        "attention_warmup_steps": 20,
+        "train_steps": 24,
+        "save_checkpoint_steps": 8,
+    }
+    whole = trainer_of(tmp_path, **changes)
+    whole.train()
+    again = resumed(tmp_path, 8, **changes)
+    again.train()
+    assert_equal(weights(again.model), weights(whole.model))
+
+
 # --- the best checkpoint ---------------------------------------------------------------------
 
 

@@ -1,0 +1,48 @@
+"""Attention that begins as softmax and becomes sparse while a model trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import nn
+
+from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.modules.two_heads import TwoHeadedAttention
+
+# From here on there is native code; below it entmax hardly differs from softmax, which is faster.
+LEAST = 1.1
+
+
+class AttentionWarmup:
+    """Raises alpha of the global attention from 1 (softmax) to the model's own.
+
+    A source position of zero weight has no gradient: attention that is sparse from the start
+    learns late where to look. Alpha rises linearly over the first updates, as softmax below 1.1.
+
+    Args:
+        model: what is in it of `EntmaxGlobalAttention` and `TwoHeadedAttention` is warmed up.
+        steps: updates until alpha is the model's own; 0 for none.
+    """
+
+    def __init__(self, model: nn.Module, steps: int) -> None:
+        kinds = (EntmaxGlobalAttention, TwoHeadedAttention)
+        found = [module for module in model.modules() if isinstance(module, kinds)]
+        self._alphas = {module: module.alpha for module in found}
+        self._steps = steps
+
+    @contextmanager
+    def applied(self, step: int) -> Iterator[None]:
+        """Train the update after `step` updates in the block; after it alpha is the model's own,
+        which is what is validated and saved."""
+        if step >= self._steps:
+            yield
+            return
+        try:
+            for module, alpha in self._alphas.items():
+                raised = 1 + (alpha - 1) * step / self._steps
+                module.alpha = raised if raised >= LEAST else 1.0
+            yield
+        finally:
+            for module, alpha in self._alphas.items():
+                module.alpha = alpha
