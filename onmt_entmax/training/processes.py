@@ -60,7 +60,9 @@ class Processes:
         if self.count == 1:
             return module
         where = [device.index] if device.type == "cuda" else None
-        return nn.parallel.DistributedDataParallel(module, device_ids=where)
+        return nn.parallel.DistributedDataParallel(
+            module, device_ids=where, gradient_as_bucket_view=True
+        )
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of `values`, any shape, over all processes."""
