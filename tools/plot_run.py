@@ -85,7 +85,8 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
             axis.set_yscale("log")
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
-    axes.flat[0].legend(fontsize=8)
+    lines_and_names = axes.flat[0].get_legend_handles_labels()
+    figure.legend(*lines_and_names, loc="outside lower center", ncols=columns, fontsize=9)
     try:
         figure.savefig(output, dpi=120)
     except (OSError, ValueError) as error:
