@@ -166,6 +166,7 @@ def check_configuration(training: Training) -> bool:
         UserError: it holds checkpoints that were made with other options.
     """
     path, options = training.folder / "config.yaml", training.options()
+    # As text first: YAML reads what was a string of digits as a number.
     if path.is_file() and path.read_text(encoding="utf-8") == _yaml(options):
         return True
     before = read_yaml(str(path)) if path.is_file() else {}

@@ -41,7 +41,8 @@ def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
     heads = ["run", *(f"{measure} {value:g}" for value in values), "best"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for run in runs:
-        rows = [row for row in read_metrics(run) if row["kind"] == "valid" and measure in row]
+        valid = [row for row in read_metrics(run) if row["kind"] == "valid"]
+        rows = [row for row in valid if measure in row and "seconds" in row]
         if not rows:
             raise UserError(f"{run}: no {measure} was measured on a development set")
         cells = [first_reached(rows, measure, value) for value in values]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.checkpoint import RunFolder, best_step, checkpoint_steps, remember_best
+from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.modules.output import OutputLoss
 from onmt_entmax.records import Records
@@ -272,7 +272,7 @@ class Trainer:
         state, path = self.state, self.run.path
         if not self.processes.writes or state.best is None or state.waited > 0:
             return
-        if state.validated in checkpoint_steps(path) and best_step(path) != state.validated:
+        if state.validated in checkpoint_steps(path):
             remember_best(path, state.validated, self.config.selection, state.best)
 
     def _measure(self) -> dict[str, float]:

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 
 from torch import nn
 
+from onmt_entmax.mappings.threshold import SMALLEST_POWER_ALPHA
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
 from onmt_entmax.modules.two_heads import TwoHeadedAttention
-
-# From here on there is native code; below it entmax hardly differs from softmax, which is faster.
-LEAST = 1.1
 
 
 class AttentionWarmup:
@@ -41,7 +39,8 @@ class AttentionWarmup:
         try:
             for module, alpha in self._alphas.items():
                 raised = 1 + (alpha - 1) * step / self._steps
-                module.alpha = raised if raised >= LEAST else 1.0
+                # Below it entmax hardly differs from softmax, which is faster.
+                module.alpha = raised if raised >= SMALLEST_POWER_ALPHA else 1.0
             yield
         finally:
             for module, alpha in self._alphas.items():
