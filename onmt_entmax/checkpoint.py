@@ -12,7 +12,6 @@ the best of them.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -26,6 +25,7 @@ import yaml
 from safetensors import SafetensorError
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_atomically
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.version import __version__
@@ -49,42 +49,6 @@ class LoadedModel:
 
 
 # --- writing ---------------------------------------------------------------------------------
-
-
-def _flush(path: Path) -> None:
-    """Make what is written at `path`, a file or a folder, survive a power cut."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file or folder, flush it to disk, and rename it to `target`.
-
-    Whatever happens on the way, `target` is either what it was before or the whole new thing.
-
-    Raises:
-        CheckpointError: the place cannot be written.
-    """
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        for path in [*temporary.rglob("*"), temporary]:
-            _flush(path)
-        if target.is_dir():  # a folder cannot be renamed over another
-            shutil.rmtree(target)
-        os.replace(temporary, target)
-        _flush(target.parent)
-    except OSError as error:
-        raise CheckpointError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
 
 
 def save(

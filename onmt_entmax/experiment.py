@@ -23,9 +23,9 @@ from onmt_entmax.checkpoint import (
     load,
     read_training_state,
     remove_leftovers,
-    write_atomically,
 )
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import count_lines, read_lines, replaced_when_done, write_atomically
 from onmt_entmax.model import (
     ModelConfig,
     SparseNMTModel,
@@ -38,7 +38,7 @@ from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.options.train_parser import training_parser
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.records import Records
-from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary, replaced_when_done
+from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.text.corpus import (
     CorpusError,
@@ -324,8 +324,10 @@ def _answers(
     setup: TranslationSetup, processes: Processes
 ) -> tuple[Iterator[Answer], int, Windows]:
     """The answers to the lines of this process, how many lines there are, and which are its."""
-    lines = _count_lines(setup.src)
-    if setup.prefixes is not None and _count_lines(setup.prefixes) != lines:
+    lines = count_lines(setup.src)
+    if lines == 0:
+        raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
+    if setup.prefixes is not None and count_lines(setup.prefixes) != lines:
         raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
     translator = Translator.from_folders(
         setup.models,
@@ -336,9 +338,9 @@ def _answers(
         attention=setup.exactness_report is not None,
         unknown=setup.unknown,
     )
-    prefixes = None if setup.prefixes is None else _lines(setup.prefixes)
+    prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)
-    answers = translator.answers(_lines(setup.src), setup.batch_size, prefixes, windows)
+    answers = translator.answers(read_lines(setup.src), setup.batch_size, prefixes, windows)
     return answers, lines, windows
 
 
@@ -378,20 +380,3 @@ def _write_json(path: Path, content: dict[str, object]) -> None:
         temporary.write_text(text, encoding="utf-8")
 
     write_atomically(path, write)
-
-
-def _count_lines(path: Path) -> int:
-    with open(path, "rb") as file:
-        lines = sum(1 for _ in file)
-    if lines == 0:
-        raise UserError(f"{path}: the file is empty, there is nothing to translate")
-    return lines
-
-
-def _lines(path: Path) -> Iterator[str]:
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise UserError(f"{path}: line {number} is not UTF-8 ({error.reason})") from None

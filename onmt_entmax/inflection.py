@@ -170,6 +170,7 @@ class Inflector:
             forms,
             certificate,
             self._warnings(question, forms),
+            # A string with a symbol for start or padding, which search excludes, is no form.
             only=certificate.level == "exhaustive" and answer.result.finished == 1,
         )
 

@@ -79,7 +79,7 @@ class Suggester:
         copied = copying(words, self._vocabularies)
         written = copied.hide(written)
         for token in written:
-            if token not in target:
+            if not target.can_write(token):
                 raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
         example = Example(self._vocabularies.source.encode(copied.hide(words)), None, 0)
         batch = make_batch([example], self._vocabularies)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count, islice, repeat
 from pathlib import Path
@@ -25,6 +26,7 @@ from onmt_entmax.search import (
     SearchTask,
     Stepper,
     exact_search,
+    is_settled,
     stream_search,
     verify,
 )
@@ -40,6 +42,28 @@ _ROWS = 1280  # prefixes that the sentences of one batch may have in all
 
 class TranslationError(UserError):
     """An input or a set of models that cannot be translated (with)."""
+
+
+def make_stepper(models: Sequence[LoadedModel], attention: bool = False) -> Stepper:
+    """Models as one stepper, which averages the probabilities of several.
+
+    Args:
+        models: loaded model folders with the same vocabularies.
+        attention: whether its steps return attention.
+
+    Raises:
+        TranslationError: their vocabularies differ.
+    """
+    first = models[0].vocabularies
+    for number, other in enumerate(models[1:], 2):
+        for side in ("source", "target"):
+            if getattr(other.vocabularies, side) != getattr(first, side):
+                raise TranslationError(
+                    f"the models of an ensemble must have the same vocabularies; "
+                    f"the {side} vocabulary of model {number} differs from that of model 1"
+                )
+    steppers = [ModelStepper(loaded.model, first.target, attention) for loaded in models]
+    return EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
 
 
 class Translator:
@@ -69,13 +93,6 @@ class Translator:
         unknown: UnknownWords | None = None,
     ) -> None:
         first = models[0]
-        for number, other in enumerate(models[1:], 2):
-            for side in ("source", "target"):
-                if getattr(other.vocabularies, side) != getattr(first.vocabularies, side):
-                    raise TranslationError(
-                        f"the models of an ensemble must have the same vocabularies; "
-                        f"the {side} vocabulary of model {number} differs from that of model 1"
-                    )
         self.vocabularies = first.vocabularies
         self.task = task
         self._config = self._requests(task)
@@ -91,10 +108,7 @@ class Translator:
             raise TranslationError("replace_unk needs a model with attention")
         self._unknown = unknown
         attention = attention or task.config.penalties.covers or unknown is not None
-        steppers: list[Stepper] = [
-            ModelStepper(loaded.model, loaded.vocabularies.target, attention) for loaded in models
-        ]
-        self._stepper = EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
+        self._stepper = make_stepper(models, attention)
         self._judge = self._stepper.double() if task.verify else None
 
     @classmethod
@@ -139,8 +153,8 @@ class Translator:
             windows: which lines to translate, read ahead and sorted by length how many at a time.
 
         Raises:
-            TranslationError: a line is longer than the model can read, or a prefix has a token
-                that the vocabulary has not.
+            TranslationError: a line is longer than the model can read, a transform takes all of
+                it away, or a prefix has a token that no output has.
         """
         numbered = enumerate(zip(lines, prefixes or repeat(""), strict=False))
         for place in count():
@@ -160,6 +174,11 @@ class Translator:
                 if tokens:
                     ids = self.vocabularies.source.encode(copied[number].hide(tokens))
                     examples.append(Example(ids, None, number))
+                elif line.split():
+                    raise TranslationError(
+                        f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
+                        f"the line, or translate without that transform"
+                    )
                 else:
                     found[number] = Answer(number, line)
             for example, result in self._search(examples, batch_size, forced):
@@ -178,12 +197,13 @@ class Translator:
         return tokens
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
-        unknown = next((t for t in tokens if t not in self.vocabularies.target), None)
+        target = self.vocabularies.target
+        unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
             raise TranslationError(
                 f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
             )
-        return self.vocabularies.target.encode(tokens)
+        return target.encode(tokens)
 
     def _search(
         self, examples: Sequence[Example], batch_size: int, forced: Mapping[int, Sequence[int]]
@@ -191,7 +211,9 @@ class Translator:
         """Results of examples, in the order in which they are found."""
         if self.task.method == "enumerate":
             for example in examples:
-                yield example, self._exact(example, forced)
+                with _readable([example]):
+                    result = self._exact(example, forced)
+                yield example, result
             return
         config = self._config
         if self.task.method == "exact":
@@ -203,27 +225,23 @@ class Translator:
         batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
         order = [index for batch in batches for index in batch.indices]
         work = ((batch, [forced[index] for index in batch.indices]) for batch in batches)
-        try:
+        with _readable(examples):
             for number, result in stream_search(self._stepper, work, config, 4 * sentences):
                 example = by_index[order[number]]
-                if self.task.method == "exact" and not self._is_proven(result):
-                    result = self._exact(example, forced)
+                if self.task.method == "exact" and not is_settled(result, config.n_best):
+                    result = self._exact(example, forced, result)
                 yield example, result
-        except SequenceTooLongError as error:
-            longest = max(examples, key=lambda example: len(example.source))
-            raise TranslationError(
-                f"line {longest.index + 1}: {len(longest.source)} tokens are more than a "
-                f"Transformer model reads ({error})"
-            ) from None
 
-    def _is_proven(self, result: SearchResult) -> bool:
-        certificate = result.certificate
-        return certificate.level == "exhaustive" or certificate.proven == self._config.n_best
-
-    def _exact(self, example: Example, forced: Mapping[int, Sequence[int]]) -> SearchResult:
+    def _exact(
+        self,
+        example: Example,
+        forced: Mapping[int, Sequence[int]],
+        start: SearchResult | None = None,
+    ) -> SearchResult:
         task, batch = self.task, make_batch([example], self.vocabularies)
+        prefix = forced[example.index]
         return exact_search(
-            self._stepper, batch, self._config, task.budget, forced[example.index], task.mass
+            self._stepper, batch, self._config, task.budget, prefix, task.mass, start
         )
 
     def _verify(self, example: Example, result: SearchResult, prefix: Sequence[int]) -> bool | None:
@@ -231,7 +249,7 @@ class Translator:
         if self._judge is None or result.certificate.level == "none":
             return None
         batch = make_batch([example], self.vocabularies)
-        return verify(self._judge, batch, result, self._config, prefix).agrees
+        return verify(self._judge, batch, result, self._config, prefix, self.task.budget).agrees
 
     def _answer(
         self, source: str, words: Sequence[str], result: SearchResult, copied: Copying
@@ -260,3 +278,16 @@ class Translator:
             tokens = self._unknown.replace(tokens, source, hypothesis.attention)
         text: str = self._pipe.apply_reverse(" ".join(tokens))
         return text
+
+
+@contextmanager
+def _readable(examples: Sequence[Example]) -> Iterator[None]:
+    """Say which line it may be if a Transformer meets more tokens than it has positions."""
+    try:
+        yield
+    except SequenceTooLongError as error:
+        longest = max(examples, key=lambda example: len(example.source))
+        raise TranslationError(
+            f"line {longest.index + 1}: its {len(longest.source)} tokens, or the max_length of its "
+            f"output, are more than a Transformer model reads ({error})"
+        ) from None

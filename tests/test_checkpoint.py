@@ -17,8 +17,8 @@ from onmt_entmax.checkpoint import (
     read_training_state,
     remember_best,
     save,
-    write_atomically,
 )
+from onmt_entmax.files import FileError, write_atomically
 from onmt_entmax.model import build_model
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
 
@@ -140,7 +140,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(CheckpointError, match="No space left"):
+    with pytest.raises(FileError, match="No space left"):
         write_atomically(target, fail)
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from onmt_entmax import SearchConfig, Translator
-from onmt_entmax.search import SearchTask
+from onmt_entmax import SearchConfig, Translator, translation
+from onmt_entmax.search import Budget, SearchTask, Verification, verify
 
 DATA = Path(__file__).parent / "data"
 
@@ -25,3 +26,18 @@ def test_a_model_of_the_first_release_answers_as_it_did() -> None:
         assert [h["text"] for h in now["hypotheses"]] == [h["text"] for h in before["hypotheses"]]
         for one, other in zip(now["hypotheses"], before["hypotheses"], strict=True):
             assert one["prob"] == pytest.approx(other["prob"], rel=1e-4)
+
+
+def test_what_is_verified_may_cost_as_much_as_the_search(monkeypatch) -> None:
+    budgets = []
+
+    def spy(*arguments: Any) -> Verification:
+        budgets.append(arguments[5])
+        return verify(*arguments)
+
+    monkeypatch.setattr(translation, "verify", spy)
+    task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
+    translator = Translator.from_folders([DATA / "model_1.0"], task)
+    line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]
+    assert next(translator.answers([line])).verified
+    assert budgets == [Budget(12_345)]

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "onmt_entmax"
 # The table of docs/architecture.md: row, and which rooms stand there.
 ROWS = [
     {"errors", "version", "opennmt"},
-    {"mappings"},
+    {"files", "mappings"},
     {"losses", "text"},
     {"modules"},
     {"model"},

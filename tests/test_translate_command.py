@@ -178,7 +178,7 @@ def test_an_empty_file_and_bytes_that_are_not_text(trained: Path, tmp_path: Path
     (tmp_path / "in").write_text("")
     assert "the file is empty" in fail("translate.py", *arguments)
     (tmp_path / "in").write_bytes(b"a b\n\xff\xfe\n")
-    assert "line 2 is not UTF-8" in fail("translate.py", *arguments)
+    assert ":2: not UTF-8 text" in fail("translate.py", *arguments)
     assert not (tmp_path / "out").exists()
 
 
@@ -200,5 +200,47 @@ def test_a_line_too_long_for_a_transformer(tmp_path: Path) -> None:
     succeed("train.py", "-config", config, *small, *sizes, cwd=tmp_path)
     arguments = translation(tmp_path / "toy-ende/run/transformer", tmp_path)
     (tmp_path / "in").write_text("a b\n" + "a " * 10_000 + "\n")
-    message = fail("translate.py", *arguments)
-    assert "line 2: 10000 tokens are more than a Transformer model reads" in message
+    for method in ("beam", "enumerate"):
+        message = fail("translate.py", *arguments, "-search", method)
+        assert "line 2: its 10000 tokens, or the max_length" in message
+
+
+def test_outputs_may_be_devices_and_links_but_not_the_same_file(
+    trained: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "linked")
+    (tmp_path / "linked").write_text("before")
+    arguments = translation(trained / "run", tmp_path, output=tmp_path / "link")
+    succeed("translate.py", *arguments, "-exactness_report", "/dev/stdout")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "linked").read_text() not in ("", "before")
+    message = fail("translate.py", *arguments, "-exactness_report", tmp_path / "linked")
+    assert "is to be written twice" in message
+
+
+def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
+    arguments = translation(trained / "run", tmp_path)
+    for option, message in (
+        (["-budget", 5], "budget: is only read with search: exact or enumerate"),
+        (["-mass", 0.5, "-search", "exact"], "mass: is only read with search: enumerate"),
+        (["-length_penalty", "wu", "-alpha", 300], "alpha: too large"),
+        (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 up"),
+    ):
+        assert message in fail("translate.py", *arguments, *option)
+
+
+def test_symbols_and_lines_that_no_output_can_have(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "prefix").write_text("b </s>\n")
+    arguments = translation(trained / "run", tmp_path)
+    message = fail("translate.py", *arguments, "-tgt", tmp_path / "prefix", "-tgt_prefix")
+    assert "prefix of line 1: '</s>' is not in the target vocabulary" in message
+    filters = ["-transforms", "filtertoolong", "-src_seq_length", 1]
+    assert "line 1: the transforms leave nothing" in fail("translate.py", *arguments, *filters)
+
+
+def test_where_no_output_is_as_it_was_asked_for(trained: Path, tmp_path: Path) -> None:
+    records = translate(trained, tmp_path, "a b\n", "-min_length", 200)
+    assert (records[0]["certificate"], records[0]["finished"]) in (("exhaustive", 0), ("none", 0))
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert summary["impossible"] + summary["unfinished"] == 1
+    assert summary["single_hypothesis_percent"] == 0

@@ -32,7 +32,7 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.reports.writers import replaced_when_done
+from onmt_entmax.files import replaced_when_done
 
 METRICS = ("bleu", "chrf", "ter")
 

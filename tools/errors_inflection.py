@@ -33,10 +33,11 @@ from errors_kinds import (
     place_kind,
     tags_kind,
 )
-from sigmorphon import read_lines, write_files
+from sigmorphon import write_files
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 from onmt_entmax.text.morphology import decode_source, decode_word
 
 EXAMPLES = 20
@@ -50,7 +51,7 @@ def read_words(options: argparse.Namespace) -> list[Word]:
     """
     paths = _pair(options.dev)
     paths += [options.predictions, options.report]
-    columns = [read_lines(path) for path in paths]
+    columns = [list(read_lines(path)) for path in paths]
     for path, lines in zip(paths, columns, strict=True):
         if len(lines) != len(columns[0]):
             raise UserError(f"{path}: {len(lines)} lines, but {paths[0]} has {len(columns[0])}")
@@ -79,7 +80,7 @@ def read_training(prefix: Path) -> Training:
         UserError: a file cannot be read, or they differ in length.
     """
     source, target = _pair(prefix)
-    sources, targets = read_lines(source), read_lines(target)
+    sources, targets = list(read_lines(source)), list(read_lines(target))
     if len(sources) != len(targets):
         raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
     training = Training()

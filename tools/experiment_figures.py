@@ -10,10 +10,11 @@ from typing import Any
 
 from experiment_matrix import Training, Work, check_configuration, translation_options
 from sacrebleu.metrics import BLEU
-from sigmorphon import language_of, read_lines
+from sigmorphon import language_of
 
-from onmt_entmax.checkpoint import find_model, read_config, write_atomically
+from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines, write_atomically
 from onmt_entmax.reports.metrics import score_by_language
 from onmt_entmax.text.morphology import decode_word
 
@@ -69,7 +70,9 @@ def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
     """Lines of the source, the reference and the predictions, as many of each."""
     source, reference = work.matrix.source, work.matrix.reference
     predicted = work.folder / "dev.pred"
-    sources, references, predictions = map(read_lines, (source, reference, predicted))
+    sources, references, predictions = (
+        list(read_lines(path)) for path in (source, reference, predicted)
+    )
     if not len(sources) == len(references) == len(predictions):
         raise UserError(
             f"{predicted}: {len(predictions)} lines, but {source} has {len(sources)} and "

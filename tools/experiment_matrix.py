@@ -29,8 +29,9 @@ from typing import Any
 
 import yaml
 
-from onmt_entmax.checkpoint import checkpoint_steps, find_model, write_atomically
+from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_atomically
 from onmt_entmax.options.reader import nearest, read_yaml
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")

@@ -22,11 +22,12 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from sigmorphon import SETTINGS, nearest, read_lines, read_rows
+from sigmorphon import SETTINGS, nearest, read_rows
 from tqdm import tqdm
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 
 REVISION = "490e2e0"
 URL = f"https://raw.githubusercontent.com/sigmorphon/conll2018/{REVISION}"

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onmt_entmax.checkpoint import write_atomically
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

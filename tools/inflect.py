@@ -25,13 +25,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sigmorphon import read_lines
 from tqdm import tqdm
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines, replaced_when_done, text_lines
 from onmt_entmax.inflection import Inflection, Inflector, Question
-from onmt_entmax.reports.writers import replaced_when_done
 
 
 def read_question(line: str, language: str | None) -> Question:
@@ -61,7 +60,7 @@ def read_questions(lines: Iterable[str], where: str, language: str | None) -> li
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                questions.append(read_question(line.rstrip("\r\n"), language))
+                questions.append(read_question(line, language))
             except UserError as error:
                 raise UserError(f"{where}:{number}: {error}") from None
     if not questions:
@@ -104,7 +103,7 @@ def talk(inflector: Inflector, language: str | None, as_json_lines: bool) -> Non
     for line in sys.stdin:
         if line.strip():
             try:
-                answer = next(inflector.answers([read_question(line.rstrip("\r\n"), language)]))
+                answer = next(inflector.answers([read_question(line.rstrip("\n"), language)]))
             except UserError as error:
                 print(f"inflect.py: {error}", file=sys.stderr)
             else:
@@ -116,7 +115,8 @@ def answered(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]
     if options.input:
         lines, where = read_lines(options.input), str(options.input)
     else:
-        lines, where = list(sys.stdin), "standard input"
+        where = "standard input"
+        lines = text_lines(sys.stdin.buffer, where)
     questions = read_questions(lines, where, options.language)
     answers = inflector.answers(questions, options.batch_size)
     for answer in tqdm(answers, total=len(questions), unit="word", disable=None):

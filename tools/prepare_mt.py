@@ -35,7 +35,7 @@ from mt_text import SubwordPlan, filter_pairs, hold_out, learn, normalise_pairs,
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.reports.writers import replaced_when_done
+from onmt_entmax.files import replaced_when_done
 
 _OWN = Corpus(("", ""), {}, {}, "", {})  # the defaults for files of the user's
 

@@ -24,17 +24,19 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.checkpoint import load, write_atomically
+from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_atomically
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.lattice import build_lattice
 from onmt_entmax.reports.page import drawing, write_page
-from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper
+from onmt_entmax.search import Stepper
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.copying import copying
 from onmt_entmax.text.corpus import build_transforms
 from onmt_entmax.text.vocabulary import Vocabularies
+from onmt_entmax.translation import make_stepper
 
 LEVELS = ("exhaustive", "optimal", "none")
 LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
@@ -104,16 +106,12 @@ class Models:
         """
         loaded = [load(folder) for folder in folders]
         first = loaded[0]
-        for folder, other in zip(folders, loaded, strict=True):
-            if other.vocabularies != first.vocabularies:
-                raise UserError(f"{folder}: has other vocabularies than {folders[0]}")
-        steppers = [ModelStepper(m.model, m.vocabularies.target, attention=True) for m in loaded]
+        stepper = make_stepper(loaded, attention=True)
         options = {name: first.options.get(name) for name in transform_option_names()}
         try:
             pipe = build_transforms(transforms, argparse.Namespace(**options), first.vocabularies)
         except KeyError as error:
             raise UserError(f"-transforms: no transform {error}") from None
-        stepper = EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
         return cls(stepper, first.vocabularies, pipe)
 
     def tokens(self, source: str, target: str) -> tuple[list[str], list[str]]:

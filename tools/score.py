@@ -8,7 +8,8 @@ writes them. With several model folders their probabilities are averaged. The ou
 JSON for each sentence: `log_prob` (null if the model cannot produce the target), `excluded_at`
 (position of the first token that it excludes, from 0; null if none), and `steps`, one for each
 token and one for the end: `token`, `log_prob`, `rank` among all tokens, `support` (how many tokens
-have positive probability there). A token that is not in the vocabulary cannot be produced.
+have positive probability there). A token that is not in the vocabulary, or is a symbol for start,
+end or padding, cannot be produced.
 
 A summary is printed: the share of targets that the model can produce at all, the mean
 log-probability of those, and how often each token of the targets was the most probable one.
@@ -22,18 +23,20 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.reports.writers import replaced_when_done
-from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper, TargetScore, score_targets
+from onmt_entmax.files import read_lines, replaced_when_done
+from onmt_entmax.opennmt import SequenceTooLongError
+from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
 from onmt_entmax.text.batch import group_by_length, make_batch
 from onmt_entmax.text.copying import copying
 from onmt_entmax.text.corpus import numericalise
 from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.translation import make_stepper
 
 WINDOW = 4096  # pairs read ahead, to be sorted by length
 
@@ -48,12 +51,12 @@ class Summary:
     tokens: int = 0
     first: int = 0
 
-    def add(self, score: TargetScore, excluded_at: int | None) -> None:
+    def add(self, score: TargetScore) -> None:
         """Count one target."""
         self.targets += 1
         self.tokens += len(score.steps)
         self.first += sum(step.rank == 1 for step in score.steps)
-        if excluded_at is None:
+        if score.excluded_at is None:
             self.possible += 1
             self.log_prob += score.log_prob
 
@@ -70,43 +73,20 @@ class Summary:
         )
 
 
-def load_stepper(folders: Sequence[Path]) -> tuple[Stepper, Vocabularies]:
-    """The models of some folders as one stepper, with their vocabularies.
-
-    Raises:
-        UserError: if a folder cannot be read, or their vocabularies differ.
-    """
-    models = [load(folder) for folder in folders]
-    if any(loaded.vocabularies != models[0].vocabularies for loaded in models):
-        raise UserError("the models of an ensemble must have the same vocabularies")
-    steppers = [ModelStepper(m.model.eval(), m.vocabularies.target) for m in models]
-    return (
-        EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0],
-        models[0].vocabularies,
-    )
-
-
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
     """The tokens of both files, line by line.
 
     Raises:
         UserError: if a file cannot be read, the files differ in length, or a source is blank.
     """
-    try:
-        with open(source, encoding="utf-8") as sources, open(target, encoding="utf-8") as targets:
-            for number, line in enumerate(sources, 1):
-                other = targets.readline()
-                if not other:
-                    raise UserError(f"{target}: has fewer lines than {source}")
-                if not line.split():
-                    raise UserError(f"{source}: line {number} is blank")
-                yield line.split(), other.split()
-            if targets.readline():
-                raise UserError(f"{target}: has more lines than {source}")
-    except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{source} or {target}: not text in UTF-8") from None
+    lines = zip_longest(read_lines(source), read_lines(target))
+    for number, (line, other) in enumerate(lines, 1):
+        if line is None or other is None:
+            fewer = "fewer" if other is None else "more"
+            raise UserError(f"{target}: has {fewer} lines than {source}")
+        if not line.split():
+            raise UserError(f"{source}:{number}: the line is blank")
+        yield line.split(), other.split()
 
 
 def score_pairs(
@@ -114,41 +94,54 @@ def score_pairs(
     stepper: Stepper,
     vocabularies: Vocabularies,
     batch_size: int,
-) -> Iterator[tuple[list[str], TargetScore, int | None]]:
-    """Score pairs of source and target tokens, in order.
+) -> Iterator[tuple[list[str], TargetScore]]:
+    """The targets of pairs of source and target tokens, in order, each with its score.
 
-    Yields:
-        The target, its score, and the position of the first token that cannot be produced there.
+    Raises:
+        UserError: a pair is longer than a Transformer model reads.
     """
     supply = iter(pairs)
+    done = 0
     while window := list(islice(supply, WINDOW)):
         examples = [numericalise(pair, vocabularies, i) for i, pair in enumerate(window)]
         scores: dict[int, TargetScore] = {}
         for group in group_by_length(examples, batch_size, "sents"):
             batch = make_batch(group, vocabularies)
             targets = [examples[i].target or () for i in batch.indices]
-            scores.update(zip(batch.indices, score_targets(stepper, batch, targets), strict=True))
+            try:
+                found = score_targets(stepper, batch, targets)
+            except SequenceTooLongError as error:
+                longest = 1 + done + max(batch.indices, key=lambda i: max(map(len, window[i])))
+                raise UserError(
+                    f"line {longest}: longer than a Transformer model reads ({error})"
+                ) from None
+            scores.update(zip(batch.indices, found, strict=True))
         for i, (source, target) in enumerate(window):
             written = copying(source, vocabularies).hide(target)
-            yield target, scores[i], excluded_at(written, scores[i], vocabularies.target)
+            yield target, without_impossible(written, scores[i], vocabularies.target)
+        done += len(window)
 
 
-def excluded_at(target: Sequence[str], score: TargetScore, vocabulary: Vocabulary) -> int | None:
-    """Position of the first token that the model cannot produce there, or None."""
-    positions = [i for i, token in enumerate(target) if token not in vocabulary][:1]
-    if score.excluded_at is not None:
-        positions.append(score.excluded_at)
-    return min(positions, default=None)
+def without_impossible(
+    target: Sequence[str], score: TargetScore, vocabulary: Vocabulary
+) -> TargetScore:
+    """A score in which tokens that no output has are excluded; an unknown one was taken for
+    `<unk>`."""
+    steps = [
+        step
+        if vocabulary.can_write(token)
+        else TokenScore(-math.inf, step.support + 1, step.support)
+        for token, step in zip(target, score.steps, strict=False)
+    ]
+    return TargetScore((*steps, score.steps[-1]))
 
 
-def record(
-    number: int, target: Sequence[str], score: TargetScore, position: int | None
-) -> dict[str, object]:
+def record(number: int, target: Sequence[str], score: TargetScore) -> dict[str, object]:
     """A score as an object of the output file; JSON has no infinity, so -inf is null."""
     return {
         "id": number,
-        "log_prob": score.log_prob if position is None else None,
-        "excluded_at": position,
+        "log_prob": score.log_prob if score.excluded_at is None else None,
+        "excluded_at": score.excluded_at,
         "steps": [
             {
                 "token": token,
@@ -182,13 +175,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Scores a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     summary = Summary()
-    stepper, vocabularies = load_stepper(options.model)
+    models = [load(folder) for folder in options.model]
+    stepper, vocabularies = make_stepper(models), models[0].vocabularies
     pairs = read_pairs(options.src, options.tgt)
     with replaced_when_done([options.output]) as (output,):
         scored = score_pairs(pairs, stepper, vocabularies, options.batch_size)
-        for number, (target, score, position) in enumerate(scored):
-            summary.add(score, position)
-            line = json.dumps(record(number, target, score, position), ensure_ascii=False)
+        for number, (target, score) in enumerate(scored):
+            summary.add(score)
+            line = json.dumps(record(number, target, score), ensure_ascii=False)
             output.write(line + "\n")
     print(summary.text())
     return 0

@@ -34,8 +34,8 @@ from typing import Any
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
-from onmt_entmax.errors import UserError
-from onmt_entmax.reports.writers import Answer, Decoded, replaced_when_done
+from onmt_entmax.files import read_lines, replaced_when_done
+from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.translation import Translator
 
@@ -200,21 +200,6 @@ class Summary:
                 beam, argmax = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
                 rows.append(f"{name:28}beam {beam:.2f}, argmax {argmax:.2f}")
         return "\n".join(rows)
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file.
-
-    Raises:
-        UserError: if it cannot be read.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            yield from file
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not text in UTF-8") from None
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -28,7 +28,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import os
 import random
 import re
 import sys
@@ -39,6 +38,7 @@ from hallucinate import Row, copies, hallucinate
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines, replaced_when_done
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
 from onmt_entmax.text.morphology import LANGUAGE, decode_word, encode_source, encode_word
 
@@ -49,27 +49,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """A hint at the known name that `name` looks most like, or nothing."""
     matches = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {matches[0]}?)" if matches else ""
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, divided at line feeds only.
-
-    Raises:
-        UserError: the file cannot be read, or a line is not UTF-8.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot read: {error.strerror}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}:{line}: not UTF-8 text") from None
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -102,22 +81,14 @@ def write_files(texts: Mapping[Path, str]) -> None:
         UserError: a folder or file cannot be written; none of the files was changed, unless the
             last step, renaming, fails.
     """
-    parts = {path: path.with_name(f".{path.name}.part{os.getpid()}") for path in texts}
-    target = next(iter(texts))
-    try:
-        for target, text in texts.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                raise UserError(f"{target}: cannot write: is a folder")
-            parts[target].write_bytes(text.encode("utf-8"))
-        for target, part in parts.items():
-            part.replace(target)
-    except OSError as error:
-        raise UserError(f"{target}: cannot write: {error.strerror}") from None
-    finally:
-        for part in parts.values():
-            if part.parent.is_dir():
-                part.unlink(missing_ok=True)
+    for path in texts:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+    with replaced_when_done(list(texts)) as files:
+        for file, text in zip(files, texts.values(), strict=True):
+            file.write(text)
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -254,9 +225,9 @@ def table(scores: LanguageScores) -> str:
 
 def evaluate(options: argparse.Namespace) -> int:
     """Prints the official measures of a file of predictions."""
-    sources = read_lines(options.source)
-    references = read_lines(options.reference)
-    predictions = read_lines(options.predictions)
+    sources = list(read_lines(options.source))
+    references = list(read_lines(options.reference))
+    predictions = list(read_lines(options.predictions))
     for path, lines in ((options.reference, references), (options.predictions, predictions)):
         if len(lines) != len(sources):
             raise UserError(

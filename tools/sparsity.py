@@ -33,9 +33,10 @@ from sparsity_counts import Counts
 from sparsity_report import draw, markdown, table3
 from tqdm import tqdm
 
-from onmt_entmax.checkpoint import load, write_atomically
+from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_atomically
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translation import Translator
 

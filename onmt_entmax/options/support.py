@@ -113,6 +113,7 @@ Check = tuple[Callable[[Any], bool], str]
 _POSITIVE: Check = (lambda value: value > 0, "must be above 0")
 _NOT_NEGATIVE: Check = (lambda value: value >= 0, "must not be negative")
 _PROBABILITY: Check = (lambda value: 0 <= value < 1, "must be at least 0 and below 1")
+_FINITE: Check = (lambda value: 0 <= value < float("inf"), "must be a number from 0 up")
 _ALPHA: Check = (
     lambda value: 1 <= value < float("inf"),
     "must be a number of at least 1 (1 is softmax, 2 is sparsemax)",
@@ -121,6 +122,8 @@ _ALPHA: Check = (
 CHECKS: Mapping[str, Check] = {
     "global_attention_alpha": _ALPHA,
     "generator_alpha": _ALPHA,
+    "alpha": _FINITE,
+    "beta": _FINITE,
     "dropout": _PROBABILITY,
     "attention_dropout": _PROBABILITY,
     "label_smoothing": _PROBABILITY,
@@ -144,7 +147,7 @@ CHECKS: Mapping[str, Check] = {
         (
             "param_init max_grad_norm early_stopping valid_decode_size valid_loss_size min_length "
             "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
-            "start_decay_steps attention_warmup_steps num_workers alpha beta dropout_steps "
+            "start_decay_steps attention_warmup_steps num_workers dropout_steps "
             "accum_steps block_ngram_repeat"
         ).split(),
         _NOT_NEGATIVE,

@@ -99,6 +99,10 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
             raise options.error("transforms", f"no transform {name!r}")
     if options["search"] != "beam" and options.given("stop"):
         raise options.error("stop", "is only read with search: beam")
+    if options["search"] == "beam" and options.given("budget"):
+        raise options.error("budget", "is only read with search: exact or enumerate")
+    if options["search"] != "enumerate" and options.given("mass"):
+        raise options.error("mass", "is only read with search: enumerate")
     if options["search"] == "enumerate" and options.given("n_best"):
         raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
@@ -120,18 +124,18 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
 
 
 def _task(options: Options) -> SearchTask:
+    penalties = Penalties(
+        options["length_penalty"], options["alpha"], options["coverage_penalty"], options["beta"]
+    )
+    if not penalties.is_finite(options["max_length"]):
+        raise options.error("alpha", "too large: the penalty of max_length overflows")
     config = SearchConfig(
         beam_size=options["beam_size"],
         n_best=0 if options["search"] == "enumerate" else options["n_best"],
         max_length=options["max_length"],
         stop=options["stop"],
         constraints=Constraints(options["min_length"], options["block_ngram_repeat"]),
-        penalties=Penalties(
-            options["length_penalty"],
-            options["alpha"],
-            options["coverage_penalty"],
-            options["beta"],
-        ),
+        penalties=penalties,
     )
     if options["search"] == "enumerate" and config.penalties.any:
         raise options.error("search", "enumerate lists by probability, without penalties")

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 
-from onmt_entmax.errors import UserError
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
-
-
-class ReportError(UserError):
-    """A file that cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +85,10 @@ class Summary:
     blank: int = 0
     levels: Counter[str] = field(default_factory=Counter)
     strict: int = 0  # exhaustive in the paper's reading: finished and live never above the beam
-    single: int = 0  # one string holds all the mass, proven
+    single: int = 0  # one string holds all the probability, proven
     several: int = 0  # more than one finished hypothesis
-    unfinished: int = 0
+    unfinished: int = 0  # nothing ended within the limits
+    impossible: int = 0  # no string is as it was asked for, proven
     rows: int = 0
     support: int = 0
     steps: int = 0
@@ -114,9 +106,10 @@ class Summary:
         self.sentences += 1
         self.levels[result.certificate.level] += 1
         self.strict += exhaustive and result.certificate.strict
-        self.single += exhaustive and result.finished == 1
+        self.single += result.only
         self.several += result.finished > 1
-        self.unfinished += not answer.hypotheses
+        self.unfinished += not answer.hypotheses and not exhaustive
+        self.impossible += not answer.hypotheses and exhaustive
         self.rows += result.rows
         self.support += result.support
         self.steps += len(answer.attended)
@@ -143,6 +136,7 @@ class Summary:
             "single_hypothesis_percent": percent(self.single),
             "several_hypotheses_percent": percent(self.several),
             "unfinished": self.unfinished,
+            "impossible": self.impossible,
             "mean_output_support": round(self.support / max(self.rows, 1), 3),
             "decoder_rows_per_sentence": round(self.rows / max(self.sentences, 1), 2),
         }
@@ -163,43 +157,20 @@ class Summary:
             "next tokens of nonzero probability": ("mean_output_support", "a step"),
             "source positions of nonzero attention": ("mean_attention_support", "a step"),
         }
-        blank = f", {self.blank} blank lines" if self.blank else ""
+        rare = [
+            (self.blank, "blank lines"),
+            (self.unfinished, "without an end within the limits"),
+            (self.impossible, "for which no output is as asked"),
+        ]
+        counted = [f"{self.sentences} sentences", *(f"{n} {what}" for n, what in rare if n)]
         return "\n".join(
-            [f"{self.sentences} sentences{blank}"]
+            [", ".join(counted)]
             + [
                 f"  {label:43} {rates[name]:6.2f} {unit}"
                 for label, (name, unit) in described.items()
                 if name in rates
             ]
         )
-
-
-@contextmanager
-def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
-    """Open files that take their names only when the block ends without an error.
-
-    Raises:
-        ReportError: one of them cannot be written; raised before the block starts if so then.
-    """
-    temporaries = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in paths]
-    files: list[IO[str]] = []
-    path = paths[0]
-    try:
-        for path, temporary in zip(paths, temporaries, strict=True):
-            if path.is_dir():
-                raise ReportError(f"{path}: is a folder, not a file to write")
-            files.append(open(temporary, "w", encoding="utf-8"))  # noqa: SIM115
-        yield files
-        for path, temporary, file in zip(paths, temporaries, files, strict=True):
-            file.close()
-            os.replace(temporary, path)
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be written ({error.strerror})") from None
-    finally:
-        for file in files:
-            file.close()
-        for temporary in temporaries:
-            temporary.unlink(missing_ok=True)
 
 
 class AnswerWriter:

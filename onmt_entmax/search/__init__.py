@@ -6,7 +6,7 @@ from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.decoder import ModelStepper
 from onmt_entmax.search.enumerate import enumerate_support
-from onmt_entmax.search.exact import Budget, exact_search
+from onmt_entmax.search.exact import Budget, exact_search, is_settled
 from onmt_entmax.search.penalties import Penalties
 from onmt_entmax.search.score import TargetScore, TokenScore, score_targets
 from onmt_entmax.search.stepper import EnsembleStepper, Stepper
@@ -34,6 +34,7 @@ __all__ = [
     "beam_search",
     "enumerate_support",
     "exact_search",
+    "is_settled",
     "score_targets",
     "stream_search",
     "suggest",

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from onmt_entmax.modules.output_decoding import Distribution
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
-from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.config import SearchConfig, SearchError
 from onmt_entmax.search.constraints import force
 from onmt_entmax.search.expansion import (
     Expansion,
@@ -52,8 +52,8 @@ def beam_search(
         One result for each sentence, in the order of the batch.
 
     Raises:
-        ValueError: if the model gives no token at all a positive probability, or a coverage penalty
-            is asked for and the stepper gives no attention.
+        SearchError: if the model gives no token at all a positive probability, or a coverage
+            penalty is asked for and the stepper gives no attention.
     """
     search = BeamSearch(stepper, config)
     search.admit(batch, prefixes)
@@ -223,7 +223,7 @@ class BeamSearch:
         """Count rows and supports."""
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
-            raise ValueError(
+            raise SearchError(
                 "the model gives no token a positive probability: its scores are all -inf or nan, "
                 "as those of a model whose training diverged"
             )
@@ -257,7 +257,7 @@ class BeamSearch:
         if penalties.covers:
             attention = self._strings.attention(string.node, string.attention)
             if attention is None:
-                raise ValueError("a coverage penalty needs a model and a stepper with attention")
+                raise SearchError("a coverage penalty needs a model with attention")
         return string._replace(score=penalties.score(string.log_prob, length, attention))
 
     def _prune(self, options: Expansion) -> tuple[Ints, Ints, Floats]:
@@ -272,13 +272,14 @@ class BeamSearch:
         alive = np.bincount(
             self._sentence, weights=options.continuations, minlength=len(books)
         ).astype(np.int64)
-        books["strict"] &= books["finished"] + alive <= books["beam"]
+        books["strict"] &= books["finished"] + alive <= self._config.beam_size
         at_limit = books["length"] == self._config.max_length
         overflows = books["may_narrow"] & (alive > books["beam"])
         books["beam"][overflows], books["may_narrow"][overflows] = 1, False
         books["truncated"] += np.where(at_limit, alive, 0)
         books["dropped"] += np.where(at_limit, 0, np.maximum(alive - books["beam"], 0))
-        self._keep_unfinished(np.flatnonzero(at_limit & (books["finished"] == 0)))
+        cut = at_limit & (books["finished"] == 0)
+        self._keep_unfinished(np.flatnonzero(cut[self._sentence] & (options.continuations > 0)))
         order, rank = rank_within(sentence, log_prob)
         ordered, log_prob = sentence[order], log_prob[order]
         out = at_limit[ordered] | (rank >= books["beam"][ordered])
@@ -293,14 +294,14 @@ class BeamSearch:
         kept = order[~out]
         return options.row[kept], options.token[kept], log_prob[~out]
 
-    def _keep_unfinished(self, places: Ints) -> None:
-        """Remember the best prefix of sentences that reach the length limit with nothing found."""
-        for place in places.tolist():
-            rows = np.flatnonzero(self._sentence == place)
-            row = rows[np.argmax(self._log_prob[rows])]
-            log_prob = float(self._log_prob[row])
-            prefix = Finished(log_prob, log_prob, int(self._node[row]), None)
-            self._unfinished[int(self._ids[place])] = self._strings.hypothesis(prefix)
+    def _keep_unfinished(self, rows: Ints) -> None:
+        """Remember the most probable one of the rows that the length limit cuts, by sentence."""
+        for row in rows.tolist():
+            number, log_prob = int(self._ids[self._sentence[row]]), float(self._log_prob[row])
+            before = self._unfinished.get(number)
+            if before is None or log_prob > before.log_prob:
+                prefix = Finished(log_prob, log_prob, int(self._node[row]), None)
+                self._unfinished[number] = self._strings.hypothesis(prefix)
 
     def _stopped(self, sentence: Ints, log_prob: Floats) -> Flags:
         """Which sentences are done (sentences,); what they leave alive is entered as dropped.
@@ -354,16 +355,21 @@ class BeamSearch:
         """The best score of any string that starts with a prefix of this log-probability."""
         return self._config.penalties.attainable(log_prob, self._config.max_length)
 
+    def _best_unseen(self, log_bound: float) -> float:
+        """The best score of any string outside F, given the bound of its log-probability."""
+        return float(self._attainable(log_bound))
+
     def _result(self, place: int) -> SearchResult:
         """The result of a sentence that is done."""
         number, books = int(self._ids[place]), self._ledger.lines[place]
         best = self._strings.best(number, self._config.n_best)
         scores = [hypothesis.score for hypothesis in best]
+        unfinished = self._unfinished.pop(number, None)
         return SearchResult(
             hypotheses=best,
-            certificate=self._ledger.certify(place, scores, self._attainable),
+            certificate=self._ledger.certify(place, scores, self._best_unseen),
             finished=int(books["finished"]),
-            unfinished=self._unfinished.pop(number, None),
+            unfinished=None if best else unfinished,
             rows=int(books["rows"]),
             support=int(books["support"]),
         )

@@ -52,14 +52,15 @@ class Certificate:
     truncated: int
     """Number of prefixes cut by the length limit."""
     excluded: float
-    """Probability of everything that was excluded by request."""
+    """Probability of what was excluded by request at the prefixes that were followed: all of it
+    where the level is `exhaustive`, else at least so much."""
     log_excluded_bound: float
-    """No excluded string has a log-probability above this; -inf if the model gave every excluded
-    token zero. Where the first hypothesis is at least this, `optimal` also answers the question
-    without the requests."""
+    """No excluded string has a log-probability above the larger of this and `log_bound`; -inf if
+    the model gave every token excluded there zero. Where the first hypothesis is at least this,
+    `optimal` also answers the question without the requests."""
     strict: bool
     """The paper's reading of an exhaustive search: finished and live hypotheses together always
-    fitted the beam."""
+    fitted the beam. False after an exact search, which goes on without one."""
 
     @property
     def bound(self) -> float:
@@ -96,11 +97,18 @@ class SearchResult:
     finished: int
     """Size of F, of which `hypotheses` are the first."""
     unfinished: Hypothesis | None
-    """Where nothing finished: the most probable prefix that the length limit cut."""
+    """Where nothing finished and the length limit cut something: the most probable prefix cut."""
     rows: int
     """How many prefixes the decoder computed."""
     support: int
     """How many next tokens of positive probability these rows had in total."""
+
+    @property
+    def only(self) -> bool:
+        """Whether the model gives no other string than the first any probability, proven."""
+        certificate = self.certificate
+        alone = certificate.level == "exhaustive" and self.finished == 1
+        return alone and certificate.excluded == 0
 
     @property
     def best(self) -> Hypothesis | None:

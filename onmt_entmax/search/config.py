@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from onmt_entmax.errors import UserError
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.penalties import Penalties
+
+
+class SearchError(UserError):
+    """A model that cannot be searched as asked."""
+
 
 Stop = Literal["exhaustive", "optimal", "first"]
 
@@ -43,3 +49,8 @@ class SearchConfig:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
         if self.stop not in ("exhaustive", "optimal", "first"):
             raise ValueError(f"stop must be exhaustive, optimal or first, got {self.stop!r}")
+        if not self.penalties.is_finite(self.max_length):
+            raise ValueError(
+                f"alpha {self.penalties.alpha:g} is too large: the length penalty of "
+                f"{self.max_length} tokens is not a number any more"
+            )

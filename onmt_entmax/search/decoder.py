@@ -14,6 +14,7 @@ from torch.nn.functional import pad
 from onmt_entmax.modules.output_decoding import Distribution, PreparedOutput
 from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder, PreparedEncoder
+from onmt_entmax.search.config import SearchError
 from onmt_entmax.search.recurrent import RecurrentDecoding, RecurrentState
 from onmt_entmax.search.stepper import Step
 
@@ -162,10 +163,10 @@ class ModelStepper:
         opinion.
 
         Raises:
-            ValueError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
+            SearchError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
         """
         if type(self.model.encoder).__name__ == "MeanEncoder":
-            raise ValueError("OpenNMT-py's mean encoder cannot be computed in float64")
+            raise SearchError("OpenNMT-py's mean encoder cannot be computed in float64 (verify)")
         other = copy(self)
         other.model = deepcopy(self.model).double()
         other._recurrent = other._encoder = None

@@ -82,6 +82,7 @@ def exact_search(
     budget: Budget | None = None,
     prefix: Sequence[int] = (),
     mass: float = 1.0,
+    start: SearchResult | None = None,
 ) -> SearchResult:
     """Find the best strings of one sentence and prove it, or say what is missing for a proof.
 
@@ -95,10 +96,13 @@ def exact_search(
         prefix: token ids that the strings must start with.
         mass: with `n_best` 0, the probability that the proven strings shall have in total; 1 lists
             the whole support.
+        start: what a beam search of the sentence with the same `config` has found, where one was
+            made; without it, one goes first (but for a list).
 
     Returns:
         The result. All `n_best` ranks are proven (or the strings of that mass), unless the budget
-        ended or prefixes cut by the length limit are more probable.
+        ended or prefixes cut by the length limit are more probable; never fewer than the beam
+        search has proven.
 
     Raises:
         ValueError: if `n_best` is 0 under penalties, or as `beam_search`.
@@ -110,12 +114,18 @@ def exact_search(
         )
     search = ExactSearch(stepper, config, budget or Budget(), mass if listing else None)
     if not listing:
-        start = beam_search(stepper, batch, replace(config, stop="optimal"), [prefix])[0]
-        certificate = start.certificate
-        if certificate.proven == config.n_best or certificate.level == "exhaustive":
+        if start is None:
+            start = beam_search(stepper, batch, replace(config, stop="optimal"), [prefix])[0]
+        if is_settled(start, config.n_best):
             return start
         search.remember(start)
     return search.run(batch, prefix)
+
+
+def is_settled(result: SearchResult, n_best: int) -> bool:
+    """Whether nothing is left to prove about the `n_best` strings of a sentence."""
+    certificate = result.certificate
+    return certificate.level == "exhaustive" or certificate.proven == n_best
 
 
 class ExactSearch(BeamSearch):
@@ -153,6 +163,7 @@ class ExactSearch(BeamSearch):
             prefix: token ids that the strings must start with.
         """
         self.admit(batch, [prefix])
+        self._ledger.lines["strict"] = False  # what fits a beam is not asked
         if self._start is not None:
             self._enter(self._start)
         self._expand()
@@ -164,7 +175,23 @@ class ExactSearch(BeamSearch):
                 self._expand()
         for _, _, family in self._families:
             self._drop(family.log_prob)
+        if not self._config.penalties.any:
+            self._ledger.lines["bound"] = self._within_start(self._ledger.lines["bound"])
         return self._result(0)
+
+    def _within_start(self, log_bound: Any) -> Any:
+        """A bound, lowered to that of the search before if that is lower.
+
+        It holds here too. What that search has found and not handed over ranks behind its last
+        hypothesis, which is below its bound: else it had proven all, and nothing were to do.
+        """
+        if self._start is None:
+            return log_bound
+        return np.minimum(log_bound, self._start.certificate.log_bound)
+
+    def _best_unseen(self, log_bound: float) -> float:
+        """See `BeamSearch`. Under penalties that order is one of scores, so only here."""
+        return super()._best_unseen(float(self._within_start(log_bound)))
 
     def _enough(self) -> bool:
         """Whether the search is over: the budget, or nothing left that matters."""
@@ -186,6 +213,8 @@ class ExactSearch(BeamSearch):
         """Enter strings that are known already, and what they cost."""
         books = self._ledger.lines
         books["rows"], books["support"] = start.rows, start.support
+        if start.unfinished is not None:
+            self._unfinished[0] = start.unfinished
         for found in start.hypotheses:
             steps = None if found.attention is None else list(found.attention.unbind(0))
             last = steps.pop() if steps else None
@@ -223,8 +252,7 @@ class ExactSearch(BeamSearch):
         if length == self._config.max_length:
             self._ledger.lines["truncated"] += len(log_prob)
             self._ledger.raise_bound("bound", np.zeros_like(options.row), log_prob)
-            if not self._strings.of(0):
-                self._keep_unfinished(np.zeros(1, dtype=np.int64))
+            self._keep_unfinished(np.flatnonzero(options.continuations > 0))
             return
         out = self._hopeless(log_prob)
         self._drop(log_prob[out])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,8 +35,8 @@ class Penalties:
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be {', '.join(known)}, got {getattr(self, name)!r}")
         for name in ("alpha", "beta"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be a number from 0 up, got {getattr(self, name)}")
 
     @property
     def any(self) -> bool:
@@ -46,6 +47,13 @@ class Penalties:
     def covers(self) -> bool:
         """Whether scores depend on attention."""
         return self.coverage_penalty != "none" and self.beta > 0
+
+    def is_finite(self, max_length: int) -> bool:
+        """Whether the length penalty of strings of up to `max_length` tokens is a finite number."""
+        try:
+            return math.isfinite(self.length(max_length))
+        except OverflowError:
+            return False
 
     def length(self, tokens: Any) -> Any:
         """The length penalty of strings of so many tokens, start and end symbols not counted.

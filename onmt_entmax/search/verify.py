@@ -54,7 +54,7 @@ def verify(
         budget: of the exact search.
     """
     proven = result.hypotheses[: result.certificate.proven]
-    complete = result.certificate.level == "exhaustive"
+    complete = _complete(result)
     again = beam_search(stepper, batch, config, [prefix])[0]
     if again.certificate.proven < len(proven) or (complete and not _complete(again)):
         # What was proven by an exact search, or just fitted the beam, deserves another chance.

@@ -90,6 +90,11 @@ class Vocabulary:
     def __contains__(self, token: str) -> bool:
         return token in self._ids
 
+    def can_write(self, token: str) -> bool:
+        """Whether an output may contain `token`: it is here, and neither padding, start nor end."""
+        structural = (DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
+        return token in self._ids and token not in structural
+
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Ids of `tokens`; an unknown token gets the id of `<unk>`."""
         unk = self.unk

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import write_atomically
+from onmt_entmax.files import write_atomically
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.training.config import TrainingError
 

@@ -156,3 +156,57 @@ def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None
     certificate = result.certificate
     assert (certificate.level, certificate.dropped, result.finished) == ("optimal", 1, 3)
     assert certificate.bound == pytest.approx(0.18)
+
+
+@pytest.mark.parametrize("n_best", [1, 3, 5])
+@pytest.mark.parametrize("penalties", [Penalties(), Penalties("wu", 0.6)], ids=["plain", "wu"])
+def test_never_less_is_proven_than_the_beam_had_proven(n_best: int, penalties: Penalties) -> None:
+    partly_proven = 0
+    for seed in range(100):
+        model, table = TableStepper(6), Table(seed, 1.0, 6, 1.0, 1.0)
+        config = SearchConfig(4, n_best, 6, "optimal", penalties=penalties)
+        beam = beam_search(model, [table], config)[0]
+        partly_proven += 0 < beam.certificate.proven < n_best
+        whole = exact_search(model, [table], config, Budget(expansions=1_000_000))
+        for more in (1, 5, 30):
+            budget = Budget(expansions=beam.rows + more)
+            exact = exact_search(model, [table], config, budget, start=beam)
+            proven = exact.certificate.proven
+            assert proven >= beam.certificate.proven
+            best = [hypothesis.score for hypothesis in whole.hypotheses[:proven]]
+            assert [h.score for h in exact.hypotheses[:proven]] == pytest.approx(best)
+            if not penalties.any:
+                assert exact.certificate.log_bound <= beam.certificate.log_bound
+    assert partly_proven > 5 or n_best == 1
+
+
+def test_the_unfinished_output_is_the_most_probable_one_that_was_cut() -> None:
+    for seed in range(100):
+        table = Table(seed, 1.0, 6, 1.0, -3.0)
+        config = SearchConfig(2, max_length=4, constraints=Constraints(min_length=5))
+        beam = beam_search(TableStepper(6), [table], config)[0]
+        exact = exact_search(TableStepper(6), [table], config, Budget(expansions=200))
+        assert beam.unfinished is not None
+        assert exact.unfinished is not None
+        assert exact.unfinished.log_prob >= beam.unfinished.log_prob
+    ends = Fixed({(): {2: 0.6, 3: 0.4}, (2,): {4: 1.0}, (3,): {EOS: 1.0}})
+    result = exact_search(TableStepper(7), [ends], SearchConfig(1, max_length=1), Budget(rows=1))
+    assert result.hypotheses
+    assert result.unfinished is None
+
+
+def test_what_a_request_leaves_without_continuation_is_not_unfinished() -> None:
+    model = Fixed({(): {2: 0.6, EOS: 0.4}, (2,): {EOS: 1.0}})
+    result = beam_search(TableStepper(7), [model], SearchConfig(max_length=1), [(2, 3)])[0]
+    assert (result.certificate.level, result.certificate.truncated) == ("exhaustive", 0)
+    assert result.best is None
+
+
+def test_the_strict_reading_is_of_the_beam_that_was_asked_for() -> None:
+    model = Fixed({(): {2: 0.6, EOS: 0.4}, (2,): {EOS: 1.0}})
+    for stop in ("exhaustive", "optimal"):
+        result = beam_search(TableStepper(7), [model], SearchConfig(5, stop=stop))[0]
+        assert (result.certificate.level, result.certificate.strict) == ("exhaustive", True)
+    wide = Fixed({(): dict.fromkeys(range(2, 7), 0.2), **{(i,): {EOS: 1.0} for i in range(2, 7)}})
+    result = exact_search(TableStepper(7), [wide], SearchConfig(1, n_best=0))
+    assert (result.certificate.level, result.certificate.strict) == ("exhaustive", False)

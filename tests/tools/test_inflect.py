@@ -135,7 +135,7 @@ class TestInflector:
 
 class TestCommand:
     def run(self, model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
-        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         assert inflect.main([str(model), *more]) == 0
         return capsys.readouterr().out.splitlines()
 
@@ -187,7 +187,7 @@ class TestCommand:
         ],
     )
     def test_bad_lines_give_one_line_and_no_answer(self, model, capsys, monkeypatch, text, message):
-        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         assert inflect.main([str(model)]) == 2
         captured = capsys.readouterr()
         assert captured.out == ""

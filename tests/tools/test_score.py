@@ -85,6 +85,20 @@ def test_an_unknown_token_cannot_be_produced(tmp_path) -> None:
     assert record["log_prob"] is None
     assert record["excluded_at"] in (0, 1)
     assert record["steps"][1]["token"] == "ö"
+    assert record["steps"][1]["log_prob"] is None
+    assert record["steps"][1]["rank"] == record["steps"][1]["support"] + 1
+
+
+def test_symbols_are_no_words_of_a_target(tmp_path, capsys) -> None:
+    write_model(tmp_path / "model", 0)
+    record = run(tmp_path, tmp_path / "model", source=["a"], target=["</s> x"])[0]
+    assert (record["log_prob"], record["excluded_at"]) == (None, 0)
+    assert "possible 0 " in capsys.readouterr().out
+
+
+def test_lines_are_divided_at_line_feeds_only(tmp_path) -> None:
+    write_model(tmp_path / "model", 0)
+    assert len(run(tmp_path, tmp_path / "model", source=["a\rb", "a"], target=["x", "y"])) == 2
 
 
 def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path) -> None:
@@ -105,7 +119,7 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path) -> Non
     [
         (["a", "b"], ["x"], "has fewer lines"),
         (["a"], ["x", "y"], "has more lines"),
-        (["a", ""], ["x", "y"], "line 2 is blank"),
+        (["a", ""], ["x", "y"], ":2: the line is blank"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path, capsys, source, target, message) -> None:
@@ -130,7 +144,7 @@ def refused(folder: Path, capsys, message: str, *more: str) -> None:
 def test_missing_files_and_different_vocabularies_are_refused(tmp_path, capsys) -> None:
     refused(tmp_path, capsys, "model")
     write_model(tmp_path / "model", 0)
-    refused(tmp_path, capsys, "src: No such file")
+    refused(tmp_path, capsys, "src: cannot be read (No such file")
     other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "z", "y")))
     write_model(tmp_path / "other", 0, other)
     refused(tmp_path, capsys, "same vocabularies", "other")

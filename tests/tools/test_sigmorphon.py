@@ -215,10 +215,10 @@ class TestBadInput:
     def test_unwritable_output(self, data, tmp_path, capsys):
         (tmp_path / "file").write_text("")
         arguments = ("prepare", "--data", data, "--setting", "low", "--out")
-        assert "cannot write" in refused(capsys, *arguments, tmp_path / "file")
+        assert "cannot be written" in refused(capsys, *arguments, tmp_path / "file")
         # The second file cannot be written: the first must not appear either.
         (tmp_path / "out" / "train.tgt").mkdir(parents=True)
-        assert "train.tgt: cannot write" in refused(capsys, *arguments, tmp_path / "out")
+        assert "train.tgt: is a folder" in refused(capsys, *arguments, tmp_path / "out")
         assert [path.name for path in (tmp_path / "out").iterdir()] == ["train.tgt"]
 
     @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ class TestBadInput:
         files = ("--source", tmp_path / "source", "--reference", tmp_path / "reference")
         done = run("evaluate", *files, "--predictions", tmp_path / "none")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.endswith("none: cannot read: No such file or directory\n")
+        assert done.stderr.endswith("none: cannot be read (No such file or directory)\n")
         assert done.stderr.count("\n") == 1
 
 

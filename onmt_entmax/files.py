@@ -1,0 +1,158 @@
+"""Files: text that is read line by line, and what is written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from onmt_entmax.errors import UserError
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk says
+
+
+class FileError(UserError):
+    """A file that cannot be read or written; the message names it."""
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file in UTF-8, without their ends.
+
+    They are divided at line feeds only, as everywhere here: other signs that some take for an end
+    of line may occur within a sentence, and line N of one file belongs to line N of another.
+
+    Raises:
+        FileError: the file cannot be read, or a line is not UTF-8.
+    """
+    try:
+        with open(path, "rb") as file:
+            yield from text_lines(file, str(path))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
+    """The lines of an open file as `read_lines` has them; `name` is for its error."""
+    for number, line in enumerate(file, 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise FileError(f"{name}:{number}: not UTF-8 text ({error.reason})") from None
+        yield text.removesuffix("\n").removesuffix("\r")
+
+
+def count_lines(path: Path) -> int:
+    """How many lines `read_lines` gives, without reading them as text.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in file)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a temporary file or folder, flush it to disk, and rename it to `target`.
+
+    Whatever happens on the way, `target` is either what it was before or the whole new thing. A
+    folder takes the place of a folder only.
+
+    Raises:
+        FileError: the place cannot be written.
+    """
+    temporary = _temporary(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        for path in [*temporary.rglob("*"), temporary]:
+            _flush(path)
+        if target.is_dir():
+            if not temporary.is_dir():
+                raise FileError(f"{target}: is a folder, not a file to write")
+            shutil.rmtree(target)  # a folder cannot be renamed over another
+        os.replace(temporary, target)
+        _flush(target.parent)
+    except OSError as error:
+        raise FileError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
+    """Open text files that take their names only when the block ends without an error.
+
+    What a link points to is replaced, and not the link. A device or a pipe is written to directly.
+
+    Raises:
+        FileError: one of them cannot be written, or two are the same; raised before the block
+            starts if so then.
+    """
+    direct = [path.exists() and not path.is_file() for path in paths]
+    targets = [
+        path.resolve() if path.is_symlink() and not stays else path
+        for path, stays in zip(paths, direct, strict=True)
+    ]
+    for path, target in zip(paths, targets, strict=True):
+        if path.is_dir():
+            raise FileError(f"{path}: is a folder, not a file to write")
+        if sum(target.absolute() == other.absolute() for other in targets) > 1:
+            raise FileError(f"{path}: is to be written twice; give each output a file of its own")
+    places = [t if stays else _temporary(t) for t, stays in zip(targets, direct, strict=True)]
+    with ExitStack() as stack:
+        files: list[IO[str]] = []
+        for path, place, stays in zip(paths, places, direct, strict=True):
+            if not stays:
+                stack.callback(place.unlink, missing_ok=True)
+            with _naming(path):
+                files.append(stack.enter_context(open(place, "w", encoding="utf-8")))
+        try:
+            yield files
+        except OSError as error:
+            if error.errno not in FULL:  # of whatever else the block does
+                raise
+            names = " or ".join(map(str, paths))
+            raise FileError(f"{names}: cannot be written ({error.strerror})") from None
+        for path, file, place, target in zip(paths, files, places, targets, strict=True):
+            with _naming(path):
+                file.close()
+                os.replace(place, target)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file that an error of the system is about."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _temporary(target: Path) -> Path:
+    """Where something is written before it takes its name, on the same disk."""
+    return target.with_name(f".{target.name}.{os.getpid()}.tmp")
+
+
+def _flush(path: Path) -> None:
+    """Make what is written at `path`, a file or a folder, survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

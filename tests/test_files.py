@@ -1,0 +1,91 @@
+"""Reading lines and writing whole files."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.files import (
+    FileError,
+    count_lines,
+    read_lines,
+    replaced_when_done,
+    write_atomically,
+)
+
+
+def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes("\ufeffa b\rc\r\nd\u2028e\x0bf\n\n\ufeffg".encode())
+    assert list(read_lines(path)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
+    assert count_lines(path) == 4
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    for read in (lambda: list(read_lines(path)), lambda: count_lines(path)):
+        with pytest.raises(FileError, match=r"text: cannot be read \(No such file"):
+            read()
+    path.write_bytes(b"a\n\xff\n")
+    with pytest.raises(FileError, match=r"text:2: not UTF-8 text"):
+        list(read_lines(path))
+
+
+def test_a_file_never_takes_the_place_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.tex").write_text("years")
+    with pytest.raises(FileError, match="is a folder, not a file to write"):
+        write_atomically(tmp_path / "folder", lambda path: path.write_text("page") and None)
+    with (
+        pytest.raises(FileError, match="is a folder, not a file to write"),
+        replaced_when_done([tmp_path / "folder"]),
+    ):
+        raise AssertionError("must not begin")
+    assert (tmp_path / "folder" / "thesis.tex").read_text() == "years"
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_several_files_take_their_names_together(tmp_path: Path) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    paths[0].write_text("before")
+
+    def stop_halfway() -> None:
+        with replaced_when_done(paths) as files:
+            files[0].write("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        stop_halfway()
+    assert paths[0].read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    with replaced_when_done(paths) as files:
+        for file in files:
+            file.write("whole")
+    assert [path.read_text() for path in paths] == ["whole", "whole"]
+
+
+def test_one_file_under_two_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("before")
+    (tmp_path / "link").symlink_to("a")
+    with (
+        pytest.raises(FileError, match="is to be written twice"),
+        replaced_when_done([tmp_path / "a", tmp_path / "link"]),
+    ):
+        raise AssertionError("must not begin")
+    assert (tmp_path / "a").read_text() == "before"
+
+
+def test_an_error_of_something_else_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), replaced_when_done([tmp_path / "out"]):
+        open(tmp_path / "missing").close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is(tmp_path: Path) -> None:
+    def fill() -> None:
+        with replaced_when_done([Path("/dev/full")]) as (file,):
+            file.write("x" * 100_000)
+            file.flush()
+
+    with pytest.raises(FileError, match=r"/dev/full: cannot be written \(No space left"):
+        fill()
+    assert Path("/dev/full").is_char_device()
