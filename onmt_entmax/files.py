@@ -68,7 +68,8 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file or folder, flush it to disk, and rename it to `target`.
 
     Whatever happens on the way, `target` is either what it was before or the whole new thing. A
-    folder takes the place of a folder only.
+    folder takes the place of a folder only; killed between the two steps that this takes, it
+    leaves the old one beside, as `.NAME.old`.
 
     Raises:
         FileError: the place cannot be written.
@@ -79,11 +80,9 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
         write(temporary)
         for path in [*temporary.rglob("*"), temporary]:
             _flush(path)
-        if target.is_dir():
-            if not temporary.is_dir():
-                raise FileError(f"{target}: is a folder, not a file to write")
-            shutil.rmtree(target)  # a folder cannot be renamed over another
-        os.replace(temporary, target)
+        if target.is_dir() and not temporary.is_dir():
+            raise FileError(f"{target}: is a folder, not a file to write")
+        _take_place(temporary, target)
         _flush(target.parent)
     except OSError as error:
         raise FileError(f"{target}: cannot be written ({error.strerror})") from None
@@ -92,6 +91,22 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+
+
+def _take_place(temporary: Path, target: Path) -> None:
+    """Rename a file or folder to `target`, whatever was there."""
+    if not target.is_dir():
+        os.replace(temporary, target)
+        return
+    old = target.with_name(f".{target.name}.old")  # a folder cannot be renamed over another
+    shutil.rmtree(old, ignore_errors=True)
+    os.replace(target, old)
+    try:
+        os.replace(temporary, target)
+    except OSError:
+        os.replace(old, target)
+        raise
+    shutil.rmtree(old)
 
 
 @contextmanager

@@ -207,14 +207,22 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
             target_embeddings.word_lut.weight.copy_(generator.weight)
         generator.weight = target_embeddings.word_lut.weight
     _initialise(model, config)
-    for part, frozen in ((encoder, config.freeze_encoder), (decoder, config.freeze_decoder)):
-        if frozen:  # embeddings stay trainable, as in OpenNMT-py
+    freeze(model, config)
+    return model
+
+
+def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
+    """Say of every weight whether it is trained, as OpenNMT-py does where asked to freeze parts."""
+    for part, frozen in (
+        (model.encoder, config.freeze_encoder),
+        (model.decoder, config.freeze_decoder),
+    ):
+        if frozen:  # embeddings stay trainable
             part.requires_grad_(False)
             part.embeddings.requires_grad_(True)
-    source_embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
+    model.encoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
     if not config.share_embeddings:  # else there is one table
-        target_embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)
-    return model
+        model.decoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)
 
 
 def count_parameters(model: nn.Module) -> int:

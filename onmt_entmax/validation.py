@@ -13,7 +13,7 @@ from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.text.corpus import validation_examples, validation_targets
+from onmt_entmax.text.corpus import CorpusError, validation_examples, validation_targets
 from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.training import Evaluate
 
@@ -32,6 +32,8 @@ def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
     `macro_accuracy` evenly from all first tokens.
     """
     examples = validation_examples(setup.data, vocabularies)
+    if not examples:
+        raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
     evenly = setup.training.selection == "macro_accuracy"
 
     def batches(size: int) -> list[Batch]:

@@ -79,7 +79,7 @@ def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     rest = process.stderr.read()
     assert process.wait(120) != 0
     assert time.monotonic() - started < 100
-    assert "another process of the run has died" in rest
+    assert "this or another process of the run has failed" in rest
     run = tmp_path / "run"
     newest = max(int(path.name[5:]) for path in run.glob("step_*"))
     assert newest >= 20  # the report of a step comes before its checkpoint

@@ -146,6 +146,7 @@ def _refuse_models(options: Options) -> None:
         "model_dtype": ("fp32",),
         "model_type": ("text",),
         "data_type": ("text",),
+        "self_attn_type": ("scaled-dot", "average"),
         "reset_optim": ("none", "all"),
     }
     for name, values in supported.items():
@@ -175,6 +176,19 @@ def _check_tag_head(options: Options, config: ModelConfig) -> None:
 
 
 def _check_sizes(options: Options, config: ModelConfig) -> None:
+    recurrent = config.encoder_type in ("rnn", "brnn") and config.decoder_type == "rnn"
+    fits = config.enc_layers == config.dec_layers
+    fits |= config.input_feed and config.enc_layers > config.dec_layers
+    if recurrent and not fits:
+        raise options.error(
+            "dec_layers",
+            f"{config.dec_layers} of a recurrent decoder do not fit enc_layers: "
+            f"{config.enc_layers}, whose last states they begin with; make them equal",
+        )
+    for side in ("src", "tgt"):
+        size = getattr(config, f"{side}_word_vec_size")
+        if config.position_encoding and size % 2:
+            raise options.error("position_encoding", f"needs an even word_vec_size, not {size}")
     if config.decoder_type == "transformer":
         if config.rnn_size % config.heads:
             raise options.error("heads", f"must divide rnn_size {config.rnn_size}")
@@ -227,10 +241,13 @@ def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:
             raise options.error("data", f"corpus {name!r}: no transform {transform!r}{known}")
         if transform in ("inferfeats", "filterfeats"):
             raise options.error("data", f"corpus {name!r}: {transform}: no source features here")
-    if "prefix" in transforms and not ("src_prefix" in entry and "tgt_prefix" in entry):
-        raise options.error(
-            "data", f"corpus {name!r}: the transform prefix needs src_prefix and tgt_prefix"
-        )
+    for key in ("src_prefix", "tgt_prefix") if "prefix" in transforms else ():
+        if not isinstance(entry.get(key), str):
+            raise options.error(
+                "data",
+                f"corpus {name!r}: the transform prefix needs src_prefix and tgt_prefix, "
+                f"tokens between spaces (in quotes where YAML would see a number)",
+            )
     return CorpusConfig(name, **{**entry, "weight": weight, "transforms": tuple(transforms)})
 
 
@@ -288,8 +305,13 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error("attention_warmup_steps", "needs a sparse global_attention_function")
     if options["label_smoothing_prior"] != "uniform" and options["label_smoothing"] == 0:
         raise options.error("label_smoothing_prior", "is only read with label_smoothing above 0")
-    if options["selection"] != "loss" and VALID not in options["data"]:
-        raise options.error("selection", "needs a corpus named valid under data")
+    if options["attention_warmup_steps"] and options["global_attention"] == "none":
+        raise options.error("attention_warmup_steps", "needs global_attention")
+    for name, without in (("selection", "loss"), ("early_stopping", 0)):
+        if options[name] != without and VALID not in options["data"]:
+            raise options.error(name, "needs a corpus named valid under data")
+    if optimizer.decay_method == "plateau" and VALID not in options["data"]:
+        raise options.error("decay_method", "plateau needs a corpus named valid under data")
     tuples = ("accum_count", "accum_steps", "dropout", "attention_dropout", "dropout_steps")
     count = tuple(number * options["world_size"] for number in options["accum_count"])
     picked = _pick(options, TrainingConfig, optimizer=optimizer, train_steps=steps)
@@ -320,6 +342,16 @@ def _vectors(options: Options) -> dict[str, str | None]:
     return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}
 
 
+def _tensorboard(options: Options) -> str | None:
+    """The folder of TensorBoard's files, if there are to be any: in the run folder, where no other
+    is named, so that runs do not mix (OpenNMT-py adds the time to the name of one for all)."""
+    if not options["tensorboard"]:
+        return None
+    if options.given("tensorboard_log_dir"):
+        return str(options["tensorboard_log_dir"])
+    return os.path.join(options["save_model"], "tensorboard")
+
+
 def _run(options: Options) -> RunConfig:
     ranks = options["gpu_ranks"]
     return RunConfig(
@@ -329,7 +361,7 @@ def _run(options: Options) -> RunConfig:
             train_from=options["train_from"] or None,
             seed=_seed(options),
             gpu=ranks[0] if ranks else None,
-            tensorboard=options["tensorboard_log_dir"] if options["tensorboard"] else None,
+            tensorboard=_tensorboard(options),
             **_vectors(options),
         )
     )

@@ -92,7 +92,8 @@ def group_by_length(
     Args:
         examples: any order.
         batch_size: sentences a group (`batch_type` "sents"), or tokens a group counted with
-            padding on the longer side ("tokens", OpenNMT-py's measure).
+            padding on the longer side ("tokens"; OpenNMT-py counts two more of each source and
+            one less of each target).
         batch_type: "sents" or "tokens".
     """
     ordered = sorted(examples, key=lambda e: (len(e.source), len(e.target or ())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
 import warnings
 from argparse import Namespace
 from collections import Counter
@@ -65,6 +66,13 @@ class DataConfig:
 Pair = tuple[list[str], list[str]]
 
 
+# Libraries of transforms that sample subwords, with what seeds the generator inside them.
+SUBWORD_GENERATORS = {
+    "sentencepiece": "set_random_generator_seed",
+    "pyonmttok": "set_random_seed",
+}
+
+
 class Line(NamedTuple):
     """One line of the two files of a corpus, numbered from 1."""
 
@@ -111,7 +119,12 @@ def read_mapping(option: str, text: str) -> dict[str, Any]:
 def build_transforms(
     names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
 ) -> TransformPipe:
-    """OpenNMT-py's transforms of these names, in order, with their options."""
+    """OpenNMT-py's transforms of these names, in order, with their options.
+
+    Raises:
+        CorpusError: an option of a transform is wrong, or a library or file that it needs is
+            missing.
+    """
     # A seed would make every transform reset the global generators whenever it is built.
     options.seed = -1
     for name in TOKENIZER_OPTIONS:
@@ -128,8 +141,12 @@ def build_transforms(
         kind = AVAILABLE_TRANSFORMS[name]
         if tokens is None and kind.require_vocab():
             continue
-        transform = kind(options)
-        transform.warm_up(tokens)
+        try:
+            kind._validate_options(options)
+            transform = kind(options)
+            transform.warm_up(tokens)
+        except (ImportError, OSError, RuntimeError, ValueError, AssertionError) as error:
+            raise CorpusError(f"the transform {name} cannot be made: {error}") from None
         transforms.append(transform)
     return TransformPipe.build_from(transforms)
 
@@ -184,7 +201,7 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
         return None
     pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
     transformed = pipe.apply(pair, is_train=is_train, corpus_name=line.corpus.name)
-    if transformed is None:
+    if transformed is None or not transformed["src"] or not transformed["tgt"]:
         return None
     return (
         transformed["src"][: data.src_seq_length_trunc],
@@ -294,6 +311,9 @@ def random_state(seed: int) -> Iterator[None]:
     random.seed(seed)
     numpy.random.seed(seed)
     generator.manual_seed(seed)
+    for name, function in SUBWORD_GENERATORS.items():
+        if name in sys.modules:  # nothing else draws from these, so there is nothing to restore
+            getattr(sys.modules[name], function)(seed)
     try:
         yield
     finally:

@@ -84,7 +84,6 @@ class TrainingBatches:
 
     Attributes:
         position: where the stream stands after the batch last yielded.
-        epoch_ended: whether that batch was the last of its epoch.
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class TrainingBatches:
         self.config = config
         self.vocabularies = vocabularies
         self.position = position or Position()
-        self.epoch_ended = False
 
     def __iter__(self) -> Generator[Batch, None, None]:
         with ExitStack() as stack:
@@ -102,11 +100,12 @@ class TrainingBatches:
                 first = self.position.bucket if epoch == self.position.epoch else 0
                 placed = _merged(readers, epoch, first)
                 found = next(placed, None)
-                if found is None:
+                if found is None and self.position == Position(epoch):
                     raise CorpusError("no training pair is left after transforms and filters")
+                if found is None:  # larger batches or buckets than before: this epoch is over
+                    self.position = Position(epoch + 1)
                 while found is not None:
                     following = next(placed, None)
-                    self.epoch_ended = following is None
                     if following is None:
                         self.position = Position(epoch + 1)
                     elif found.last:
@@ -200,18 +199,27 @@ def _buckets(config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
 
 def _mixed(corpora: Sequence[CorpusConfig]) -> Iterator[Line]:
     """Lines of all corpora for one epoch: `weight` lines of each corpus in turn."""
-    streams = [read_lines(corpus) for corpus in corpora]
+    streams = [_endless(corpus) for corpus in corpora]
     ended = [False] * len(corpora)
     while True:
         for i, corpus in enumerate(corpora):
             for _ in range(corpus.weight):
-                line = next(streams[i], None)
-                if line is None:
-                    ended[i] = True
-                    if all(ended):
-                        return
-                    streams[i] = read_lines(corpus)
-                    line = next(streams[i], None)
-                if line is None:
-                    raise CorpusError(f"corpus {corpus.name!r}: has no line")
+                line, last = next(streams[i])
                 yield line
+                ended[i] |= last
+                if all(ended):
+                    return
+
+
+def _endless(corpus: CorpusConfig) -> Iterator[tuple[Line, bool]]:
+    """The lines of a corpus, again and again, each with whether it is the last of its files."""
+    while True:
+        line = None
+        lines = read_lines(corpus)
+        for following in lines:
+            if line is not None:
+                yield line, False
+            line = following
+        if line is None:
+            raise CorpusError(f"corpus {corpus.name!r}: has no line")
+        yield line, True

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
 
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
@@ -145,8 +147,8 @@ def read_counts(path: str) -> Counter[str]:
     Raises:
         VocabularyError: a line is not of this form, or the file is empty.
     """
-    with open(path, encoding="utf-8") as file:
-        rows = [(number, line.split()) for number, line in enumerate(file, 1) if line.strip()]
+    lines = enumerate(read_lines(Path(path)), 1)
+    rows = [(number, line.split()) for number, line in lines if line.strip()]
     if not rows:
         raise VocabularyError(f"{path}: the vocabulary file is empty")
     has_count = len(rows[0][1]) == 2

@@ -52,5 +52,7 @@ class Outcome:
 
 
 def value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
-    """The value in force after `step` updates, where each value has a step it starts at."""
-    return [value for value, start in zip(values, starts, strict=True) if step >= start][-1]
+    """The value in force after `step` updates, where each value has a step it starts at; as in
+    OpenNMT-py the first one holds before, too."""
+    started = [value for value, start in zip(values, starts, strict=True) if step >= start]
+    return [values[0], *started][-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ class RunState:
     decay: float = 1.0  # what the plateau rule has made of the learning rate
     previous_loss: float | None = None  # of the last validation
     best: float | None = None  # best value of the selection metric
+    best_step: int = -1  # where it was measured
     waited: int = 0  # validations since the best one
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates left out because they were not finite
@@ -254,10 +256,12 @@ class Trainer:
         state.previous_loss = values["loss"]
         value = values[config.selection]
         sign = -1 if config.selection == "loss" else 1
+        # A value that is not finite is better than nothing, and worse than any other.
         better = state.best is None or sign * value > sign * state.best
+        better |= not math.isfinite(state.best or 0.0) and math.isfinite(value)
         state.waited = 0 if better else state.waited + 1
         if better:
-            state.best = value
+            state.best, state.best_step = value, state.step
         if self.records is not None:
             self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
         if better:
@@ -267,13 +271,13 @@ class Trainer:
             self._save()
 
     def _name_best(self) -> None:
-        """Name the last validated checkpoint the best if it is; a run that was killed between
-        saving and naming it comes here when it continues."""
+        """Name the best checkpoint; a run that was killed between saving and naming it, or that
+        went back to before another one, comes here when it continues."""
         state, path = self.state, self.run.path
-        if not self.processes.writes or state.best is None or state.waited > 0:
+        if not self.processes.writes or state.best is None:
             return
-        if state.validated in checkpoint_steps(path):
-            remember_best(path, state.validated, self.config.selection, state.best)
+        if state.best_step in checkpoint_steps(path):
+            remember_best(path, state.best_step, self.config.selection, state.best)
 
     def _measure(self) -> dict[str, float]:
         assert self.evaluate is not None
@@ -329,6 +333,8 @@ class Trainer:
         """Continue from what `state_dict` gave: the same batches and, if there are as many
         processes as there were, the same random states."""
         self.state = RunState(**saved["run"])
+        if self.state.step in checkpoint_steps(self.run.path):
+            self._saved = self.state.step  # this is where it comes from
         self.batches.position = Position(**saved["position"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.average.restore(saved.get("raw_weights"))

@@ -138,7 +138,12 @@ def test_no_option_of_opennmt_is_ignored(command, tmp_path, monkeypatch) -> None
     if command == "training":
         parser, refused = training_parser(), REFUSED_IN_TRAINING
         sizes = {"rnn_size": None, "enc_rnn_size": 8, "dec_rnn_size": 8}
-        training_setup(["-config", str(write_config(tmp_path, **sizes, tensorboard=True))])
+        training_setup(
+            [
+                "-config",
+                str(write_config(tmp_path, **sizes, tensorboard=True, tensorboard_log_dir="x")),
+            ]
+        )
     else:
         parser, refused = translation_parser(), REFUSED_IN_TRANSLATION
         translation_setup(["-model", "m", "-src", str(source)])

@@ -60,7 +60,7 @@ def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> Non
     seen = []
     for batch in batches:
         seen += batch.indices
-        if batches.epoch_ended:
+        if batches.position.epoch:
             break
     assert sorted(seen) == list(range(50))
     assert batches.position == Position(epoch=1)
@@ -107,7 +107,7 @@ def test_weights_mix_corpora(tmp_path: Path) -> None:
     seen = []
     for batch in batches:
         seen += tokens.decode(batch.source[0, :, 0].tolist())
-        if batches.epoch_ended:
+        if batches.position.epoch:
             break
     # An epoch ends when the large corpus has been read once, three of the small for each of it.
     assert seen.count("large") == 40
@@ -157,3 +157,48 @@ def test_filtering_everything_is_an_error(tmp_path: Path, num_workers: int) -> N
         list(all_pairs(filtered))
     with pytest.raises(CorpusError, match="no training pair is left"):
         next(iter(TrainingBatches(filtered, stream(plain).vocabularies)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weights", "expected"),
+    [((4, 4), (1, 1), (4, 4)), ((100, 10), (100, 10), (100, 10)), ((100, 10), (10, 2), (100, 18))],
+)
+def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
+    tmp_path: Path, sizes: tuple, weights: tuple, expected: tuple
+) -> None:
+    corpora = [
+        corpus(tmp_path, name, size, weight=weight)
+        for name, size, weight in zip("xy", sizes, weights, strict=True)
+    ]
+    batches = stream(data(*corpora))
+    names = batches.vocabularies.source
+    seen = [0, 0]
+    for batch in batches:
+        first = batch.source[0, :, 0].tolist()
+        seen = [n + first.count(i) for n, i in zip(seen, names.encode("xy"), strict=True)]
+        if batches.position.epoch:
+            break
+    assert tuple(seen) == expected
+
+
+def test_sampled_subwords_depend_on_the_seed_alone(tmp_path: Path) -> None:
+    pieces = pytest.importorskip("sentencepiece")
+    text = corpus(tmp_path, size=60)
+    (tmp_path / "sp.text").write_text("abcabc cabcab bacbac aabbcc abc bca\n" * 50)
+    pieces.SentencePieceTrainer.train(
+        input=str(tmp_path / "sp.text"), model_prefix=str(tmp_path / "sp"), vocab_size=14,
+        minloglevel=2,
+    )  # fmt: skip
+    Path(text.path_src).write_text("abcabc cabcab bacbac\n" * 60)
+    options = {
+        "src_subword_model": str(tmp_path / "sp.model"),
+        "tgt_subword_model": str(tmp_path / "sp.model"),
+        "src_subword_nbest": -1, "tgt_subword_nbest": -1,
+        "src_subword_alpha": 0.1, "tgt_subword_alpha": 0.1,
+        "share_vocab": False, "src_subword_vocab": "", "tgt_subword_vocab": "",
+        "src_vocab_threshold": 0, "tgt_vocab_threshold": 0,
+    }  # fmt: skip
+    config = data(replace(text, transforms=("sentencepiece",)), transform_options=options)
+    first, second = list(all_pairs(config)), list(all_pairs(config))
+    assert first == second
+    assert len({tuple(source) for source, _ in first}) > 5, "nothing was sampled"

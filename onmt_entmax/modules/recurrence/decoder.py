@@ -31,6 +31,13 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
 
     matmul_dtype: torch.dtype | None = None
 
+    def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
+        """Begin where the encoder ended; of an encoder with more layers, its lowest are taken, as
+        OpenNMT-py takes them."""
+        super().init_state(src, memory_bank, encoder_final)
+        layers = self.rnn.num_layers
+        self.state["hidden"] = tuple(state[:layers] for state in self.state["hidden"])
+
     def packed_forward(
         self,
         tgt: Tensor,

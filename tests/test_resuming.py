@@ -1,0 +1,161 @@
+"""Continuing a run: from where, under which changes, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps, load
+from onmt_entmax.experiment import train
+from onmt_entmax.options.train import OptionError
+from onmt_entmax.text.corpus import CorpusError
+from tests.commands import weights
+from tests.toy import write_config
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> list[str]:
+    """A run of six updates with a checkpoint every two; returns its arguments."""
+    path = write_config(
+        tmp_path, train_steps=6, save_checkpoint_steps=2, valid_steps=2, rnn_size=8, report_every=1
+    )
+    assert train(["-config", str(path)]) == 0
+    return ["-config", str(path)]
+
+
+def changed(begun: list[str], *more: object) -> int:
+    return train([*begun, *map(str, more)])
+
+
+def test_going_back_does_not_mix_with_what_came_later(begun: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    back = ["-train_from", run / "step_2", "-train_steps", 4, "-learning_rate", 0.1]
+    with pytest.raises(CheckpointError, match="later steps, up to 6; delete them with -overwrite"):
+        changed(begun, *back)
+    before = weights(run, 4)
+    assert changed(begun, *back, "-overwrite") == 0
+    assert checkpoint_steps(run) == [2, 4]
+    assert best_step(run) in (2, 4)
+    assert not all(weights(run, 4)[name].equal(tensor) for name, tensor in before.items())
+    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert max(steps) == 4
+
+
+def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
+    begun: list[str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
+    with pytest.raises(CheckpointError, match="already holds checkpoints"):
+        changed(begun, *anew)
+    assert changed(begun, *anew, "-save_model", tmp_path / "new") == 0
+    assert checkpoint_steps(tmp_path / "new") == [2]
+    assert checkpoint_steps(run) == [2, 4, 6]
+    with pytest.raises(CheckpointError, match="already holds checkpoints"):
+        changed(begun, "-train_from", run, "-train_steps", 8, "-save_model", tmp_path / "new")
+
+
+def test_a_finished_run_is_left_alone(begun: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "step_6"
+    before = folder.stat().st_ino
+    assert changed(begun, "-train_from", tmp_path / "run") == 0
+    assert folder.stat().st_ino == before
+
+
+@pytest.mark.parametrize(
+    ("bucket", "change"), [(1000, ["-batch_size", 48]), (100, ["-bucket_size", 1000])]
+)
+def test_larger_batches_and_buckets_end_the_epoch(
+    tmp_path: Path, bucket: int, change: list[object]
+) -> None:
+    path = write_config(
+        tmp_path, train_steps=9, valid_steps=100, save_checkpoint_steps=100, rnn_size=8,
+        bucket_size=bucket,
+    )  # fmt: skip
+    begun = ["-config", str(path)]
+    assert train(begun) == 0
+    assert changed(begun, "-train_from", tmp_path / "run", "-train_steps", 12, *change) == 0
+    assert checkpoint_steps(tmp_path / "run") == [9, 12]
+
+
+def test_parts_can_be_frozen_where_the_optimiser_begins_anew(
+    begun: list[str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(CheckpointError, match=r"freeze_encoder False.*-reset_optim all"):
+        changed(begun, "-train_from", run, "-train_steps", 8, "-freeze_encoder")
+    more = ["-freeze_encoder", "-freeze_word_vecs_enc", "-save_model", tmp_path / "frozen"]
+    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
+    assert changed(begun, *anew, *more) == 0
+    before, after = weights(run, 6), weights(tmp_path / "frozen", 2)
+    for name, tensor in before.items():
+        assert after[name].equal(tensor) == name.startswith("encoder."), name
+    # What was frozen stays so in the run that continues.
+    assert changed(begun, "-train_from", more[-1], "-train_steps", 4, *more) == 0
+    assert load(tmp_path / "frozen" / "step_4").config.freeze_encoder
+
+
+def test_another_optimiser_needs_a_state_of_its_own(begun: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for change in (["-optim", "adagrad"], ["-adam_beta2", 0.99]):
+        with pytest.raises(CheckpointError, match=r"trained with .*-reset_optim all"):
+            changed(begun, "-train_from", run, "-train_steps", 8, *change)
+
+
+def test_another_measure_makes_the_best_anew(begun: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    more = ["-train_from", run, "-train_steps", 8, "-selection", "token_accuracy"]
+    assert changed(begun, *more) == 0
+    best = json.loads((run / "best.json").read_text())
+    assert (best["step"], best["metric"]) == (8, "token_accuracy")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"enc_layers": 1, "dec_layers": 2, "layers": None}, "dec_layers"),
+        ({"adam_beta2": 1.5}, "adam_beta2"),
+        ({"seed": 10**20}, "seed"),
+        ({"self_attn_type": "scaled_dot"}, "self_attn_type"),
+        ({"position_encoding": True, "word_vec_size": 15}, "position_encoding"),
+        ({"attention_warmup_steps": 5, "global_attention": "none"}, "attention_warmup_steps"),
+    ],
+)
+def test_configurations_that_cannot_train(tmp_path: Path, changes: dict, key: str) -> None:
+    with pytest.raises(OptionError, match=key):
+        train(["-config", str(write_config(tmp_path, **changes))])
+
+
+@pytest.mark.parametrize("rule", [{"decay_method": "plateau"}, {"early_stopping": 2}])
+def test_rules_that_need_a_development_set(tmp_path: Path, rule: dict) -> None:
+    data = {"corpus_1": {"path_src": str(tmp_path / "train.src"), "path_tgt": ""}}
+    write_config(tmp_path)
+    data["corpus_1"]["path_tgt"] = str(tmp_path / "train.tgt")
+    with pytest.raises(OptionError, match="needs a corpus named valid"):
+        train(["-config", str(write_config(tmp_path, data=data, **rule))])
+
+
+def test_settings_that_begin_later_and_fewer_layers_train(tmp_path: Path) -> None:
+    path = write_config(
+        tmp_path, train_steps=4, valid_steps=100, layers=None, enc_layers=2, dec_layers=1,
+        dropout=[0.3, 0.1], attention_dropout=[0.1, 0.1], dropout_steps=[2, 3], rnn_size=8,
+    )  # fmt: skip
+    assert train(["-config", str(path)]) == 0
+
+
+def test_transforms_that_cannot_be_made_are_named(tmp_path: Path) -> None:
+    path = write_config(tmp_path, transforms=["sentencepiece"])
+    with pytest.raises(CorpusError, match="the transform sentencepiece cannot be made"):
+        train(["-config", str(path)])
+
+
+def test_a_development_set_of_which_nothing_is_left(tmp_path: Path) -> None:
+    path = write_config(tmp_path, train_steps=2, transforms=["filtertoolong"], src_seq_length=1)
+    with pytest.raises(CorpusError, match="no pair is left"):
+        train(["-config", str(path)])
+
+
+def test_tensorboard_writes_into_the_run(tmp_path: Path) -> None:
+    path = write_config(tmp_path, train_steps=2, rnn_size=8, tensorboard=True)
+    assert train(["-config", str(path)]) == 0
+    assert list((tmp_path / "run" / "tensorboard").glob("events.*"))
