@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -136,7 +136,7 @@ class Inflector:
             InflectionError: see `inflect`; the message begins with the number of the question
                 where there are several.
         """
-        listed = list(questions)
+        listed = [replace(q, tags=tuple(map(self._known_tag, q.tags))) for q in questions]
         for number, question in enumerate(listed, 1):
             try:
                 self._check(question)
@@ -147,6 +147,10 @@ class Inflector:
         answers = self._translator.answers(lines, batch_size)
         for question, answer in zip(listed, answers, strict=True):
             yield self._inflection(question, answer)
+
+    def _known_tag(self, tag: str) -> str:
+        """The tag, without spaces around it where only so it is known; some data has them."""
+        return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
 
     def _check(self, question: Question) -> None:
         if question.language not in self.languages:

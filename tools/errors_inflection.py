@@ -60,10 +60,17 @@ def read_words(options: argparse.Namespace) -> list[Word]:
         try:
             record = json.loads(line)
             level, finished = record["certificate"], record["finished"]
+            outputs = [h["text"] for h in record["hypotheses"]] + [record.get("unfinished", "")]
+            reported = record["source"], outputs[0]
         except (ValueError, KeyError, TypeError):
             raise UserError(
                 f"{options.report}:{number}: not a line of an exactness report"
             ) from None
+        if reported != (source, prediction):
+            raise UserError(
+                f"{options.report}:{number}: not of {paths[0]} and {options.predictions}: another "
+                f"source, or another output than the one that is predicted there"
+            )
         level = "only" if level == "exhaustive" and finished == 1 else level
         language, tags, lemma = _decoded(paths[0], number, source)
         form, guess = decode_word(target.split()), decode_word(prediction.split())

@@ -109,11 +109,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("run", help="do what is left to do")
     command.set_defaults(do=run)
-    command.add_argument("--only", nargs="+", default=[], metavar="CELL", help="these cells")
-    command.add_argument("--seeds", nargs="+", type=int, default=[], help="these seeds")
+    command.add_argument("matrix", type=Path, help="matrix file")
+    command.add_argument(
+        "--only", nargs="+", default=[], metavar="CELL", help="run only these cells"
+    )
+    command.add_argument("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
     command.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each")
     command.add_argument("--cores", default="", help="processors for them, such as 0,1")
-    command.add_argument("matrix", type=Path, help="matrix file")
     command = commands.add_parser("status", help="how far every run is")
     command.set_defaults(do=status)
     command.add_argument("matrix", type=Path, help="matrix file")

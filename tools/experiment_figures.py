@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment_matrix import Training, Work, check_configuration, translation_options
+from experiment_matrix import Training, Work, check_configuration, digest, translation_options
 from sacrebleu.metrics import BLEU
 from sigmorphon import language_of
 
@@ -141,11 +140,7 @@ def _files(work: Work) -> dict[str, str | None]:
     """Digests of what the figures are made from."""
     weights = [model / "model.safetensors" for model in work.models()]
     paths = (work.matrix.source, work.matrix.reference, *weights)
-    return {str(path): _digest(path) if path.is_file() else None for path in paths}
-
-
-def _digest(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    return {str(path): digest(path) for path in paths}
 
 
 def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:

@@ -21,9 +21,12 @@ configuration; `base` and a file of `cells` are looked for beside the matrix.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_atomically
 from onmt_entmax.options.reader import nearest, read_yaml
+from onmt_entmax.text.corpus import VALID
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")
@@ -164,9 +168,10 @@ def check_configuration(training: Training) -> bool:
     """Whether the folder of a training holds the options that the matrix says.
 
     Raises:
-        UserError: it holds checkpoints that were made with other options.
+        UserError: it holds checkpoints that were made with other options or other data.
     """
     path, options = training.folder / "config.yaml", training.options()
+    _check_data(training)
     # As text first: YAML reads what was a string of digits as a number.
     if path.is_file() and path.read_text(encoding="utf-8") == _yaml(options):
         return True
@@ -185,15 +190,62 @@ def check_configuration(training: Training) -> bool:
     return False
 
 
+def _check_data(training: Training) -> None:
+    """Refuse checkpoints that were trained with other data than the files hold now."""
+    path = training.folder / "data.json"
+    if not path.is_file() or not checkpoint_steps(training.run):
+        return
+    before = json.loads(path.read_text(encoding="utf-8"))
+    for name, now in data_digests(training).items():
+        if now is not None and before.get(name, now) != now:
+            raise UserError(
+                f"{training.folder}: was trained with another {name} than is there now; put the "
+                f"file back, delete that folder, or choose another run folder"
+            )
+
+
+def data_digests(training: Training) -> dict[str, str | None]:
+    """The files of the training corpora, with their digests; None for one that is missing."""
+    corpora = training.cell.training.get("data") or {}
+    paths = [
+        Path(str(corpus[key]))
+        for name, corpus in corpora.items()
+        for key in ("path_src", "path_tgt")
+        if name != VALID and isinstance(corpus, dict) and key in corpus
+    ]
+    return {str(path): digest(path) for path in paths}
+
+
+def digest(path: Path) -> str | None:
+    """A digest of what a file holds; None where there is none."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return _digest(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1000)  # the runs of a matrix share their files
+def _digest(path: Path, time: int, size: int) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
 def write_configuration(training: Training) -> Path:
-    """Write the complete options of a training to its folder, and return the file.
+    """Write the complete options of a training to its folder, and return the file; and beside it
+    the digests of its data.
 
     Raises:
         UserError: see `check_configuration`.
     """
-    path = training.folder / "config.yaml"
+    path, data = training.folder / "config.yaml", training.folder / "data.json"
     if not check_configuration(training):
         write_yaml(path, training.options())
+    if not data.is_file() or not checkpoint_steps(training.run):
+        text = json.dumps(data_digests(training), indent=2, ensure_ascii=False) + "\n"
+
+        def write(temporary: Path) -> None:
+            temporary.write_text(text, encoding="utf-8")
+
+        write_atomically(data, write)
     return path
 
 

@@ -162,9 +162,9 @@ def markdown(matrix: Matrix) -> str:
     if matrix.paper:
         exhaustive, single = PAPER_CERTIFICATES[matrix.paper]
         parts.append(
-            f"The paper's figures are of the test set, {matrix.paper} setting; those here are of "
-            f"the development set. Its best model: every possible form found for {exhaustive} % "
-            f"of the words, one form for {single} %. UZH (2018): "
+            f"The paper's figures are of the test set, {matrix.paper} setting, all its languages; "
+            f"those here are of {matrix.source}. Its best model: every possible form found for "
+            f"{exhaustive} % of the words, one form for {single} %. UZH (2018): "
             f"{'96.00' if matrix.paper == 'high' else '86.64'}."
         )
     return "\n\n".join(parts)

@@ -44,10 +44,13 @@ def expected_counts() -> dict[str, dict[str, int]]:
     }
 
 
-def choose_files(languages: Sequence[str], settings: Sequence[str]) -> dict[str, int]:
+def choose_files(
+    languages: Sequence[str], settings: Sequence[str], test: bool = False
+) -> dict[str, int | None]:
     """The files to fetch, each with its number of rows: `train-<setting>` and `dev`.
 
-    Under `all`, the languages are those that have a file of one of the settings.
+    Under `all`, the languages are those that have a file of one of the settings. With `test`, the
+    test sets too, whose sizes are not recorded: None.
 
     Raises:
         UserError: an unknown setting or language, or a file that a named language does not have.
@@ -68,22 +71,24 @@ def choose_files(languages: Sequence[str], settings: Sequence[str]) -> dict[str,
                 if train not in counts[language]:
                     raise UserError(f"{language} has no {train}; leave it out of --languages")
     chosen = counts if list(languages) == ["all"] else dict.fromkeys(languages)
-    files = {}
+    files: dict[str, int | None] = {}
     for language in chosen:
         own = [train for train in trains if train in counts[language]]
         for part in [*own, "dev"] if own else []:
             files[f"{language}-{part}"] = counts[language][part]
+        if own and test:
+            files[f"{language}-test"] = None
     return files
 
 
-def check(path: Path, name: str, rows: int) -> None:
-    """Reads a task file and compares its number of rows.
+def check(path: Path, name: str, rows: int | None) -> None:
+    """Reads a task file and compares its number of rows, where that is known.
 
     Raises:
         UserError: a malformed row or another number of rows.
     """
     found = len(read_rows(path))
-    if found != rows:
+    if rows is not None and found != rows:
         raise UserError(f"{name}: {found} rows, expected {rows}; the copy is cut or another one")
 
 
@@ -129,7 +134,7 @@ def copy(source: Path, name: str) -> bytes:
 
 def fetch(options: argparse.Namespace) -> None:
     """Brings every file that is asked for and not there yet."""
-    files = choose_files(options.languages, options.settings)
+    files = choose_files(options.languages, options.settings, options.test)
     if options.source and not options.source.is_dir():
         raise UserError(f"{options.source}: no such folder")
     new = 0
@@ -137,7 +142,7 @@ def fetch(options: argparse.Namespace) -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         for name, rows in tqdm(files.items(), unit="file", disable=not sys.stderr.isatty()):
             path = options.out / name
-            if path.is_file() and path.read_bytes().count(b"\n") == rows:
+            if path.is_file() and rows in (None, path.read_bytes().count(b"\n")):
                 continue
             content = (
                 copy(options.source, name)
@@ -154,8 +159,10 @@ def fetch(options: argparse.Namespace) -> None:
             new += 1
     except OSError as error:
         raise UserError(f"{options.out}: cannot write: {error.strerror}") from None
-    total = sum(files.values())
-    print(f"{options.out}: {len(files)} files, {total} rows; {new} fetched, the rest was there")
+    counted = f"{sum(rows or 0 for rows in files.values())} rows"
+    if options.test:
+        counted += " besides the test sets"
+    print(f"{options.out}: {len(files)} files, {counted}; {new} fetched, the rest was there")
 
 
 @command
@@ -166,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--out", type=Path, required=True, help="folder to fill")
     add("--settings", nargs="+", default=list(SETTINGS), help="low, medium, high (default: all)")
     add("--languages", nargs="+", default=["all"], help="names, or all (the default)")
+    add("--test", action="store_true", help="the test sets too, for figures to publish")
     add("--from", dest="source", type=Path, help="a local copy to take the files from")
     add("--url", default=URL, help="where the repository's files are (default: GitHub)")
     add("--timeout", type=float, default=30.0, help="seconds to wait for an answer (default: 30)")

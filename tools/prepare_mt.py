@@ -28,6 +28,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mt_corpora import CORPORA, PARTS, Corpus, Pairs, check_counts, fetch, local, note, read_pairs
@@ -93,11 +94,16 @@ def prepare(options: argparse.Namespace) -> str:
     read = len(pairs["train"])
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        pairs["train"] = _with_subwords(options, corpus, plan, languages, pairs["train"])
-        files = _write(options.out, languages, pairs)
+        # What is there stays as it is, until all of the new is: trained models may refer to it.
+        with TemporaryDirectory(dir=options.out, prefix=".learning") as folder:
+            learned = model_paths(Path(folder), plan, languages)
+            pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
+            files = _write(options.out, languages, pairs)
+            models = model_paths(options.out, plan, languages)
+            for new, model in dict(zip(learned, models, strict=True)).items():
+                new.replace(model)
     except OSError as error:
         raise UserError(f"{error.filename or options.out}: {error.strerror}") from None
-    models = model_paths(options.out, plan, languages)
     record: dict[str, Any] = {
         "corpus": options.corpus,
         "languages": languages,
@@ -127,13 +133,17 @@ def _with_subwords(
     options: argparse.Namespace,
     corpus: Corpus,
     plan: SubwordPlan,
-    languages: tuple[str, str],
+    models: Sequence[Path],
     pairs: Pairs,
 ) -> Pairs:
-    """Learn the subwords; returns the pairs that are neither too long nor too unlike in them."""
+    """Learn the subwords, into files; returns the pairs that are neither too long nor too unlike
+    in them.
+
+    Raises:
+        UserError: no pair is left, or there is too little text.
+    """
     filled = [pair for pair in pairs if all(pair)]
     sides = [[pair[side] for pair in filled] for side in range(2)]
-    models = model_paths(options.out, plan, languages)
     note(f"learning {plan.symbols} {plan.kind} subwords from {len(filled)} pairs")
     if plan.joint:
         tokenisers = [learn(plan, sides, models[0])] * 2
@@ -144,7 +154,13 @@ def _with_subwords(
         for tokenise, lines in zip(tokenisers, sides, strict=True)
     ]
     limit = options.max_tokens or corpus.max_tokens
-    return filter_pairs(filled, zip(*counted, strict=True), limit, options.max_ratio)
+    left = filter_pairs(filled, zip(*counted, strict=True), limit, options.max_ratio)
+    if not left:
+        raise UserError(
+            f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
+            f"side, and the others are longer than {limit} subwords or too unlike in length"
+        )
+    return left
 
 
 def _write(out: Path, languages: tuple[str, str], pairs: dict[str, Pairs]) -> list[Path]:
@@ -182,17 +198,23 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--from", dest="source", type=Path, metavar="FOLDER", help="a local copy of the corpus")
     add("--url", help="where the corpus is (default: where its makers have put it)")
     add("--timeout", type=float, default=60.0, metavar="SECONDS", help="to wait for an answer")
-    add("--languages", nargs=2, metavar=("SRC", "TGT"), help="of `files`")
-    add("--train", nargs=2, type=Path, metavar="FILE", help="of `files`; may end in .xz or .gz")
-    add("--val", nargs=2, type=Path, metavar="FILE", help="of `files`; else --val_size are drawn")
+    add("--languages", nargs=2, metavar=("SRC", "TGT"), help="names of both languages, for `files`")
+    add("--train", nargs=2, type=Path, metavar="FILE", help="for `files`; may end in .xz or .gz")
+    add("--val", nargs=2, type=Path, metavar="FILE", help="for `files`; else --val_size are drawn")
     add("--val_size", type=int, default=1000, metavar="N", help="default: 1000")
-    add("--seed", type=int, default=1, help="of that drawing (default: 1)")
+    add("--seed", type=int, default=1, help="for drawing the validation pairs (default: 1)")
     add("--tokens", action="store_true", help="the lines are tokens between spaces already")
     add("--subword_type", choices=["bpe", "sentencepiece"])
     add("--subwords", choices=["joint", "separate"], default="joint", help="default: joint")
     add("--symbols", type=int, metavar="N", help="merges (BPE) or pieces, of each model")
-    add("--max_tokens", type=int, metavar="N", help="subwords of a training sentence")
-    add("--max_ratio", type=float, default=9.0, metavar="R", help="of both lengths (default: 9)")
+    add("--max_tokens", type=int, metavar="N", help="leave out longer training pairs (subwords)")
+    add(
+        "--max_ratio",
+        type=float,
+        default=9.0,
+        metavar="R",
+        help="leave out pairs that differ more (default: 9)",
+    )
     options = parser.parse_args(arguments)
     own = options.corpus == "files"
     if own != (options.train is not None) or own != (options.languages is not None):

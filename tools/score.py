@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Forced decoding: the probability that a model gives to targets, token by token.
 
-    python tools/score.py -model run/pilot -src dev.src -tgt dev.tgt -output dev.scores.jsonl
+    python tools/score.py -model run/pilot/model -src dev.src -tgt dev.tgt -output dev.scores.jsonl
 
 Source and target hold a sentence a line, as tokens between spaces, the way the model reads and
 writes them. With several model folders their probabilities are averaged. The output is a line of
@@ -159,11 +159,19 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("-model", nargs="+", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("-src", type=Path, required=True, metavar="FILE")
-    parser.add_argument("-tgt", type=Path, required=True, metavar="FILE")
-    parser.add_argument("-output", type=Path, required=True, metavar="FILE")
-    parser.add_argument("-batch_size", type=int, default=64, metavar="N")
+    add = parser.add_argument
+    add(
+        "-model",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="model or run folders; several are averaged",
+    )
+    add("-src", type=Path, required=True, metavar="FILE", help="sources, tokens between spaces")
+    add("-tgt", type=Path, required=True, metavar="FILE", help="targets, one a source")
+    add("-output", type=Path, required=True, metavar="FILE", help="JSON lines to write")
+    add("-batch_size", type=int, default=64, metavar="N", help="pairs scored together (default 64)")
     options = parser.parse_args(arguments)
     if options.batch_size < 1:
         parser.error("-batch_size must be at least 1")

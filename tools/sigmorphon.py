@@ -71,6 +71,11 @@ def read_rows(path: Path) -> list[Row]:
         rows.append(Row(lemma, form, tuple(tags)))
     if not rows:
         raise UserError(f"{path}: no rows")
+    divided = sum(";" in row.form for row in rows)
+    if 2 * divided > len(rows) and all(len(row.tags) == 1 for row in rows):
+        raise UserError(
+            f"{path}: the columns look like lemma, tags, form; expected the form second"
+        )
     return rows
 
 
@@ -104,6 +109,10 @@ def available(folder: Path) -> dict[str, set[str]]:
         raise UserError(f"{folder}: cannot read: {error.strerror}") from None
     found: dict[str, set[str]] = {}
     for match in filter(None, map(pattern.fullmatch, names)):
+        if re.search(r"\s", match.group(1)):
+            raise UserError(
+                f"{folder / match.group()}: a language is a word without spaces; rename the file"
+            )
         found.setdefault(match.group(1), set()).add(match.group(2))
     if not found:
         raise UserError(f"{folder}: no files named <language>-train-<setting> or <language>-dev")
@@ -184,7 +193,11 @@ def prepare(options: argparse.Namespace) -> int:
     texts: dict[Path, str] = {}
     for split, part in needed.items():
         for language in languages:
-            rows = {split: read_rows(options.data / f"{language}-{part}")}
+            path = options.data / f"{language}-{part}"
+            rows = {split: read_rows(path)}
+            spaced = sum(tag != tag.strip() for row in rows[split] for tag in row.tags)
+            if spaced:
+                print(f"{path}: {spaced} tags with spaces around them, which makes other tags")
             if split == "train":
                 rows |= more_rows(options, language, rows["train"])
             for name, some in rows.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """How sparse models are: Table 3 of Peters, Niculae and Martins (2019), and what is behind it.
 
-    python tools/sparsity.py run/mt/multi30k/softmax run/mt/multi30k/de-en \\
+    python tools/sparsity.py run/mt/multi30k/de-en-softmax run/mt/multi30k/de-en \\
         --names softmax 1.5-entmax --transforms onmt_tokenize \\
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en --out run/mt/sparsity
 
@@ -24,6 +24,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from tqdm import tqdm
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_atomically
+from onmt_entmax.files import read_lines, write_atomically
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translation import Translator
 
@@ -57,8 +58,7 @@ def predicted(job: Job, folder: Path, pairs: Collection[Pair]) -> Iterator[Pair]
     """The pairs of sources and what a model makes of them; where nothing finished, none."""
     task = SearchTask(SearchConfig(job.beam_size))
     translator = Translator([load(folder)], task, job.transforms)
-    with open(job.source, encoding="utf-8") as file:
-        lines = [line.rstrip("\n") for line, _ in zip(file, pairs, strict=False)]
+    lines = islice(read_lines(job.source), len(pairs))
     answers = translator.answers(lines, job.batch_size)
     for pair, answer in zip(pairs, answers, strict=True):
         if answer.hypotheses:

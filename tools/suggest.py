@@ -20,6 +20,7 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
+from onmt_entmax.files import text_lines
 from onmt_entmax.suggestion import Suggester, SuggestionError, Suggestions
 
 END = "</s>"
@@ -56,18 +57,18 @@ def ask(suggester: Suggester, source: str | None, options: argparse.Namespace) -
     A prefix that cannot be answered is told, and the next one is read.
     """
     talks = sys.stdin.isatty()
+    lines = text_lines(sys.stdin.buffer, "standard input")
     while source is None or not source.strip():
         if talks:
             print("source: ", end="", flush=True)
-        line = sys.stdin.readline()
-        if not line:
+        source = next(lines, None)
+        if source is None:
             return
-        source = line
     while True:
         if talks:
             print("prefix: ", end="", flush=True)
-        prefix = sys.stdin.readline()
-        if not prefix:
+        prefix = next(lines, None)
+        if prefix is None:
             return
         try:
             found = suggester(source, prefix, options.max_length)
@@ -83,9 +84,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="a run or model folder")
-    parser.add_argument("--source", metavar="TOKENS")
-    parser.add_argument("--prefix", metavar="TOKENS")
-    parser.add_argument("--max_length", type=int, default=100, metavar="N")
+    parser.add_argument("--source", metavar="TOKENS", help="of the sentence; asked for if absent")
+    parser.add_argument("--prefix", metavar="TOKENS", help="what is written; asked for if absent")
+    parser.add_argument(
+        "--max_length", type=int, default=100, metavar="N", help="of an output (default 100)"
+    )
     parser.add_argument(
         "--top", type=int, default=20, metavar="N", help="list so many next tokens (default 20)"
     )

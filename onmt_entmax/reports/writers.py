@@ -154,7 +154,7 @@ class Summary:
             "most probable output proven (or the above)": ("argmax_proven_percent", "%"),
             "one output holds all the probability": ("single_hypothesis_percent", "%"),
             "more than one output found": ("several_hypotheses_percent", "%"),
-            "next tokens of nonzero probability": ("mean_output_support", "a step"),
+            "next tokens of nonzero probability": ("mean_output_support", "a prefix searched"),
             "source positions of nonzero attention": ("mean_attention_support", "a step"),
         }
         rare = [

@@ -142,7 +142,6 @@ def build_transforms(
         if tokens is None and kind.require_vocab():
             continue
         try:
-            kind._validate_options(options)
             transform = kind(options)
             transform.warm_up(tokens)
         except (ImportError, OSError, RuntimeError, ValueError, AssertionError) as error:
@@ -176,7 +175,10 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
     try:
         for raw in ParallelCorpus(corpus.name, corpus.path_src, corpus.path_tgt).load():
             number += 1
-            yield Line(corpus, number, raw["src"], raw["tgt"])
+            source, target = raw["src"], raw["tgt"]
+            if number == 1:  # a byte order mark is no part of the first token
+                source, target = source.removeprefix("\ufeff"), target.removeprefix("\ufeff")
+            yield Line(corpus, number, source, target)
     except UnicodeDecodeError as error:
         files = f"{corpus.path_src} or {corpus.path_tgt}"
         raise CorpusError(

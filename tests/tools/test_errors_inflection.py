@@ -93,8 +93,12 @@ def files(folder: Path, levels: list[str]) -> list[str]:
         targets = [" ".join(encode_word(r[2])) for r in used]
         (folder / f"{name}.src").write_text("\n".join(sources) + "\n", encoding="utf-8")
         (folder / f"{name}.tgt").write_text("\n".join(targets) + "\n", encoding="utf-8")
-    (folder / "dev.pred").write_text("g i n g\ns a h\no t a\n", encoding="utf-8")
-    records = [{"certificate": level, "finished": 1} for level in levels]
+    outputs = ["g i n g", "s a h", "o t a"]
+    (folder / "dev.pred").write_text("\n".join(outputs) + "\n", encoding="utf-8")
+    records = [
+        {"certificate": level, "finished": 1, "source": source, "hypotheses": [{"text": output}]}
+        for level, source, output in zip(levels, sources, outputs, strict=True)
+    ]
     lines = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "report.jsonl").write_text(lines, encoding="utf-8")
     named = {"train": "train", "dev": "dev", "predictions": "dev.pred", "report": "report.jsonl"}
@@ -127,6 +131,7 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
     ("name", "content", "message"),
     [
         ("dev.pred", "a\n", "dev.pred: 1 lines, but"),
+        ("dev.pred", "g i n g\ns a h\nx\n", "report.jsonl:3: not of "),
         ("report.jsonl", "{}\n{}\n{}\n", "report.jsonl:1: not a line of an exactness report"),
         ("train.src", "a b\n", "train.src:1: expected a language first"),
         ("train.tgt", "a\nb\n", "train.tgt: 2 lines, but"),
@@ -148,4 +153,4 @@ def test_the_real_command_without_files(tmp_path):
     (tmp_path / "dev.src").unlink()
     done = run("tools/errors_inflection.py", *arguments)
     assert done.returncode == 2
-    assert "dev.src: cannot read" in done.stderr
+    assert "dev.src: cannot be read" in done.stderr

@@ -122,6 +122,17 @@ class TestRun:
         assert figures_of(second) is None
         matrix.reference.write_text(text)
 
+    def test_other_training_data_is_refused(self, copied):
+        matrix = read(copied)
+        source = Path(matrix.cells[0].training["data"]["corpus_1"]["path_src"])
+        text = source.read_text()
+        source.write_text(text.replace("a", "b"))
+        try:
+            with pytest.raises(UserError, match=r"was trained with another .*\.src"):
+                figures_of(matrix.trainings()[0])
+        finally:
+            source.write_text(text)
+
     def test_an_ensemble_that_fails_is_tried_once(self, copied, monkeypatch, capfd):
         (copied.parent / "runs" / "one" / "ensemble" / "figures.json").unlink()
         tried = []

@@ -125,6 +125,7 @@ def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys, monk
 
 
 def test_the_counts_are_those_of_the_papers_settings():
+    assert fetch_sigmorphon.choose_files(["norman"], ["medium"], test=True)["norman-test"] is None
     high = fetch_sigmorphon.choose_files(["all"], ["high"])
     medium = fetch_sigmorphon.choose_files(["all"], ["medium"])
     assert sum(name.endswith("-train-high") for name in high) == 86

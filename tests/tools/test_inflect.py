@@ -104,6 +104,10 @@ class TestInflector:
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
         assert answer.warnings == ("unknown tag FUT", "unknown character ö", "unknown character c")
 
+    def test_spaces_around_a_tag_are_no_part_of_it(self, model):
+        answer = Inflector([model]).inflect("german", "ab", "V; PST ")
+        assert (answer.question.tags, answer.warnings) == (("V", "PST"), ())
+
     def test_a_form_that_never_ends_is_no_form(self, tmp_path):
         endless = write_model(tmp_path / "endless", 1, end=-100)
         answer = Inflector([endless], max_length=5).inflect("german", "ab", "V")

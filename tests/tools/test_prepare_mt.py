@@ -137,6 +137,17 @@ def test_what_is_divided_is_put_together_again(
     assert not any(" " in piece for piece in pieces)
 
 
+def test_a_failure_leaves_what_was_prepared(tmp_path: Path, capsys) -> None:
+    write_corpus(tmp_path, ("ro", "en"))
+    command = ["files", *map(str, files_of(tmp_path, ("ro", "en"))), "--symbols", "60"]
+    command += ["--out", str(tmp_path / "data")]
+    assert prepare_mt.main(command) == 0
+    before = prepared(tmp_path / "data")
+    assert prepare_mt.main([*command, "--max_tokens", "1"]) == 2
+    assert "no training pair is left" in capsys.readouterr().err
+    assert prepared(tmp_path / "data") == before
+
+
 def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
     """The printed YAML trains, and translations come back as text."""
     write_corpus(tmp_path, ("ro", "en"))

@@ -196,6 +196,8 @@ class TestBadInput:
             (b"a\tab\tV;;PST\n", ":1: empty lemma, form or tag"),
             (b"a\tab\tV\nb\t\xff\tV\n", ":2: not UTF-8 text"),
             (b"", ": no rows"),
+            (b"a\tV;PST\tab\nb\tN\tc\nd\tV;PRS\te\n", ": the columns look like lemma, tags, form"),
+            (b"a\tV;PST\tab\n", ": the columns look like lemma, tags, form"),
         ],
     )
     def test_wrong_files(self, data, tmp_path, capsys, content, message):
@@ -204,6 +206,11 @@ class TestBadInput:
         arguments = ("--data", data, "--setting", "low", "--out", out)
         assert f"welsh-dev{message}" in refused(capsys, "prepare", *arguments)
         assert not out.exists()
+
+    def test_a_language_is_one_word(self, data, tmp_path, capsys):
+        (data / "low german-dev").write_text("a\tab\tV\n")
+        arguments = ("--data", data, "--setting", "low", "--out", tmp_path / "out")
+        assert "a language is a word without spaces" in refused(capsys, "prepare", *arguments)
 
     def test_missing_folder(self, tmp_path, capsys):
         arguments = ("prepare", "--data", tmp_path / "none", "--out", tmp_path / "out")

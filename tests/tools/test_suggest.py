@@ -117,14 +117,14 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
         (["--source", "a b"], "x\n\nö\ny\n"),
         ([], "\na b\nx\n\nö\ny\n"),
     ):
-        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         assert suggest.main([str(folder), *arguments]) == 0
         captured = capsys.readouterr()
         outputs.append(captured.out)
         assert captured.err == "suggest.py: 'ö' is not in the model's target vocabulary\n"
     assert outputs[0] == outputs[1]
     assert outputs[0].count("forced") == 3
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert suggest.main([str(folder)]) == 0
 
 
