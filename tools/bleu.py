@@ -203,7 +203,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="default: all")
     add("--tokenize", nargs="+", choices=list(BLEU.TOKENIZERS), default=["13a"], metavar="NAME")
     add("--lowercase", action="store_true", help="BLEU without regard to case")
-    add("--resamples", type=int, default=1000, metavar="N", help="of the bootstrap; 0: none")
+    add(
+        "--resamples", type=int, default=1000, metavar="N", help="samples of the bootstrap; 0: none"
+    )
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON too")
     options = parser.parse_args(arguments)
     if options.resamples < 0:

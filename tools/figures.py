@@ -73,19 +73,19 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         add("models", nargs="+", type=Path, metavar="MODEL", help="several are an ensemble")
         add("--source", required=True, metavar="TEXT")
         add("--target", required=name == "forced", metavar="TEXT")
-        add("--transforms", nargs="*", default=[], help="of OpenNMT-py, for both texts")
+        add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both texts")
         add("--output", type=Path, required=True, help="written with .pdf and .png")
     add = commands.add_parser("sweep").add_argument
     add("paths", nargs="+", type=Path, metavar="PATH", help="folders, or CSV files")
     add("--measure", help="such as bleu, accuracy, token_accuracy; else the first that is there")
-    add("--label", help="of the vertical axis")
+    add("--label", help="label of the vertical axis")
     add("--fixed", type=float, default=1.5, help="the other alpha meanwhile (default 1.5)")
     add("--output", type=Path, required=True, help="written with .pdf and .png")
     add = commands.add_parser("time").add_argument
     add("paths", nargs="+", type=Path, metavar="RUN", help="run folders")
-    add("--names", nargs="+", metavar="NAME", help="of the runs; else the folders'")
+    add("--names", nargs="+", metavar="NAME", help="names of the runs; else the folders'")
     add("--measure", help="such as bleu, exact_match, token_accuracy; else the first of these")
-    add("--label", help="of the vertical axis")
+    add("--label", help="label of the vertical axis")
     add("--output", type=Path, required=True, help="written with .pdf and .png")
     return parser.parse_args(arguments)
 

@@ -276,7 +276,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt")
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="of the model; must be new")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="model folder to write; must be new"
+    )
     parser.add_argument("--yes", action="store_true", help="open the pickle without asking")
     options = parser.parse_args(arguments)
     if options.folder.exists():

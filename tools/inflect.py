@@ -128,13 +128,17 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="folders")
+    parser.add_argument(
+        "models", nargs="+", type=Path, metavar="MODEL", help="run or model folders"
+    )
     parser.add_argument("--input", type=Path, help="file of questions; else the standard input")
     parser.add_argument("--output", type=Path, help="file to write; else the standard output")
     parser.add_argument("--language", help="language of all lines, which then leave it out")
     parser.add_argument("--n_best", type=int, default=1, help="forms a question (default 1)")
     parser.add_argument("--all", action="store_true", help="every form of any probability")
-    parser.add_argument("--beam_size", type=int, default=5, help="of the search (default 5)")
+    parser.add_argument(
+        "--beam_size", type=int, default=5, help="prefixes kept in a search (default 5)"
+    )
     parser.add_argument("--batch_size", type=int, default=64, help="words searched together")
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     options = parser.parse_args(arguments)

@@ -187,7 +187,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
     add("-transforms", nargs="*", default=[], help="those that translate.py was given")
-    add("-title", help="of the page; the name of the report by default")
+    add("-title", help="title of the page; the name of the report by default")
     return parser.parse_args(arguments)
 
 

@@ -214,7 +214,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("-max_length", type=int, default=100, metavar="N")
     parser.add_argument("-stop", choices=("exhaustive", "optimal", "first"), default="exhaustive")
     parser.add_argument(
-        "-budget", type=int, default=10_000, metavar="N", help="of an exact search; 10000"
+        "-budget", type=int, default=10_000, metavar="N", help="prefixes of an exact search"
     )
     parser.add_argument("-batch_size", type=int, default=64, metavar="N")
     options = parser.parse_args(arguments)

@@ -280,7 +280,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
     add("--hallucinate", type=int, default=0, metavar="N", help="make N more pairs a language")
     add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
-    add("--seed", type=int, default=1, help="of what --hallucinate draws (default 1)")
+    add("--seed", type=int, default=1, help="seed for --hallucinate (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)
     add = command.add_argument

@@ -115,10 +115,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("models", nargs="+", type=Path, metavar="MODEL", help="run or model folders to compare")
-    add("--names", nargs="+", metavar="NAME", help="of the models; else the folders'")
+    add("--names", nargs="+", metavar="NAME", help="names of the models; else the folders'")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--target", type=Path, required=True, metavar="FILE")
-    add("--transforms", nargs="*", default=[], help="of OpenNMT-py, for both files")
+    add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
     add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and a picture here")
     add("--limit", type=int, metavar="N", help="only the first N sentences")
     add("--beam_size", type=int, default=5, metavar="N")

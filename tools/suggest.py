@@ -84,10 +84,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="a run or model folder")
-    parser.add_argument("--source", metavar="TOKENS", help="of the sentence; asked for if absent")
+    parser.add_argument("--source", metavar="TOKENS", help="the source; asked for if absent")
     parser.add_argument("--prefix", metavar="TOKENS", help="what is written; asked for if absent")
     parser.add_argument(
-        "--max_length", type=int, default=100, metavar="N", help="of an output (default 100)"
+        "--max_length", type=int, default=100, metavar="N", help="longest output (default 100)"
     )
     parser.add_argument(
         "--top", type=int, default=20, metavar="N", help="list so many next tokens (default 20)"
