@@ -1,5 +1,7 @@
 """Reading lines and writing whole files."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,30 @@ def test_a_full_disk_is(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"/dev/full: cannot be written \(No space left"):
         fill()
     assert Path("/dev/full").is_char_device()
+
+
+def test_where_a_folder_cannot_take_its_place_the_old_one_stays(
+    tmp_path: Path, monkeypatch
+) -> None:
+    def write(text: str) -> None:
+        def fill(path: Path) -> None:
+            path.mkdir()
+            (path / "weights").write_text(text)
+
+        write_atomically(tmp_path / "step_1", fill)
+
+    write("old")
+    write("newer")
+    assert (tmp_path / "step_1" / "weights").read_text() == "newer"
+    replace = os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if str(source).endswith(".tmp"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(FileError, match="No space left"):
+        write("newest")
+    assert (tmp_path / "step_1" / "weights").read_text() == "newer"
+    assert [path.name for path in tmp_path.iterdir()] == ["step_1"]
