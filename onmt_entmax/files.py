@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -90,7 +90,7 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
         else:
-            temporary.unlink(missing_ok=True)
+            _remove(temporary)
 
 
 def _take_place(temporary: Path, target: Path) -> None:
@@ -113,13 +113,14 @@ def _take_place(temporary: Path, target: Path) -> None:
 def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
     """Open text files that take their names only when the block ends without an error.
 
-    What a link points to is replaced, and not the link. A device or a pipe is written to directly.
+    What a link points to is replaced, and not the link. To a device or a pipe, `/dev/stdout` in
+    whatever place, is written directly.
 
     Raises:
         FileError: one of them cannot be written, or two are the same; raised before the block
             starts if so then.
     """
-    direct = [path.exists() and not path.is_file() for path in paths]
+    direct = [is_stream(path) for path in paths]
     targets = [
         path.resolve() if path.is_symlink() and not stays else path
         for path, stays in zip(paths, direct, strict=True)
@@ -134,9 +135,10 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
         files: list[IO[str]] = []
         for path, place, stays in zip(paths, places, direct, strict=True):
             if not stays:
-                stack.callback(place.unlink, missing_ok=True)
+                stack.callback(_remove, place)
             with _naming(path):
-                files.append(stack.enter_context(open(place, "w", encoding="utf-8")))
+                mode = "a" if stays else "w"
+                files.append(stack.enter_context(open(place, mode, encoding="utf-8")))
         try:
             yield files
         except OSError as error:
@@ -148,6 +150,19 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
             with _naming(path):
                 file.close()
                 os.replace(place, target)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a device or a pipe, which cannot be replaced by a file."""
+    special = Path("/dev"), Path("/proc")
+    named = any(folder in path.absolute().parents for folder in special)
+    return named or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _remove(path: Path) -> None:
+    """Remove a file if it is there and can be removed."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -217,9 +217,8 @@ def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
         (model.encoder, config.freeze_encoder),
         (model.decoder, config.freeze_decoder),
     ):
-        if frozen:  # embeddings stay trainable
-            part.requires_grad_(False)
-            part.embeddings.requires_grad_(True)
+        part.requires_grad_(not frozen)
+        part.embeddings.requires_grad_(True)  # these have options of their own
     model.encoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
     if not config.share_embeddings:  # else there is one table
         model.decoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)

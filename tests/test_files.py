@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,17 @@ def test_where_a_folder_cannot_take_its_place_the_old_one_stays(
         write("newest")
     assert (tmp_path / "step_1" / "weights").read_text() == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["step_1"]
+
+
+def test_the_standard_output_is_written_to_wherever_it_goes(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path\n"
+        "from onmt_entmax.files import replaced_when_done\n"
+        "print('first', flush=True)\n"
+        "with replaced_when_done([Path('/dev/stdout')]) as (file,):\n"
+        "    file.write('second\\n')\n"
+        "print('third')\n"
+    )
+    with open(tmp_path / "out", "a") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "first\nsecond\nthird\n"

@@ -46,13 +46,19 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
 ) -> None:
     run = tmp_path / "run"
     anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
-    with pytest.raises(CheckpointError, match="already holds checkpoints"):
-        changed(begun, *anew)
+    for overwrite in ([], ["-overwrite"]):
+        with pytest.raises(CheckpointError, match="choose another save_model"):
+            changed(begun, *anew, *overwrite)
     assert changed(begun, *anew, "-save_model", tmp_path / "new") == 0
     assert checkpoint_steps(tmp_path / "new") == [2]
     assert checkpoint_steps(run) == [2, 4, 6]
     with pytest.raises(CheckpointError, match="already holds checkpoints"):
         changed(begun, "-train_from", run, "-train_steps", 8, "-save_model", tmp_path / "new")
+    on = ["-train_from", run / "step_2", "-train_steps", 2, "-overwrite"]
+    assert changed(begun, *on, "-save_model", tmp_path / "new") == 0
+    assert weights(tmp_path / "new", 2)["generator.weight"].equal(
+        weights(run, 2)["generator.weight"]
+    )
 
 
 def test_a_finished_run_is_left_alone(begun: list[str], tmp_path: Path) -> None:
@@ -60,6 +66,15 @@ def test_a_finished_run_is_left_alone(begun: list[str], tmp_path: Path) -> None:
     before = folder.stat().st_ino
     assert changed(begun, "-train_from", tmp_path / "run") == 0
     assert folder.stat().st_ino == before
+
+
+def test_what_the_end_of_a_run_measures_is_kept(tmp_path: Path) -> None:
+    path = write_config(tmp_path, train_steps=6, valid_steps=4, save_checkpoint_steps=3, rnn_size=8)
+    assert train(["-config", str(path)]) == 0
+    for _ in range(2):
+        assert changed(["-config", str(path)], "-train_from", tmp_path / "run") == 0
+    lines = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+    assert [line["step"] for line in lines if line["kind"] == "valid"] == [4, 6]
 
 
 @pytest.mark.parametrize(
@@ -93,6 +108,12 @@ def test_parts_can_be_frozen_where_the_optimiser_begins_anew(
     # What was frozen stays so in the run that continues.
     assert changed(begun, "-train_from", more[-1], "-train_steps", 4, *more) == 0
     assert load(tmp_path / "frozen" / "step_4").config.freeze_encoder
+    # And what was frozen is trained again where nobody asks for it.
+    frozen = tmp_path / "frozen"
+    anew[1] = frozen
+    assert changed(begun, *anew, "-save_model", tmp_path / "free") == 0
+    before, after = weights(frozen, 4), weights(tmp_path / "free", 2)
+    assert not any(after[name].equal(tensor) for name, tensor in before.items())
 
 
 def test_another_optimiser_needs_a_state_of_its_own(begun: list[str], tmp_path: Path) -> None:

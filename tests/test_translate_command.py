@@ -214,6 +214,7 @@ def test_outputs_may_be_devices_and_links_but_not_the_same_file(
     succeed("translate.py", *arguments, "-exactness_report", "/dev/stdout")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "linked").read_text() not in ("", "before")
+    assert not Path("/dev/stdout.summary.json").exists()
     message = fail("translate.py", *arguments, "-exactness_report", tmp_path / "linked")
     assert "is to be written twice" in message
 
@@ -221,7 +222,7 @@ def test_outputs_may_be_devices_and_links_but_not_the_same_file(
 def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
     arguments = translation(trained / "run", tmp_path)
     for option, message in (
-        (["-budget", 5], "budget: is only read with search: exact or enumerate"),
+        (["-budget", 5], "budget: is only read with search: exact or enumerate, or verify"),
         (["-mass", 0.5, "-search", "exact"], "mass: is only read with search: enumerate"),
         (["-length_penalty", "wu", "-alpha", 300], "alpha: too large"),
         (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 up"),
@@ -236,11 +237,3 @@ def test_symbols_and_lines_that_no_output_can_have(trained: Path, tmp_path: Path
     assert "prefix of line 1: '</s>' is not in the target vocabulary" in message
     filters = ["-transforms", "filtertoolong", "-src_seq_length", 1]
     assert "line 1: the transforms leave nothing" in fail("translate.py", *arguments, *filters)
-
-
-def test_where_no_output_is_as_it_was_asked_for(trained: Path, tmp_path: Path) -> None:
-    records = translate(trained, tmp_path, "a b\n", "-min_length", 200)
-    assert (records[0]["certificate"], records[0]["finished"]) in (("exhaustive", 0), ("none", 0))
-    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
-    assert summary["impossible"] + summary["unfinished"] == 1
-    assert summary["single_hypothesis_percent"] == 0

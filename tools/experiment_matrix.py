@@ -197,7 +197,7 @@ def _check_data(training: Training) -> None:
         return
     before = json.loads(path.read_text(encoding="utf-8"))
     for name, now in data_digests(training).items():
-        if now is not None and before.get(name, now) != now:
+        if None not in (now, before.get(name)) and before[name] != now:
             raise UserError(
                 f"{training.folder}: was trained with another {name} than is there now; put the "
                 f"file back, delete that folder, or choose another run folder"
@@ -239,7 +239,7 @@ def write_configuration(training: Training) -> Path:
     path, data = training.folder / "config.yaml", training.folder / "data.json"
     if not check_configuration(training):
         write_yaml(path, training.options())
-    if not data.is_file() or not checkpoint_steps(training.run):
+    if not checkpoint_steps(training.run):
         text = json.dumps(data_digests(training), indent=2, ensure_ascii=False) + "\n"
 
         def write(temporary: Path) -> None:

@@ -95,23 +95,32 @@ def _check_same_model(setup: TrainingSetup, loaded: LoadedModel, folder: Path, f
             )
 
 
+def continues(setup: TrainingSetup) -> bool:
+    """Whether the run goes on in the folder that it continues."""
+    run = Path(setup.run.save_model).resolve()
+    given = Path(setup.run.train_from or "").resolve()
+    return setup.run.train_from is not None and run in (given, given.parent)
+
+
 def _check_folder(setup: TrainingSetup, resumed: Resumed | None) -> None:
     """Refuse to mix a run with what another one, or a later part of it, has left in its folder."""
     run = Path(setup.run.save_model)
     steps = checkpoint_steps(run)
-    if resumed is not None and resumed.state is not None:
-        given = Path(str(setup.run.train_from)).resolve()
-        if given == run.resolve():  # what is later is damaged, and will be written anew
-            return
-        if given.parent == run.resolve():
-            steps = [step for step in steps if step > resumed.step]
-            if steps and not setup.run.overwrite:
-                raise CheckpointError(
-                    f"{run}: holds checkpoints of later steps, up to {steps[-1]}; delete them with "
-                    f"-overwrite, or choose another save_model"
-                )
-            return
-    if steps and not setup.run.overwrite:
+    if continues(setup) and resumed is not None:
+        if resumed.state is None:
+            raise CheckpointError(
+                f"{run}: holds what -train_from names: -reset_optim all begins another run, so "
+                f"choose another save_model"
+            )
+        if Path(str(setup.run.train_from)).resolve() == run.resolve():
+            return  # what is later is damaged, and will be written anew
+        steps = [step for step in steps if step > resumed.step]
+        if steps and not setup.run.overwrite:
+            raise CheckpointError(
+                f"{run}: holds checkpoints of later steps, up to {steps[-1]}; delete them with "
+                f"-overwrite, or choose another save_model"
+            )
+    elif steps and not setup.run.overwrite:
         raise CheckpointError(
             f"{run}: already holds checkpoints; continue with -train_from {run}, "
             f"start anew with -overwrite, or choose another save_model"

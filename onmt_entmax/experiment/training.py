@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.checkpoint import RunFolder, remove_leftovers
-from onmt_entmax.experiment.resuming import Resumed, clear, resume
+from onmt_entmax.experiment.resuming import Resumed, clear, continues, resume
 from onmt_entmax.experiment.surroundings import HELP, device_for, say, silent
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.opennmt import SequenceTooLongError
@@ -101,7 +101,7 @@ def _train(
     if processes.writes:
         remove_leftovers(run_path)
         if setup.run.overwrite:
-            clear(run_path, first)
+            clear(run_path, first if continues(setup) else 0)
     run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
     evaluate = make_evaluate(setup, vocabularies) if setup.data.valid else None
     if setup.run.label_smoothing_prior == "unigram":

@@ -12,7 +12,13 @@ from tqdm import tqdm
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment.surroundings import HELP, device_for
-from onmt_entmax.files import count_lines, read_lines, replaced_when_done, write_atomically
+from onmt_entmax.files import (
+    count_lines,
+    is_stream,
+    read_lines,
+    replaced_when_done,
+    write_atomically,
+)
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
@@ -77,7 +83,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
     summary = writer.summary
-    if report is not None:
+    if report is not None and not is_stream(report):
         described = summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
             "search": setup.task.method,

@@ -63,7 +63,10 @@ def translation_parser() -> ArgumentParser:
         help="exact: go on where the beam has proven nothing; enumerate: list the support.",
     )
     ours.add_argument(
-        "-budget", type=int, default=10_000, help="Prefixes an exact search may compute a sentence."
+        "-budget",
+        type=int,
+        default=10_000,
+        help="Prefixes an exact search, or -verify, may compute a sentence.",
     )
     ours.add_argument(
         "-mass", type=float, default=1.0, help="Probability at which enumerate may stop."
@@ -99,8 +102,8 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
             raise options.error("transforms", f"no transform {name!r}")
     if options["search"] != "beam" and options.given("stop"):
         raise options.error("stop", "is only read with search: beam")
-    if options["search"] == "beam" and options.given("budget"):
-        raise options.error("budget", "is only read with search: exact or enumerate")
+    if options["search"] == "beam" and options.given("budget") and not options["verify"]:
+        raise options.error("budget", "is only read with search: exact or enumerate, or verify")
     if options["search"] != "enumerate" and options.given("mass"):
         raise options.error("mass", "is only read with search: enumerate")
     if options["search"] == "enumerate" and options.given("n_best"):

@@ -182,8 +182,9 @@ class ExactSearch(BeamSearch):
     def _within_start(self, log_bound: Any) -> Any:
         """A bound, lowered to that of the search before if that is lower.
 
-        It holds here too. What that search has found and not handed over ranks behind its last
-        hypothesis, which is below its bound: else it had proven all, and nothing were to do.
+        It holds here too. What that search has found and not handed over, if anything, ranks
+        behind its last hypothesis, and that is below its bound: else all were proven, and nothing
+        left to do.
         """
         if self._start is None:
             return log_bound

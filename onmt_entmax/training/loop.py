@@ -246,6 +246,8 @@ class Trainer:
         self._read_numbers(everything=True)
         state, config = self.state, self.config
         state.validated = state.step
+        if self._saved == state.step:  # without what is measured now
+            self._saved = -1
         if self.evaluate is None:
             self._save()
             return
@@ -332,7 +334,10 @@ class Trainer:
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` gave: the same batches and, if there are as many
         processes as there were, the same random states."""
-        self.state = RunState(**saved["run"])
+        run = dict(saved["run"])
+        if run["waited"] == 0:  # what it was before checkpoints said so
+            run.setdefault("best_step", run["validated"])
+        self.state = RunState(**run)
         if self.state.step in checkpoint_steps(self.run.path):
             self._saved = self.state.step  # this is where it comes from
         self.batches.position = Position(**saved["position"])

@@ -143,6 +143,7 @@ def test_a_failure_leaves_what_was_prepared(tmp_path: Path, capsys) -> None:
     command += ["--out", str(tmp_path / "data")]
     assert prepare_mt.main(command) == 0
     before = prepared(tmp_path / "data")
+    command[command.index("60")] = "50"  # another model would be learned
     assert prepare_mt.main([*command, "--max_tokens", "1"]) == 2
     assert "no training pair is left" in capsys.readouterr().err
     assert prepared(tmp_path / "data") == before

@@ -1,0 +1,53 @@
+"""The summary of a report: what counts as what."""
+
+import pytest
+
+from onmt_entmax.reports.writers import Answer, Decoded, Summary
+from onmt_entmax.search import Certificate, Hypothesis, SearchResult
+
+
+def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
+    found = tuple(Hypothesis((5 + i,), -1.0 - i, -1.0 - i) for i in range(finished))
+    certificate = Certificate(
+        level, -2.0, 1.0, int(level != "none"), 0.5, 1, int(unfinished), excluded, -3.0, False
+    )
+    prefix = Hypothesis((5,), -1.0, -1.0) if unfinished else None
+    result = SearchResult(found, certificate, finished, prefix, rows=4, support=6)
+    texts = tuple(Decoded("x", hypothesis) for hypothesis in found)
+    return Answer(0, "a", result, texts, unfinished="x" if unfinished else None)
+
+
+@pytest.mark.parametrize(
+    ("given", "counted"),
+    [
+        (answer("exhaustive", 1), "single_hypothesis_percent"),
+        (answer("exhaustive", 2), "several_hypotheses_percent"),
+        (answer("exhaustive", 0), "impossible"),
+        (answer("none", 0, unfinished=True), "unfinished"),
+        (answer("none", 0), "unfinished"),
+        (answer("exhaustive", 1, excluded=0.3), None),
+        (answer("optimal", 1), None),
+    ],
+)
+def test_a_sentence_counts_once(given: Answer, counted: str | None) -> None:
+    summary = Summary()
+    summary.add(given)
+    kinds = [
+        "single_hypothesis_percent",
+        "several_hypotheses_percent",
+        "impossible",
+        "unfinished",
+    ]
+    rates = summary.as_dict()
+    assert [name for name in kinds if rates[name]] == ([counted] if counted else [])
+
+
+def test_rare_kinds_are_told() -> None:
+    summary = Summary()
+    for given in (answer("exhaustive", 0), answer("none", 0, unfinished=True), Answer(1, "")):
+        summary.add(given)
+    first = summary.text().splitlines()[0]
+    assert first == (
+        "2 sentences, 1 blank lines, 1 without an end within the limits, "
+        "1 for which no output is as asked"
+    )
