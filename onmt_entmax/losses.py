@@ -30,6 +30,7 @@ from onmt_entmax.mappings.conjugate import (
 )
 from onmt_entmax.mappings.device import by_kernel, has_kernels
 from onmt_entmax.mappings.gradient import entropy_alpha_derivative
+from onmt_entmax.mappings.native import is_traced
 
 
 class ClassTargets(NamedTuple):
@@ -75,7 +76,7 @@ class EntmaxRowLoss(Function):
             losses -= targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
             if targets.spread is not None:
                 losses -= targets.spread * _weighed(scores, targets.weight, losses.dtype)
-            # An ignored row counts nothing, whatever its scores are.
+            # An ignored row counts nothing, also where its scores are huge.
             losses.masked_fill_(targets.mass == 0, 0.0)
         ctx.number, ctx.targets, ctx.dense, ctx.shape = number, targets, solved.dense, scores.shape
         ctx.save_for_backward(
@@ -119,8 +120,11 @@ class EntmaxRowLoss(Function):
 
 
 def _weighed(scores: Tensor, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Sums of rows of scores (rows, classes), with weights (classes,) if there are any."""
-    return scores.sum(1, dtype=dtype) if weight is None else scores.to(dtype) @ weight
+    """Sums of rows of scores (rows, classes), with weights (classes,) if there are any; a class of
+    weight 0 may have a score of -inf."""
+    if weight is None:
+        return scores.sum(1, dtype=dtype)
+    return torch.where(weight == 0, 0.0, scores.to(dtype)) @ weight
 
 
 def _times_probabilities(
@@ -187,7 +191,7 @@ def row_losses(
     """Losses (rows,) of scores (rows, classes); alpha a number or (rows, 1)."""
     if isinstance(alpha, Tensor):
         return EntmaxRowLoss.apply(scores, None, alpha, targets)[0]
-    if not torch.compiler.is_compiling():
+    if not is_traced():
         return EntmaxRowLoss.apply(scores, alpha, None, targets)[0]
     conjugates = conjugate_operator(scores, alpha)[0]
     if targets is None:
@@ -220,7 +224,7 @@ def entmax_loss(
             smoothing by a prior).
         alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
         weight: (classes,) weight of each class.
-        ignore_index: a class index whose rows count nothing.
+        ignore_index: a class index whose rows count nothing; their scores must be numbers too.
         reduction: "none", "sum", or "mean" (divided by the weights of the targets that count).
         label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
 
@@ -272,6 +276,8 @@ def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothin
     classes = scores.shape[0 if scores.dim() == 1 else 1]
     if weight is not None and weight.shape != (classes,):
         raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
+    if weight is not None and weight.requires_grad:
+        raise ValueError("weight has no gradient here (nor in cross_entropy): detach it")
 
 
 def _shape_message(scores: Tensor, target: Tensor) -> str:
@@ -297,7 +303,7 @@ def class_targets(
     classes = rows.shape[1]
     kept = index != ignore_index
     index = torch.where(kept, index, 0)
-    if index.numel() and index.device.type == "cpu" and not torch.compiler.is_compiling():
+    if index.numel() and index.device.type == "cpu" and not is_traced():
         lowest, highest = torch.aminmax(index)
         if int(lowest) < 0 or int(highest) >= classes:
             wrong = int(lowest) if int(lowest) < 0 else int(highest)

@@ -280,3 +280,20 @@ def test_of_medium_rows_of_mixed_width(spread: float) -> None:
     expected.sum().backward()
     torch.testing.assert_close(losses.double(), expected, rtol=2e-6, atol=2e-6)
     torch.testing.assert_close(scores.grad.double(), exact.grad, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float) -> None:
+    scores = torch.tensor([[1.0, -float("inf"), 0.5]], requires_grad=True)
+    weight = torch.tensor([1.0, 0.0, 1.0])
+    loss = entmax_loss(scores, torch.tensor([0]), alpha, weight, label_smoothing=0.3)
+    spread = torch.tensor([[0.8, 0.1, 0.1]])
+    same = entmax_loss(scores, spread, alpha, weight, reduction="sum")
+    assert torch.allclose(loss, same)
+    loss.backward()
+    assert torch.isfinite(scores.grad[:, ::2]).all()
+
+
+def test_weights_have_no_gradient() -> None:
+    with pytest.raises(ValueError, match="weight has no gradient"):
+        entmax_loss(torch.zeros(1, 2), torch.tensor([0]), weight=torch.ones(2, requires_grad=True))

@@ -14,6 +14,7 @@ from onmt_entmax.mappings.autograd import Entmax, LogEntmax, LongEntmax
 from onmt_entmax.mappings.compiled import entmax_operator, log_entmax_operator
 from onmt_entmax.mappings.device import has_kernels
 from onmt_entmax.mappings.entropy import tsallis_entropy
+from onmt_entmax.mappings.native import is_traced
 from onmt_entmax.mappings.selection import MEDIUM
 from onmt_entmax.mappings.threshold import refuse_rows_without_answer
 
@@ -86,7 +87,7 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
         if not 1 <= alpha < float("inf"):
             raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
         return float(alpha)
-    if alpha.numel() == 1 and not alpha.requires_grad and not torch.compiler.is_compiling():
+    if alpha.numel() == 1 and not alpha.requires_grad and not is_traced():
         return checked_alpha(float(alpha), scores, dim)
     shape = list(scores.shape)
     shape[dim] = 1
@@ -97,8 +98,14 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
             f"alpha of shape {tuple(alpha.shape)} does not broadcast to the rows of the scores, "
             f"{tuple(shape)}; give it size 1 in the normalised dimension"
         ) from None
-    if alpha.device.type == "cpu" and not bool((alpha >= 1).all()):
-        raise ValueError(f"every alpha must be at least 1 (softmax), got {float(alpha.min())}")
+    if alpha.dim() and alpha.device != scores.device:
+        raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
+    if alpha.device.type == "cpu" and not is_traced():
+        wrong = alpha[~((alpha >= 1) & alpha.isfinite())]
+        if wrong.numel():
+            raise ValueError(
+                f"every alpha must be a number from 1 (softmax) up, got {float(wrong[0])}"
+            )
     return rows
 
 
@@ -134,7 +141,7 @@ def _entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
         return Entmax.apply(scores, None, alpha)
     if alpha == 1:
         return _checked_softmax(torch.softmax(scores, -1, working_type(scores)), scores)
-    if torch.compiler.is_compiling():
+    if is_traced():
         return entmax_operator(scores, alpha)
     if scores.shape[-1] >= MEDIUM and scores.numel() >= _LONG_WORK and not has_kernels(scores):
         return LongEntmax.apply(scores, alpha)[0]
@@ -146,14 +153,14 @@ def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
         return LogEntmax.apply(scores, None, alpha)
     if alpha == 1:
         return _checked_softmax(torch.log_softmax(scores, -1, working_type(scores)), scores)
-    if torch.compiler.is_compiling():
+    if is_traced():
         return log_entmax_operator(scores, alpha)
     return LogEntmax.apply(scores, alpha, None)
 
 
 def _checked_softmax(result: Tensor, scores: Tensor) -> Tensor:
     """The result, unless a row of the scores is -inf everywhere (the result is nan there)."""
-    looking = scores.device.type == "cpu" and not torch.compiler.is_compiling()
+    looking = scores.device.type == "cpu" and not is_traced()
     if looking and bool(result.detach()[..., 0].isnan().any()):
         refuse_rows_without_answer(scores.amax(-1))
     return result

@@ -17,13 +17,13 @@ from onmt_entmax.mappings.conjugate import conjugate, write_probabilities
 @torch.library.custom_op("onmt_entmax::entmax", mutates_args=())
 def entmax_operator(scores: Tensor, alpha: float) -> Tensor:
     """Entmax of float32 or float64 scores over the last dimension, for one alpha."""
-    return probabilities(scores, alpha)
+    return probabilities(scores, alpha).contiguous()
 
 
 @torch.library.custom_op("onmt_entmax::log_entmax", mutates_args=())
 def log_entmax_operator(scores: Tensor, alpha: float) -> Tensor:
     """Logarithm of :func:`entmax_operator`."""
-    return log_probabilities(scores, alpha)
+    return log_probabilities(scores, alpha).contiguous()
 
 
 @torch.library.custom_op("onmt_entmax::conjugate", mutates_args=())
@@ -43,7 +43,7 @@ def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
 @entmax_operator.register_fake
 @log_entmax_operator.register_fake
 def _like_scores(scores: Tensor, alpha: float) -> Tensor:
-    return torch.empty_like(scores)
+    return torch.empty_like(scores, memory_format=torch.contiguous_format)
 
 
 @conjugate_operator.register_fake

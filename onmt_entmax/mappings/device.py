@@ -7,6 +7,7 @@ that is how they are tested.
 
 import os
 import warnings
+from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -38,7 +39,9 @@ def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
     if not has_kernels(scores):
         return getattr(native, name)(scores, *arguments)
     try:
-        return getattr(_launch(), name)(scores, *arguments)
+        # Triton starts kernels on the current device.
+        with torch.cuda.device(scores.device) if scores.is_cuda else nullcontext():
+            return getattr(_launch(), name)(scores, *arguments)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:

@@ -18,17 +18,20 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         dim: the dimension of the classes.
 
     Returns:
-        The shape of ``probabilities`` without ``dim``.
+        The shape of ``probabilities`` without ``dim``. Its gradient at a probability of 0 is that
+        from the right; at alpha = 1, where that is infinite, 0.
 
     Raises:
         ValueError: if alpha is below 1.
     """
     if not isinstance(alpha, Tensor) and not alpha >= 1:
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
-    # log 1 = 0 stands for the zeros: they add nothing, and their gradient stays finite.
-    logs = torch.where(probabilities > 0, probabilities, 1.0).log()
+    # log 1 = 0 stands for the zeros, where p^(alpha - 1) is 0. They add nothing to the value.
+    positive = probabilities > 0
+    logs = torch.where(positive, probabilities, 1.0).log()
     beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
     shannon = beta == 0
     safe = beta.masked_fill(shannon, 1)
-    terms = probabilities * torch.where(shannon, logs, torch.expm1(safe * logs) / safe)
+    powers = torch.where(positive, torch.expm1(safe * logs), -1.0) / safe
+    terms = probabilities * torch.where(shannon, logs, powers)
     return -(terms / (1 + beta)).sum(dim)

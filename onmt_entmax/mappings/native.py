@@ -1,13 +1,15 @@
 """Entmax on a CPU in native code, row by row in the caches: started here, written in C++.
 
 The module is built when the package is installed, where there is a C++ compiler. Without it, and
-for what it does not do (alpha below 1.1, or one for each row), these functions return None
-and the PyTorch code does the work, with the same results to rounding. With ``ONMT_ENTMAX_NATIVE=0``
-in the environment it is left alone. ``native_threshold.h`` has the mathematics. In passes over the
+for what it does not do (alpha below 1.1, or one for each row; tensors that PyTorch traces or
+wraps), these functions return None and the PyTorch code does the work, with the same results to
+rounding. With ``ONMT_ENTMAX_NATIVE=0`` in the environment it is left alone. In passes over the
 scores, the mapping reads once and writes once, its gradient reads twice and writes once, the loss
-reads once and its gradient writes once; where supports are large, that reads once more.
+reads once and its gradient writes once; where supports are large, that reads once more. The
+mathematics is in ``native_threshold.h``.
 """
 
+import math
 import os
 from importlib import import_module
 from types import ModuleType
@@ -49,8 +51,20 @@ def _does(scores: Tensor, alpha: float) -> bool:
         and scores.device.type == "cpu"
         and alpha >= SMALLEST_POWER_ALPHA
         and scores.numel() > 0
-        and not torch.compiler.is_compiling()
+        and _has_memory(scores)
+        and not is_traced()
     )
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    """Whether a tensor is what it seems: not a stand-in for others, as under vmap."""
+    return type(tensor) in (Tensor, torch.nn.Parameter) and torch._C._has_storage(tensor)
+
+
+def is_traced() -> bool:
+    """Whether PyTorch records what is done, or does it without data: compiling, under `make_fx`,
+    with fake tensors. Then only operators that it knows may look at tensors."""
+    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
 
 
 def _call(name: str, scores: Tensor, alpha: float, *tensors: Tensor | None, **more: int) -> Any:
@@ -105,18 +119,20 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
     value = scores.new_empty(rows)
     maxima = scores.new_empty(rows, 1)
     threshold = scores.new_empty(rows, 1, dtype=torch.float64)
-    dense = torch.empty(rows, dtype=torch.bool)
+    dense = torch.empty(rows, dtype=torch.bool, device=scores.device)
     # Powers that are not whole cost several times as much as reading: make few of them.
     most = int(min(part if whole_power(1 / (alpha - 1)) else 8 * part, 1) * scores.shape[1])
     found = _call("conjugates", scores, alpha, value, maxima, threshold, dense, most=most)
     if alpha > 2:  # as the PyTorch code has it: see `Conjugate.threshold`
-        threshold += 1 / (alpha - 1)
+        # A threshold next to zero is not to become one: nothing would be above it.
+        end = 1 / (alpha - 1)
+        threshold.add_(end).clamp_(max=math.nextafter(end, 0.0))
     ranges = _ranges(dense)
     if len(ranges) > _MOST_RANGES:
         ranges, found = [(0, rows)], (b"", b"", b"")
     types = (torch.int64, torch.int64, scores.dtype)
     position, row, probability = (
-        torch.frombuffer(part, dtype=dtype) if part else torch.empty(0, dtype=dtype)
+        torch.frombuffer(part, dtype=dtype) if part else scores.new_empty(0, dtype=dtype)
         for part, dtype in zip(found, types, strict=True)
     )
     return value, maxima, threshold, (position, row, probability), ranges
@@ -161,6 +177,8 @@ def scores_gradient(
 ) -> Tensor | None:
     """Gradient in the scores, in their type, given that in the probabilities; all (..., n)."""
     if isinstance(alpha, Tensor) or not _does(probability, alpha) or dtype != probability.dtype:
+        return None
+    if not _has_memory(incoming):
         return None
     probability, incoming = probability.contiguous(), incoming.to(dtype).contiguous()
     out = torch.empty_like(probability)

@@ -77,7 +77,7 @@ class OutputLayer(nn.Module):
         nn.init.uniform_(self.bias, -bound, bound)
 
     def scores(self, hidden: Tensor) -> Tensor:
-        """Scores (..., vocab) in float32 (float64 for float64 weights) of hidden (..., hidden)."""
+        """Scores (..., vocab), in the weights' type, of hidden (..., hidden)."""
         with torch.autocast(hidden.device.type, enabled=False):
             return functional.linear(hidden.to(self.weight.dtype), self.weight, self.bias)
 
@@ -116,9 +116,14 @@ class OutputLayer(nn.Module):
         so `torch.compile` leaves it out of its graphs (and refuses it with ``fullgraph=True``).
 
         Raises:
-            ValueError: if a target is not in the vocabulary, label_smoothing not in [0, 1], or a
-                row of scores all -inf.
+            ValueError: if a target is not in the vocabulary, label_smoothing not in [0, 1], a row
+                of scores all -inf, or the weights of a half type.
         """
+        if self.weight.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"the loss needs weights of 32 or 64 bits, not {self.weight.dtype}: keep the layer "
+                f"in float32 (autocast may do the rest)"
+            )
         if not 0.0 <= label_smoothing <= 1.0:
             raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
         vocab = len(self.weight)

@@ -55,3 +55,58 @@ def test_operators_obey_pytorchs_rules(operator: str, alpha: float) -> None:
     function = getattr(torch.ops.onmt_entmax, operator).default
     scores = torch.rand(3, 5, dtype=torch.float64, requires_grad=True)
     torch.library.opcheck(function, (scores, alpha))
+    if operator != "conjugate":  # of contiguous scores
+        turned = torch.rand(5, 3, dtype=torch.float64).t().requires_grad_()
+        torch.library.opcheck(function, (turned, alpha))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_any_dimension_compiles(backend: str, dim: int, tmp_path: Path, monkeypatch) -> None:
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("inductor needs a C++ compiler")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    weights = torch.randn(6, 7, 4)
+
+    def function(z: torch.Tensor) -> torch.Tensor:
+        return (entmax(z, 1.5, dim) * weights).reshape(-1).square().sum()
+
+    outcomes = []
+    for each in (function, torch.compile(function, fullgraph=True, backend=backend)):
+        z = torch.linspace(-2, 2, 168).reshape(6, 7, 4).sin().requires_grad_()
+        each(z).backward()
+        outcomes.append(z.grad)
+    assert torch.allclose(*outcomes, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["real", "symbolic"])
+def test_what_is_traced_is_the_operator_and_not_its_memory(kind: str) -> None:
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    first, second = torch.randn(3, 5), torch.randn(3, 5)
+    graph = make_fx(lambda z: entmax(z * 2, 1.5), tracing_mode=kind)(first)
+    assert torch.equal(graph(second), entmax(second * 2, 1.5))
+
+
+def test_fake_tensors_have_a_shape_and_no_data() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        assert entmax(torch.randn(3, 5), 1.5).shape == (3, 5)
+        loss = entmax_loss(torch.randn(3, 5), torch.zeros(3, dtype=torch.int64))
+        assert loss.shape == ()
+
+
+def test_a_vectorised_jacobian_is_the_one_row_by_row() -> None:
+    scores = torch.randn(6, dtype=torch.float64)
+    rows = torch.autograd.functional.jacobian(entmax, scores)
+    assert torch.allclose(torch.autograd.functional.jacobian(entmax, scores, vectorize=True), rows)
+
+
+def test_another_default_device_does_not_matter() -> None:
+    scores = torch.randn(3, 5, requires_grad=True)
+    target = torch.tensor([0, 4, 2])
+    with torch.device("meta"):
+        loss = entmax_loss(scores, target)
+        loss.backward()
+    assert torch.equal(loss, entmax_loss(scores, target))

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import entmax, log_entmax, tsallis_entropy
 from onmt_entmax.mappings.threshold import solve_log, solve_power
 from tests.oracles import entmax_oracle, entropy_oracle
@@ -279,3 +280,31 @@ def test_all_rows_of_minus_infinity_are_refused_at_medium_length() -> None:
     scores[1] = -torch.inf
     with pytest.raises(ValueError, match="-inf everywhere"):
         solve_power(scores, 1.5)
+
+
+@pytest.mark.parametrize(("alpha", "length"), [(5.0, 18_000), (8.0, 1000), (20.0, 10), (50.0, 3)])
+def test_equal_scores_share_evenly_at_a_large_alpha(alpha: float, length: int) -> None:
+    """The threshold is next to the scores; it must not be rounded onto them."""
+    scores = torch.zeros(2, length, requires_grad=True)
+    assert torch.allclose(entmax(scores, alpha), torch.tensor(1 / length))
+    entmax_loss(scores, torch.tensor([0, 1]), alpha, reduction="sum").backward()
+    expected = torch.full((2, length), 1 / length)
+    expected[[0, 1], [0, 1]] -= 1
+    assert torch.allclose(scores.grad, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
+def test_the_entropys_gradient_at_zero_is_that_from_the_right(alpha: float) -> None:
+    p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, alpha).backward()
+    step = 1e-9
+    moved = torch.tensor([0.5, 0.5, step], dtype=torch.float64)
+    slope = (tsallis_entropy(moved, alpha) - tsallis_entropy(p.detach(), alpha)) / step
+    assert float(p.grad[2]) == pytest.approx(float(slope), rel=1e-3)
+    assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
+
+
+def test_every_alpha_of_a_tensor_must_be_a_number() -> None:
+    for wrong in (0.5, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="every alpha must be a number from 1"):
+            entmax(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))

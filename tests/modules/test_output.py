@@ -179,3 +179,9 @@ def test_wrong_arguments_are_refused() -> None:
     loss = layer.loss(hidden, torch.tensor([1, 2]), 0).loss
     with pytest.raises(RuntimeError, match="gradients of gradients"):
         torch.autograd.grad(loss, hidden, create_graph=True)
+
+
+def test_half_weights_are_refused_in_one_line() -> None:
+    layer = OutputLayer(8, 300).bfloat16()
+    with pytest.raises(ValueError, match="needs weights of 32 or 64 bits"):
+        layer.loss(torch.zeros(2, 8), torch.tensor([1, 2]), -100)
