@@ -65,7 +65,7 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
     except ImportError:
         raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     measured = [read_metrics(run) for run in runs]
     shown = [panel for panel in PANELS if any(series(rows, *panel)[0] for rows in measured)]
@@ -80,6 +80,7 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
             axis.plot(steps, values, label=name, marker="o" if panel[0] == "valid" else "", ms=3)
         axis.set_title(PANELS[panel], fontsize=10)
         axis.set_xlabel("step", fontsize=9)
+        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k takes less room
         axis.grid(alpha=0.3)
         if panel[1] in ("loss", "support"):
             axis.set_yscale("log")
