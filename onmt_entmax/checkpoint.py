@@ -25,7 +25,7 @@ import yaml
 from safetensors import SafetensorError
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_atomically
+from onmt_entmax.files import write_atomically, write_text
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.version import __version__
@@ -101,11 +101,7 @@ def save(
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
     """Name checkpoint `step` the best of the run."""
     text = json.dumps({"step": step, "metric": metric, "value": value}) + "\n"
-    write_atomically(run / "best.json", lambda path: _write_text(path, text))
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    write_text(run / "best.json", text)
 
 
 def remove_leftovers(run: Path) -> None:

@@ -93,6 +93,15 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
             _remove(temporary)
 
 
+def write_text(target: Path, text: str) -> None:
+    """Write a text file, whole or not at all: see `write_atomically`."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")
+
+    write_atomically(target, write)
+
+
 def _take_place(temporary: Path, target: Path) -> None:
     """Rename a file or folder to `target`, whatever was there."""
     if not target.is_dir():

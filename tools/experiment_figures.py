@@ -13,7 +13,7 @@ from sigmorphon import language_of
 
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_atomically
+from onmt_entmax.files import read_lines, write_text
 from onmt_entmax.reports.metrics import score_by_language
 from onmt_entmax.text.morphology import decode_word
 
@@ -107,11 +107,7 @@ def measure(work: Work) -> dict[str, Any]:
         figures |= {"step": int(find_model(work.run).name.removeprefix("step_"))}
         figures |= {"training_seconds": last["seconds"]} if "seconds" in last else {}
     text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
-
-    write_atomically(work.folder / "figures.json", write)
+    write_text(work.folder / "figures.json", text)
     return figures
 
 

@@ -34,7 +34,7 @@ import yaml
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_atomically
+from onmt_entmax.files import write_text
 from onmt_entmax.options.reader import nearest, read_yaml
 from onmt_entmax.text.corpus import VALID
 
@@ -156,12 +156,7 @@ def _yaml(content: Mapping[str, Any]) -> str:
 
 def write_yaml(path: Path, content: Mapping[str, Any]) -> None:
     """Write a configuration, whole or not at all."""
-    text = _yaml(content)
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
-
-    write_atomically(path, write)
+    write_text(path, _yaml(content))
 
 
 def check_configuration(training: Training) -> bool:
@@ -240,12 +235,8 @@ def write_configuration(training: Training) -> Path:
     if not check_configuration(training):
         write_yaml(path, training.options())
     if not checkpoint_steps(training.run):
-        text = json.dumps(data_digests(training), indent=2, ensure_ascii=False) + "\n"
-
-        def write(temporary: Path) -> None:
-            temporary.write_text(text, encoding="utf-8")
-
-        write_atomically(data, write)
+        digests = json.dumps(data_digests(training), indent=2, ensure_ascii=False)
+        write_text(data, digests + "\n")
     return path
 
 

@@ -37,7 +37,7 @@ from tqdm import tqdm
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_atomically
+from onmt_entmax.files import read_lines, write_text
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translation import Translator
 
@@ -99,11 +99,7 @@ def write_all(folder: Path, figures: dict[str, Any]) -> str:
         "sparsity.md": markdown(figures),
     }
     for name, text in texts.items():
-
-        def write(temporary: Path, text: str = text) -> None:
-            temporary.write_text(text, encoding="utf-8")
-
-        write_atomically(folder / name, write)
+        write_text(folder / name, text)
     picture = write_figure(draw(figures), folder / "sparsity")
     return ", ".join([*(str(folder / name) for name in texts), picture])
 

@@ -17,7 +17,7 @@ from onmt_entmax.files import (
     is_stream,
     read_lines,
     replaced_when_done,
-    write_atomically,
+    write_text,
 )
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary
@@ -97,8 +97,4 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
 
 def _write_json(path: Path, content: dict[str, object]) -> None:
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
-
-    write_atomically(path, write)
+    write_text(path, text)

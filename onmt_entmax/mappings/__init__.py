@@ -101,11 +101,10 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     if alpha.dim() and alpha.device != scores.device:
         raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
     if alpha.device.type == "cpu" and not is_traced():
-        wrong = alpha[~((alpha >= 1) & alpha.isfinite())]
-        if wrong.numel():
-            raise ValueError(
-                f"every alpha must be a number from 1 (softmax) up, got {float(wrong[0])}"
-            )
+        fits = (alpha >= 1) & alpha.isfinite()
+        if not bool(fits.all()):
+            wrong = float(alpha[~fits][0])
+            raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
     return rows
 
 

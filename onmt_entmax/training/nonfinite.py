@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.files import write_atomically
+from onmt_entmax.files import write_text
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.training.config import TrainingError
 
@@ -65,10 +65,7 @@ def _save(path: Path, step: int, loss: float, norm: float, batches: Sequence[Bat
         "batches": [_ids(batch) for batch in batches],
     }
 
-    def write(temporary: Path) -> None:
-        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
-
-    write_atomically(path, write)
+    write_text(path, json.dumps(content) + "\n")
 
 
 def _ids(batch: Batch) -> dict[str, object]:
