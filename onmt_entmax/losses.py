@@ -36,7 +36,8 @@ from onmt_entmax.mappings.native import is_traced
 class ClassTargets(NamedTuple):
     """Targets of rows of scores (rows, classes), as coefficients of one loss per row.
 
-    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``.
+    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
+    ``mass`` is the sum of the other coefficients, only differences to the largest score matter.
 
     Attributes:
         label: (rows,) int64, the class of each row; any valid class where the row is ignored.
@@ -70,14 +71,11 @@ class EntmaxRowLoss(Function):
         targets: ClassTargets | None,
     ) -> tuple[Tensor, Tensor]:
         solved = conjugate(scores, the_given(number, alpha), ctx.needs_input_grad[0])
-        losses, entries = solved.value, solved.entries
-        if targets is not None:
-            losses = losses * targets.mass
-            losses -= targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
-            if targets.spread is not None:
-                losses -= targets.spread * _weighed(scores, targets.weight, losses.dtype)
-            # An ignored row counts nothing, also where its scores are huge.
-            losses.masked_fill_(targets.mass == 0, 0.0)
+        entries = solved.entries
+        if targets is None:
+            losses = solved.excess + solved.maxima.squeeze(1)
+        else:
+            losses = _loss_of(scores, solved.excess, solved.maxima, targets)
         ctx.number, ctx.targets, ctx.dense, ctx.shape = number, targets, solved.dense, scores.shape
         ctx.save_for_backward(
             scores if solved.dense else None,
@@ -119,18 +117,28 @@ class EntmaxRowLoss(Function):
         return scores_grad, None, alpha_grad, None
 
 
-def _weighed(scores: Tensor, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Sums of rows of scores (rows, classes), with weights (classes,) if there are any; a class of
-    weight 0 may have a score of -inf."""
-    if weight is None:
-        return scores.sum(1, dtype=dtype)
-    return torch.where(weight == 0, 0.0, scores.to(dtype)) @ weight
+def _loss_of(scores: Tensor, excess: Tensor, maxima: Tensor, targets: ClassTargets) -> Tensor:
+    """Losses (rows,) of scores (rows, classes), from the conjugate's excess (rows,) over the
+    largest scores (rows, 1)."""
+    label = scores.gather(1, targets.label.unsqueeze(1)).to(maxima.dtype)
+    losses = excess * targets.mass + targets.own * (maxima - label).squeeze(1)
+    if targets.spread is not None:
+        losses = losses + targets.spread * _leads(scores, maxima, targets.weight)
+    # An ignored row counts nothing, also where its scores are huge.
+    return torch.where(targets.mass == 0, 0.0, losses)
+
+
+def _leads(scores: Tensor, maxima: Tensor, weight: Tensor | None) -> Tensor:
+    """Sums (rows,) of what the largest scores (rows, 1) lead the others by, with weights (classes,)
+    if there are any; a class of weight 0 may have a score of -inf."""
+    leads = maxima - scores
+    return leads.sum(1) if weight is None else torch.where(weight == 0, 0.0, leads) @ weight
 
 
 def _times_probabilities(
     solved: Conjugate, scores: Tensor | None, alpha: float | Tensor, shape: torch.Size
 ) -> Tensor:
-    """Each row's probabilities times its ``solved.value``: (rows, classes), dense."""
+    """Each row's probabilities times its factor, in the place of the excess: (rows, classes)."""
     factors, maxima, threshold, entries, dense, whole = solved
     dtype = factors.dtype if scores is None else scores.dtype
     product = factors.new_empty(shape, dtype=dtype)
@@ -193,14 +201,10 @@ def row_losses(
         return EntmaxRowLoss.apply(scores, None, alpha, targets)[0]
     if not is_traced():
         return EntmaxRowLoss.apply(scores, alpha, None, targets)[0]
-    conjugates = conjugate_operator(scores, alpha)[0]
+    excess, maxima, _ = conjugate_operator(scores, alpha)
     if targets is None:
-        return conjugates
-    losses = conjugates * targets.mass
-    losses = losses - targets.own * scores.gather(1, targets.label.unsqueeze(1)).squeeze(1)
-    if targets.spread is not None:
-        losses = losses - targets.spread * _weighed(scores, targets.weight, losses.dtype)
-    return torch.where(targets.mass == 0, 0.0, losses)
+        return excess + maxima
+    return _loss_of(scores, excess, maxima.unsqueeze(1), targets)
 
 
 def entmax_loss(
@@ -337,6 +341,10 @@ def _distribution_losses(
         distributions = distributions * (1 - label_smoothing) + label_smoothing / rows.shape[1]
     if weight is not None:
         distributions = distributions * weight
+    # Differences to the largest score, which keep their digits where all scores are far from 0.
+    rows = rows.to(distributions.dtype)
+    maxima = rows.detach().amax(1, keepdim=True)
+    rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
     # 0 times a score of -inf counts 0.
     expected = torch.where(distributions == 0, 0.0, rows) * distributions
     return row_losses(rows, alpha) * distributions.sum(1) - expected.sum(1)

@@ -297,3 +297,25 @@ def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float) 
 def test_weights_have_no_gradient() -> None:
     with pytest.raises(ValueError, match="weight has no gradient"):
         entmax_loss(torch.zeros(1, 2), torch.tensor([0]), weight=torch.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("kind", ["classes", "distributions"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_scores_far_from_zero_keep_their_digits(
+    alpha: float, kind: str, smoothing: float, compiled: bool
+) -> None:
+    """A constant added to float32 scores that have room for it changes neither loss nor gradient,
+    as in cross-entropy."""
+    scores = (torch.randn(6, 7) * 2 * 256).round() / 256  # exact, also after the addition
+    target = target_of(kind).float() if kind == "distributions" else INDEX
+    loss = torch.compile(entmax_loss, backend="aot_eager") if compiled else entmax_loss
+    outcomes = []
+    for offset in (0.0, 8192.0):
+        z = (scores + offset).requires_grad_()
+        losses = loss(z, target, alpha, reduction="none", label_smoothing=smoothing)
+        losses.sum().backward()
+        outcomes.append((losses.detach(), z.grad))
+    for near, far in zip(*outcomes, strict=True):
+        torch.testing.assert_close(near, far, rtol=0, atol=1e-6)

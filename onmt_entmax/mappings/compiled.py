@@ -27,8 +27,12 @@ def log_entmax_operator(scores: Tensor, alpha: float) -> Tensor:
 
 
 @torch.library.custom_op("onmt_entmax::conjugate", mutates_args=())
-def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """Conjugates (rows,) of contiguous scores (rows, n), and their gradient, the probabilities."""
+def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Of contiguous scores (rows, n): excess and largest score (rows,), probabilities (rows, n).
+
+    The sum of the first two is the conjugate. Its whole gradient, the probabilities, goes through
+    the excess; the largest scores count as constants.
+    """
     solved = conjugate(scores, alpha)
     has_entries = solved.entries.row.numel() > 0
     whole = torch.zeros_like(scores) if has_entries else torch.empty_like(scores)
@@ -37,7 +41,7 @@ def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
         part = slice(begin, end)
         maxima, threshold = solved.maxima[part], solved.threshold[part]
         write_probabilities(scores[part], alpha, maxima, threshold, whole[part])
-    return solved.value, whole
+    return solved.excess, solved.maxima.squeeze(1), whole
 
 
 @entmax_operator.register_fake
@@ -47,8 +51,9 @@ def _like_scores(scores: Tensor, alpha: float) -> Tensor:
 
 
 @conjugate_operator.register_fake
-def _conjugate_like(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    return scores.new_empty(scores.shape[0]), torch.empty_like(scores)
+def _conjugate_like(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor]:
+    rows = scores.shape[0]
+    return scores.new_empty(rows), scores.new_empty(rows), torch.empty_like(scores)
 
 
 def _keep_output(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
@@ -57,9 +62,9 @@ def _keep_output(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None
 
 
 def _keep_probabilities(
-    ctx: Any, inputs: tuple[Tensor, float], output: tuple[Tensor, Tensor]
+    ctx: Any, inputs: tuple[Tensor, float], output: tuple[Tensor, Tensor, Tensor]
 ) -> None:
-    _keep_output(ctx, inputs, output[1])
+    _keep_output(ctx, inputs, output[2])
 
 
 def _entmax_backward(ctx: Any, output: Tensor) -> tuple[Tensor, None]:
@@ -72,7 +77,9 @@ def _log_entmax_backward(ctx: Any, output: Tensor) -> tuple[Tensor, None]:
     return gradient.log_scores_gradient(result, ctx.alpha, output), None
 
 
-def _conjugate_backward(ctx: Any, per_row: Tensor, per_entry: Tensor) -> tuple[Tensor, None]:
+def _conjugate_backward(
+    ctx: Any, per_row: Tensor, per_maximum: Tensor, per_entry: Tensor
+) -> tuple[Tensor, None]:
     (result,) = ctx.saved_tensors
     second = gradient.scores_gradient(gradient.slopes(result, ctx.alpha), per_entry)
     return per_row.unsqueeze(1) * result + second, None

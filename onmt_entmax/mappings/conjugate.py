@@ -3,6 +3,10 @@ r"""The conjugate of the negative Tsallis entropy, which every entmax loss start
 :math:`\Omega^*(z) = \max_p p^\top z + H_\alpha(p)`, whose gradient is entmax. Rows are worked on in
 groups that fit the caches. Of a row with a small support only that is kept for the gradient; of any
 other row only its maximum and threshold, from which the scores give the probabilities again.
+
+What is computed is the conjugate's excess over the largest score, which is between 0 and log n: a
+loss adds the lead of that score over the target's. Where all scores are far from 0, both keep their
+digits, which the conjugate itself has no room for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,18 +59,17 @@ class Conjugate(NamedTuple):
     """Solved rows of scores.
 
     Attributes:
-        value: (rows,) the conjugates.
+        excess: (rows,) the conjugates less the largest scores.
         maxima: (rows, 1) the largest scores.
         threshold: (rows, 1), in float64 from native code and in the log form, where it is the
-            shift; 0 at alpha = 1, where ``maxima`` holds the logarithm of the sum of exponentials
-            instead.
+            shift.
         entries: of the rows outside ``dense``.
         dense: ranges of rows (begin, end) of which no entries are kept.
         whole: (rows, n) with the probabilities of the dense rows, or None if there are none or
             they are too many to be kept.
     """
 
-    value: Tensor
+    excess: Tensor
     maxima: Tensor
     threshold: Tensor
     entries: Entries
@@ -102,9 +105,9 @@ def conjugate(
     made = by_kernel("conjugate", scores, alpha, part)
     if made is None:
         return _by_groups(wide(scores), alpha, keep)
-    value, maxima, threshold, entries, dense = made
-    entries = _no_entries(value) if entries is None else Entries(*entries)
-    return Conjugate(value, maxima, threshold, entries, dense, None)
+    excess, maxima, threshold, entries, dense = made
+    entries = _no_entries(excess) if entries is None else Entries(*entries)
+    return Conjugate(excess, maxima, threshold, entries, dense, None)
 
 
 def _by_groups(scores: Tensor, alpha: float | Tensor, keep: bool) -> Conjugate:
@@ -144,17 +147,17 @@ def _by_groups(scores: Tensor, alpha: float | Tensor, keep: bool) -> Conjugate:
                 out = None if whole is None else whole[a:b]
                 solved.append(_solve(scores[a:b], alphas, limits, out)[:3])
             dense.append((first, last))
-    value, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
+    excess, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
     if not found:
-        found.append(_no_entries(value))
+        found.append(_no_entries(excess))
     entries = Entries(*(torch.cat(parts) for parts in zip(*found, strict=True)))
-    return Conjugate(value.squeeze(1), maxima, threshold, entries, dense, whole)
+    return Conjugate(excess.squeeze(1), maxima, threshold, entries, dense, whole)
 
 
-def _no_entries(value: Tensor) -> Entries:
-    """No entries, on the device and with probabilities in the type of a value."""
-    nowhere = torch.empty(0, dtype=torch.int64, device=value.device)
-    return Entries(nowhere, nowhere, value.new_empty(0))
+def _no_entries(excess: Tensor) -> Entries:
+    """No entries, on the device and with probabilities in the type of an excess."""
+    nowhere = torch.empty(0, dtype=torch.int64, device=excess.device)
+    return Entries(nowhere, nowhere, excess.new_empty(0))
 
 
 def _members(
@@ -184,7 +187,7 @@ def write_probabilities(
         return out
     if not isinstance(alpha, Tensor):
         if alpha == 1:
-            return torch.sub(scores, maxima, out=out).exp_()
+            return torch.sub(scores, maxima, out=out).sub_(threshold).exp_()
         if has_power_form(alpha):
             margin = torch.sub(scores, maxima).sub_(threshold).relu_()
             return power(margin, alpha - 1, out)
@@ -214,21 +217,22 @@ def _solve(
     limits: Sequence[Tensor] | None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Value, maximum and threshold of rows, each (rows, 1), and the probabilities (rows, n).
+    """Excess, maximum and threshold of rows, each (rows, 1), and the probabilities (rows, n).
 
     ``limits`` is what ``lower_bound`` found for these rows, ``out`` the memory for probabilities.
 
-    In the power form the value is ``max z + t + (beta sum p u + 1 / beta) / alpha`` with margins
-    ``u``: the dual objective, flat at the threshold ``t``, so that a rounding error of the
-    threshold enters squared. In the log form it is ``max z + s - beta H(p)``.
+    In the power form the excess is ``t + (beta sum p u + 1 / beta) / alpha`` with margins ``u``:
+    the dual objective, flat at the threshold ``t``, so that a rounding error of the threshold
+    enters squared. In the log form it is ``s - beta H(p)``.
     """
     if not isinstance(alpha, Tensor):
         if alpha == 1:
-            value = scores.logsumexp(1, keepdim=True)
-            refuse_rows_without_answer(value)
-            if out is not None:
-                torch.sub(scores, value, out=out).exp_()
-            return value, value, torch.zeros_like(value), value
+            maxima = scores.amax(1, keepdim=True)
+            refuse_rows_without_answer(maxima)
+            probability = torch.sub(scores, maxima, out=out).exp_()
+            total = probability.sum(1, keepdim=True)
+            excess = total.log()
+            return excess, maxima, excess, probability.div_(total)
         if has_power_form(alpha):
             beta = alpha - 1
             _, known, start = (None, None, None) if limits is None else limits
@@ -237,10 +241,10 @@ def _solve(
             # Here ``margin`` is beta times the margins.
             energy = margin.mul_(probability).sum(1, keepdim=True)
             dual = threshold + (energy + 1 / beta) / alpha
-            return maxima + dual, maxima, threshold, probability
+            return dual, maxima, threshold, probability
     maxima, shift, logs = solve_log(scores, alpha)
     probability = logs.exp()
     entropy = tsallis_entropy(probability, alpha, 1).unsqueeze(1)
-    value = (maxima + shift - (alpha - 1) * entropy).to(scores.dtype)
+    excess = (shift - (alpha - 1) * entropy).to(scores.dtype)
     probability = probability.to(scores.dtype) if out is None else out.copy_(probability)
-    return value, maxima.to(scores.dtype), shift, probability
+    return excess, maxima.to(scores.dtype), shift, probability

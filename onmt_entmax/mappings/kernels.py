@@ -174,13 +174,13 @@ def _finished(
 
 @triton.jit
 def solve_short(
-    scores, out, value, maxima, thresholds, betas, rows, n,
+    scores, out, excess, maxima, thresholds, betas, rows, n,
     each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Rows that fit in registers, ``height`` of them a program: read once, written once.
 
-    ``result`` is "probabilities" or "logs" (to ``out``), or "" for value, maximum and threshold.
+    ``result`` is "probabilities" or "logs" (to ``out``), or "" for excess, maximum and threshold.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
@@ -198,7 +198,7 @@ def solve_short(
         probability, _, base = _curve(below, threshold, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)
         dual = threshold - start + (energy - 1.0) / (1.0 + beta)
-        tl.store(value + row, maximum + dual, mask=real)
+        tl.store(excess + row, dual, mask=real)
         tl.store(maxima + row, maximum, mask=real)
         tl.store(thresholds + row, threshold, mask=real)
     else:
@@ -259,7 +259,7 @@ def _list_candidates(
 
 @triton.jit
 def solve_long(
-    scores, out, value, maxima, thresholds, betas, columns, n,
+    scores, out, excess, maxima, thresholds, betas, columns, n,
     each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
@@ -308,7 +308,7 @@ def solve_long(
         )
     if result == "":
         dual = threshold - least + (energy - 1.0) / (1.0 + beta)
-        tl.store(value + row + single, maximum + dual)
+        tl.store(excess + row + single, dual)
         tl.store(maxima + row + single, maximum)
         tl.store(thresholds + row + single, threshold)
     else:

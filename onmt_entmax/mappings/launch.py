@@ -138,20 +138,18 @@ def _result_type(scores: Tensor) -> torch.dtype:
 def conjugate(
     scores: Tensor, alpha: float | Tensor, part: float
 ) -> tuple[Tensor, Tensor, Tensor, None, list[tuple[int, int]]]:
-    """Value (rows,), maxima (rows, 1) and thresholds (rows, 1) of scores (rows, n).
+    """Excess (rows,), maxima (rows, 1) and thresholds (rows, 1) of scores (rows, n).
 
     Args and meaning as in :class:`onmt_entmax.mappings.conjugate.Conjugate`; no entries, and all
     rows as dense ones.
     """
     scores = scores.contiguous()
     rows, dtype = len(scores), _result_type(scores)
-    value = torch.empty(rows, dtype=dtype, device=scores.device)
-    maxima = value.new_empty(rows, 1)
-    threshold = value.new_empty(rows, 1, dtype=_form(alpha, scores.dtype).work)
-    _solve(scores, alpha, "", [value, maxima, threshold])
-    if not isinstance(alpha, Tensor) and alpha == 1:
-        maxima, threshold = maxima + threshold, torch.zeros_like(threshold)
-    return value, maxima, threshold, None, [(0, rows)]
+    excess = torch.empty(rows, dtype=dtype, device=scores.device)
+    maxima = excess.new_empty(rows, 1)
+    threshold = excess.new_empty(rows, 1, dtype=_form(alpha, scores.dtype).work)
+    _solve(scores, alpha, "", [excess, maxima, threshold])
+    return excess, maxima, threshold, None, [(0, rows)]
 
 
 def write_probabilities(

@@ -56,7 +56,7 @@ struct Work {
     const void *incoming;  // (rows, n)
     const void *factor;    // (rows,) or null
     void *out;             // (rows, n)
-    void *value, *maxima;  // (rows,)
+    void *excess, *maxima;  // (rows,)
     double *threshold;     // (rows,)
     uint8_t *dense;        // (rows,)
     long rows, n;
@@ -322,12 +322,12 @@ PyObject *joined(const std::vector<Piece> &pieces, const char *(*part)(const Pie
 
 PyObject *conjugates(PyObject *, PyObject *arguments) {
     Common common = {};
-    Py_ssize_t rows, n, scores, value, maxima, threshold, dense, most;
+    Py_ssize_t rows, n, scores, excess, maxima, threshold, dense, most;
     if (!PyArg_ParseTuple(arguments, COMMON "nnnnnn", COMMON_ADDRESSES(common, rows, n), &scores,
-                          &value, &maxima, &threshold, &dense, &most))
+                          &excess, &maxima, &threshold, &dense, &most))
         return nullptr;
     Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)scores, work.value = (void *)value;
+    work.rows = rows, work.n = n, work.scores = (void *)scores, work.excess = (void *)excess;
     work.maxima = (void *)maxima, work.threshold = (double *)threshold,
     work.dense = (uint8_t *)dense, work.most = most;
     complete(common);

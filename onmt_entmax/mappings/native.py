@@ -109,20 +109,20 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
     """What :func:`onmt_entmax.mappings.conjugate.conjugate` finds, of the same arguments.
 
     Returns:
-        Value (rows,), maxima (rows, 1), thresholds (rows, 1) in float64; position, row and
+        Excess (rows,), maxima (rows, 1), thresholds (rows, 1) in float64; position, row and
         probability (k,) of the entries; ranges of dense rows.
     """
     if isinstance(alpha, Tensor) or not _does(scores, alpha):
         return None
     scores = scores.contiguous()
     rows = len(scores)
-    value = scores.new_empty(rows)
+    excess = scores.new_empty(rows)
     maxima = scores.new_empty(rows, 1)
     threshold = scores.new_empty(rows, 1, dtype=torch.float64)
     dense = torch.empty(rows, dtype=torch.bool, device=scores.device)
     # Powers that are not whole cost several times as much as reading: make few of them.
     most = int(min(part if whole_power(1 / (alpha - 1)) else 8 * part, 1) * scores.shape[1])
-    found = _call("conjugates", scores, alpha, value, maxima, threshold, dense, most=most)
+    found = _call("conjugates", scores, alpha, excess, maxima, threshold, dense, most=most)
     if alpha > 2:  # as the PyTorch code has it: see `Conjugate.threshold`
         # A threshold next to zero is not to become one: nothing would be above it.
         end = 1 / (alpha - 1)
@@ -135,7 +135,7 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
         torch.frombuffer(part, dtype=dtype) if part else scores.new_empty(0, dtype=dtype)
         for part, dtype in zip(found, types, strict=True)
     )
-    return value, maxima, threshold, (position, row, probability), ranges
+    return excess, maxima, threshold, (position, row, probability), ranges
 
 
 def _ranges(mask: Tensor) -> list[tuple[int, int]]:

@@ -174,7 +174,7 @@ TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
         const T *x = (const T *)work.scores + row * work.n;
         const Solved solved = solve(x, work.n, work.curve, room);
         if (solved.maximum == -INFINITY) piece.impossible = true;
-        ((T *)work.value)[row] = (T)solved.value;
+        ((T *)work.excess)[row] = (T)solved.excess;
         ((T *)work.maxima)[row] = (T)solved.maximum;
         work.threshold[row] = solved.threshold;
         work.dense[row] = solved.count < 0 || !collect(solved, row, work, room, piece);

@@ -99,7 +99,7 @@ struct Room {
 };
 
 struct Solved {
-    double maximum, threshold, value;
+    double maximum, threshold, excess;  // the last: of the conjugate over the maximum
     long count;  // of candidates; -1: the whole row is to be looked at
 };
 
@@ -282,6 +282,6 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
                                                       short_step<T>(n, curve), 100, last, before);
     // The dual objective, flat at the threshold: taken where the last sums are from.
     const double energy = last.energy * curve.level;
-    const double value = maximum + (before + (energy + curve.order) / curve.alpha);
-    return {maximum, threshold, value, count};
+    const double excess = before + (energy + curve.order) / curve.alpha;
+    return {maximum, threshold, excess, count};
 }

@@ -146,11 +146,11 @@ def _solve(
     scores = product(hidden, gathered.weight, gathered.bias)
     own = scores.gather(1, target.unsqueeze(1))
     solved = conjugate(scores, terms.alpha, part=_SPARSE_BELOW)
-    largest = scores.amax(1, True) if terms.alpha == 1 else solved.maxima
-    loss = (solved.value - (1 - terms.smoothing) * own.squeeze(1)).sum()
+    correct = (own == solved.maxima).sum()
+    loss = _loss_of(solved, own, terms.smoothing)
     if terms.spread is not None:
         loss -= scores.sum(0) @ terms.spread
-    return loss, (own == largest).sum(), gathered.add(scores, solved, terms.alpha, begin)
+    return loss, correct, gathered.add(scores, solved, terms.alpha, begin)
 
 
 def _solve_found(
@@ -175,7 +175,7 @@ def _solve_found(
             solved.threshold[part],
             probability[part],
         )
-    loss = (solved.value - (1 - terms.smoothing) * own).sum()
+    loss = _loss_of(solved, own.unsqueeze(1), terms.smoothing)
     if terms.spread is not None:
         loss -= hidden.sum(0) @ (terms.spread @ weight) + len(target) * (bias @ terms.spread)
     value = probability.view(-1)[found.slot]
@@ -183,6 +183,14 @@ def _solve_found(
     row = found.row[inside]
     gathered.add_entries(row, found.position[inside] - row * len(weight), value[inside], begin)
     return loss, (own == solved.maxima.squeeze(1)).sum(), len(inside)
+
+
+def _loss_of(solved: Conjugate, own: Tensor, smoothing: float) -> Tensor:
+    """Sum of the losses of rows whose targets have the scores ``own`` (rows, 1), but for what is
+    spread over the vocabulary."""
+    leads = solved.maxima - own  # small differences first: they keep their digits
+    loss = (solved.excess + (1 - smoothing) * leads.squeeze(1)).sum()
+    return loss + smoothing * solved.maxima.sum() if smoothing else loss
 
 
 class _Gathered:
