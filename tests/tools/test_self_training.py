@@ -1,0 +1,118 @@
+"""`tools/self_training.py`: what is asked, what is kept, and bad input."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from self_training import Question, new_questions, sure_answers
+
+from onmt_entmax.text.morphology import decode_source
+from tests.commands import run, succeed
+
+TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
+QUESTION = st.builds(Question, TAGS, st.text("ab", min_size=1, max_size=2))
+
+
+def combinations(known: list[Question]) -> set[Question]:
+    """Every question that may be asked, by its definition."""
+    return {
+        Question(one.tags, other.lemma)
+        for one in known
+        for other in known
+        if one.tags[0] == other.tags[0]
+    } - set(known)
+
+
+@given(st.lists(QUESTION, min_size=1, max_size=8), st.integers(1, 12), st.integers(0, 99))
+def test_questions_are_new_combinations(known, count, seed) -> None:
+    made = new_questions(known, count, random.Random(seed))
+    assert len(made) == len(set(made)) <= count
+    assert set(made) <= combinations(known)
+    assert made == new_questions(known, count, random.Random(seed))
+
+
+def test_all_combinations_are_found_in_the_end() -> None:
+    known = [Question(("V", tag), lemma) for tag, lemma in zip("abc", "xyz", strict=True)]
+    assert set(new_questions(known, 6, random.Random(1))) == combinations(known)
+
+
+def test_tags_are_drawn_as_often_as_training_has_them() -> None:
+    tags = {"many": 600, "some": 300, "few": 100}
+    known = [Question(("V", tag), f"{tag}{i}") for tag, count in tags.items() for i in range(count)]
+    drawn = new_questions(known * 2, 900, random.Random(1))
+    found = Counter(question.tags[1] for question in drawn)
+    # Of 1,000 lemmas, those that training has with a tag are not asked with it.
+    fresh = {tag: count * (1000 - count) for tag, count in tags.items()}
+    for tag, part in fresh.items():
+        assert found[tag] / 900 == pytest.approx(part / sum(fresh.values()), abs=0.05)
+
+
+def record(source: str, certificate: str, *hypotheses: tuple[str, float]) -> str:
+    listed = [{"text": text, "prob": prob} for text, prob in hypotheses]
+    return json.dumps({"source": source, "certificate": certificate, "hypotheses": listed})
+
+
+def test_answers_that_are_sure(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    lines = [
+        record("lang=x +V a", "exhaustive", ("b", 1.0)),
+        record("lang=x +V c", "optimal", ("d", 0.75), ("e", 0.2)),
+        record("lang=x +V f", "optimal", ("g", 0.5)),
+        record("lang=x +V h", "none", ("i", 0.9)),
+        record("lang=x +V j", "exhaustive"),
+    ]
+    report.write_text("\n".join(lines) + "\n")
+    assert list(sure_answers(report, 0.75)) == [("lang=x +V a", "b"), ("lang=x +V c", "d")]
+    assert list(sure_answers(report, 0.76)) == [("lang=x +V a", "b")]
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    """From training pairs to questions; from answers, here by hand, to training pairs."""
+    train, asked = tmp_path / "train.src", tmp_path / "new" / "asked.src"
+    train.write_text("lang=x +V +PST a b\nlang=x +V +PRS c ▁ d\nlang=y +N e\nlang=x +N f\n")
+    printed = succeed("tools/self_training.py", "ask", "--train", train, "--out", asked)
+    assert "2 questions" in printed
+    questions = asked.read_text().splitlines()
+    assert set(questions) == {"lang=x +V +PRS a b", "lang=x +V +PST c ▁ d"}
+    assert {decode_source(line.split()) for line in questions} == {
+        ("x", ("V", "PRS"), "ab"),
+        ("x", ("V", "PST"), "c d"),
+    }
+    report = tmp_path / "report.jsonl"
+    report.write_text("".join(record(q, "optimal", (q[-1], 0.95)) + "\n" for q in questions))
+    out = tmp_path / "data.v1" / "answered"
+    printed = succeed("tools/self_training.py", "keep", "--report", report, "--out", out)
+    assert "2 pairs" in printed
+    sources, targets = (
+        out.with_name(f"answered.{suffix}").read_text().splitlines() for suffix in ("src", "tgt")
+    )
+    assert sorted(sources) == sorted(questions)
+    assert targets == [source[-1] for source in sources]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("lang=x +V a\n", ["ask", "--each", 0], "--each must be at least 1"),
+        ("lang=x +V a\n", ["ask"], "no lemma that could be asked for"),
+        ("draw V;PST\n", ["ask"], "given:1: expected a language first"),
+        ("{}\n", ["keep"], "given:1: not a line of an exactness report"),
+        (record("lang=x a", "optimal", ("b", 0.5)) + "\n", ["keep"], "no answer has a probability"),
+        ("", ["keep", "--prob", 1.5], "--prob must be above 0"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    tmp_path: Path, content: str, arguments: list, message: str
+) -> None:
+    given_file, out = tmp_path / "given", tmp_path / "out"
+    given_file.write_text(content)
+    option = "--train" if arguments[0] == "ask" else "--report"
+    done = run("tools/self_training.py", *arguments, option, given_file, "--out", out)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [given_file]

@@ -1,0 +1,185 @@
+#!/usr/bin/env python
+"""More training pairs from what models are sure of: self-training for inflection.
+
+Training data shows a few forms of each lemma. `ask` puts lemmas and tags together that it does not
+show together; a model, or better several, answers; `keep` makes training pairs of the answers that
+are proven to be the most probable ones and have at least some probability. So a new model sees the
+training data's lemmas in more forms, most of them right, which only an ensemble was sure of (Yu et
+al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is used.
+
+    python tools/self_training.py ask --train run/medium/data/train.src --each 2 \\
+        --out run/medium/data/asked.src
+    python translate.py -model run/a/model run/b/model -src run/medium/data/asked.src \\
+        -beam_size 5 -output run/medium/asked.pred -exactness_report run/medium/asked.jsonl
+    python tools/self_training.py keep --report run/medium/asked.jsonl --prob 0.9 \\
+        --out run/medium/data/answered
+
+The last writes `answered.src` and `answered.tgt`, which a configuration mixes in by weight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sigmorphon import write_files
+
+from onmt_entmax.commands import command
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
+from onmt_entmax.text.morphology import decode_source, encode_source
+
+_TRIES = 20  # draws for one new question, before there are taken to be no more
+
+
+class Question(NamedTuple):
+    """What a model of inflection is asked."""
+
+    tags: tuple[str, ...]
+    lemma: str
+
+
+def read_questions(path: Path) -> dict[str, list[Question]]:
+    """The questions of a source file, by language.
+
+    Raises:
+        UserError: the file cannot be read, or names the line that is no question.
+    """
+    found: dict[str, list[Question]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            language, tags, lemma = decode_source(line.split() or [""])
+        except ValueError as error:
+            raise UserError(f"{path}:{number}: {error}") from None
+        found.setdefault(language, []).append(Question(tags, lemma))
+    return found
+
+
+def new_questions(
+    known: Sequence[Question], count: int, generator: random.Random
+) -> list[Question]:
+    """Questions of a language that put known lemmas and tags together as no known one does.
+
+    Tags are drawn as often as training has them. A lemma stays what it is: tags and lemma are of
+    questions with the same first tag, which is the part of speech.
+
+    Args:
+        known: the training questions of the language.
+        count: how many are wanted; fewer where the language does not give so many.
+        generator: what is random comes from it alone.
+    """
+    lemmas: dict[tuple[str, ...], dict[str, None]] = {}
+    for question in known:
+        lemmas.setdefault(question.tags[:1], {})[question.lemma] = None
+    choices = {kind: list(each) for kind, each in lemmas.items()}
+    taken = set(known)
+    made: list[Question] = []
+    tries = count * _TRIES
+    while len(made) < count and tries:
+        tries -= 1
+        tags = generator.choice(known).tags
+        question = Question(tags, generator.choice(choices[tags[:1]]))
+        if question not in taken:
+            taken.add(question)
+            made.append(question)
+    return made
+
+
+def ask(options: argparse.Namespace) -> int:
+    """Writes the questions, language after language."""
+    lines = []
+    for language, known in read_questions(options.train).items():
+        # Of its own for each language: the others do not change what it gets.
+        generator = random.Random(f"{options.seed}/{language}")
+        for tags, lemma in new_questions(known, options.each * len(known), generator):
+            lines.append(" ".join(encode_source(language, lemma, tags)) + "\n")
+    if not lines:
+        raise UserError(f"{options.train}: no lemma that could be asked for with other tags")
+    write_files({options.out: "".join(lines)})
+    print(f"{options.out}: {len(lines)} questions")
+    return 0
+
+
+def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
+    """Source and best output of the sentences of a report whose best output is proven and sure.
+
+    Args:
+        path: an exactness report of `translate.py`.
+        least: the probability that an output must have.
+
+    Raises:
+        UserError: the file cannot be read, or names the line that is no record of a report.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            record = json.loads(line)
+            proven, outputs = record["certificate"] != "none", record["hypotheses"]
+            answers = [(record["source"], best["text"], best["prob"]) for best in outputs[:1]]
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{path}:{number}: not a line of an exactness report") from None
+        for source, text, probability in answers:
+            if proven and probability >= least:
+                yield source, text
+
+
+def keep(options: argparse.Namespace) -> int:
+    """Writes the pairs, in random order: a training that stops early has seen all languages."""
+    pairs = list(sure_answers(options.report, options.prob))
+    if not pairs:
+        raise UserError(f"{options.report}: no answer has a probability of {options.prob} proven")
+    random.Random(options.seed).shuffle(pairs)
+    texts = [("src", [source for source, _ in pairs]), ("tgt", [text for _, text in pairs])]
+    out = options.out
+    write_files(
+        {
+            out.with_name(f"{out.name}.{suffix}"): "".join(f"{line}\n" for line in lines)
+            for suffix, lines in texts
+        }
+    )
+    print(f"{out}.{{src,tgt}}: {len(pairs)} pairs")
+    return 0
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line; ends the program with status 2 where it is wrong."""
+    parser = argparse.ArgumentParser(
+        description="Training pairs for inflection from what trained models are sure of."
+    )
+    commands = parser.add_subparsers(required=True)
+    asking = commands.add_parser("ask", help="known lemmas and tags, put together anew")
+    asking.set_defaults(run=ask)
+    add = asking.add_argument
+    add("--train", type=Path, required=True, help="source file, as sigmorphon.py prepares it")
+    add("--each", type=int, default=2, metavar="N", help="questions a training pair (default 2)")
+    add("--out", type=Path, required=True, help="source file to write")
+    keeping = commands.add_parser("keep", help="the answers of a report that are sure, as pairs")
+    keeping.set_defaults(run=keep)
+    add = keeping.add_argument
+    add("--report", type=Path, required=True, help="-exactness_report of translate.py")
+    add("--prob", type=float, default=0.9, help="least probability of an answer (default 0.9)")
+    add("--out", type=Path, required=True, help="writes OUT.src and OUT.tgt")
+    for each in (asking, keeping):
+        each.add_argument("--seed", type=int, default=1, help="of what is random (default 1)")
+    options = parser.parse_args(arguments)
+    if options.run is ask and options.each < 1:
+        raise UserError(f"--each must be at least 1, not {options.each}")
+    if options.run is keep and not 0 < options.prob <= 1:
+        raise UserError(f"--prob must be above 0 and at most 1, not {options.prob}")
+    return options
+
+
+@command
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; an error of the user's is one line on the standard error and status 2."""
+    options = parse_arguments(arguments)
+    status: int = options.run(options)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
