@@ -43,12 +43,12 @@ def test_all_combinations_are_found_in_the_end() -> None:
 def test_tags_are_drawn_as_often_as_training_has_them() -> None:
     tags = {"many": 600, "some": 300, "few": 100}
     known = [Question(("V", tag), f"{tag}{i}") for tag, count in tags.items() for i in range(count)]
-    drawn = new_questions(known * 2, 900, random.Random(1))
+    drawn = new_questions(known, 200, random.Random(1))
     found = Counter(question.tags[1] for question in drawn)
     # Of 1,000 lemmas, those that training has with a tag are not asked with it.
     fresh = {tag: count * (1000 - count) for tag, count in tags.items()}
     for tag, part in fresh.items():
-        assert found[tag] / 900 == pytest.approx(part / sum(fresh.values()), abs=0.05)
+        assert found[tag] / 200 == pytest.approx(part / sum(fresh.values()), abs=0.1)
 
 
 def record(source: str, certificate: str, *hypotheses: tuple[str, float]) -> str:
