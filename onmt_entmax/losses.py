@@ -121,7 +121,9 @@ def _loss_of(scores: Tensor, excess: Tensor, maxima: Tensor, targets: ClassTarge
     """Losses (rows,) of scores (rows, classes), from the conjugate's excess (rows,) over the
     largest scores (rows, 1)."""
     label = scores.gather(1, targets.label.unsqueeze(1)).to(maxima.dtype)
-    losses = excess * targets.mass + targets.own * (maxima - label).squeeze(1)
+    # A class of weight 0 counts nothing, also where its score is -inf.
+    lead = torch.where(targets.own == 0, 0.0, (maxima - label).squeeze(1))
+    losses = excess * targets.mass + targets.own * lead
     if targets.spread is not None:
         losses = losses + targets.spread * _leads(scores, maxima, targets.weight)
     # An ignored row counts nothing, also where its scores are huge.

@@ -283,11 +283,15 @@ def test_of_medium_rows_of_mixed_width(spread: float) -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float) -> None:
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float, label: int) -> None:
     scores = torch.tensor([[1.0, -float("inf"), 0.5]], requires_grad=True)
     weight = torch.tensor([1.0, 0.0, 1.0])
-    loss = entmax_loss(scores, torch.tensor([0]), alpha, weight, label_smoothing=0.3)
-    spread = torch.tensor([[0.8, 0.1, 0.1]])
+    loss = entmax_loss(
+        scores, torch.tensor([label]), alpha, weight, label_smoothing=0.3, reduction="sum"
+    )
+    spread = torch.full((1, 3), 0.1)
+    spread[0, label] += 0.7
     same = entmax_loss(scores, spread, alpha, weight, reduction="sum")
     assert torch.allclose(loss, same)
     loss.backward()
