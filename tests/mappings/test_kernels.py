@@ -23,7 +23,7 @@ def compiled(kernel, capability, types, **constants):
     source = ASTSource(kernel, types, constants)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
 
-rows = dict(scores="*bf16", out="*fp32", value="*fp32", maxima="*fp32")
+rows = dict(scores="*bf16", out="*fp32", excess="*fp32", maxima="*fp32")
 for capability in (80, 90):
     for power, log_form, work in ((2, False, tl.float32), (0, False, tl.float32),
                                   (-1, False, tl.float32), (0, True, tl.float64)):
