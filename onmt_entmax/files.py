@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -159,6 +159,21 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
             with _naming(path):
                 file.close()
                 os.replace(place, target)
+
+
+def write_files(texts: Mapping[Path, str]) -> None:
+    """Write several text files, and their folders: see `replaced_when_done`.
+
+    Raises:
+        FileError: a folder or file cannot be written; none of the files was changed, unless the
+            last step, renaming, fails.
+    """
+    for path in texts:
+        with _naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced_when_done(list(texts)) as files:
+        for file, text in zip(files, texts.values(), strict=True):
+            file.write(text)
 
 
 def is_stream(path: Path) -> bool:

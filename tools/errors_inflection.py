@@ -33,11 +33,10 @@ from errors_kinds import (
     place_kind,
     tags_kind,
 )
-from sigmorphon import write_files
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
+from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.text.morphology import decode_source, decode_word
 
 EXAMPLES = 20

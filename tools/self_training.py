@@ -27,11 +27,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sigmorphon import write_files
+from sigmorphon import write_pairs
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
+from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.text.morphology import decode_source, encode_source
 
 _TRIES = 20  # draws for one new question, before there are taken to be no more
@@ -133,15 +133,8 @@ def keep(options: argparse.Namespace) -> int:
     if not pairs:
         raise UserError(f"{options.report}: no answer has a probability of {options.prob} proven")
     random.Random(options.seed).shuffle(pairs)
-    texts = [("src", [source for source, _ in pairs]), ("tgt", [text for _, text in pairs])]
-    out = options.out
-    write_files(
-        {
-            out.with_name(f"{out.name}.{suffix}"): "".join(f"{line}\n" for line in lines)
-            for suffix, lines in texts
-        }
-    )
-    print(f"{out}.{{src,tgt}}: {len(pairs)} pairs")
+    write_pairs({options.out: pairs})
+    print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
     return 0
 
 

@@ -38,7 +38,7 @@ from hallucinate import Row, copies, hallucinate
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, replaced_when_done
+from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
 from onmt_entmax.text.morphology import LANGUAGE, decode_word, encode_source, encode_word
 
@@ -77,23 +77,6 @@ def read_rows(path: Path) -> list[Row]:
             f"{path}: the columns look like lemma, tags, form; expected the form second"
         )
     return rows
-
-
-def write_files(texts: Mapping[Path, str]) -> None:
-    """Writes several files, each whole or not at all.
-
-    Raises:
-        UserError: a folder or file cannot be written; none of the files was changed, unless the
-            last step, renaming, fails.
-    """
-    for path in texts:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written ({error.strerror})") from None
-    with replaced_when_done(list(texts)) as files:
-        for file, text in zip(files, texts.values(), strict=True):
-            file.write(text)
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -170,16 +153,22 @@ def more_rows(
     return made
 
 
-def as_text(language: str, rows: Iterable[Row]) -> tuple[str, str]:
+def as_pairs(language: str, rows: Iterable[Row]) -> list[tuple[str, str]]:
     """Lines of the source and of the target file."""
-    pairs = [
-        (
-            " ".join(encode_source(language, row.lemma, row.tags)) + "\n",
-            " ".join(encode_word(row.form)) + "\n",
-        )
+    return [
+        (" ".join(encode_source(language, row.lemma, row.tags)), " ".join(encode_word(row.form)))
         for row in rows
     ]
-    return "".join(source for source, _ in pairs), "".join(target for _, target in pairs)
+
+
+def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
+    """Writes `PATH.src` and `PATH.tgt` for each path, all or none."""
+    texts = {}
+    for path, some in pairs.items():
+        for side, suffix in enumerate(("src", "tgt")):
+            lines = (pair[side] + "\n" for pair in some)
+            texts[path.with_name(f"{path.name}.{suffix}")] = "".join(lines)
+    write_files(texts)
 
 
 def prepare(options: argparse.Namespace) -> int:
@@ -190,7 +179,7 @@ def prepare(options: argparse.Namespace) -> int:
     required = sorted({*needed.values(), train} if options.setting else set(needed.values()))
     languages, left_out = choose_languages(options.data, options.languages, required)
 
-    texts: dict[Path, str] = {}
+    pairs: dict[str, list[tuple[str, str]]] = {}
     for split, part in needed.items():
         for language in languages:
             path = options.data / f"{language}-{part}"
@@ -201,14 +190,14 @@ def prepare(options: argparse.Namespace) -> int:
             if split == "train":
                 rows |= more_rows(options, language, rows["train"])
             for name, some in rows.items():
-                for suffix, text in zip(("src", "tgt"), as_text(language, some), strict=True):
-                    path = options.out / f"{name}.{suffix}"
-                    texts[path] = texts.get(path, "") + text
-    write_files(texts)
-    for path, text in texts.items():
-        if path.suffix == ".src":
-            count = text.count("\n")
-            print(f"{path.with_suffix('')}.{{src,tgt}}: {count} rows, {len(languages)} languages")
+                pairs.setdefault(name, []).extend(as_pairs(language, some))
+    for name in pairs.keys() - (needed.keys() - {"train"}):
+        # Training shuffles what it holds at a time: of many rows only a part, and that must not be
+        # a few of the languages.
+        random.Random(f"{options.seed}/{name}").shuffle(pairs[name])
+    write_pairs({options.out / name: some for name, some in pairs.items()})
+    for name, some in pairs.items():
+        print(f"{options.out / name}.{{src,tgt}}: {len(some)} rows, {len(languages)} languages")
     if left_out:
         print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
     return 0
@@ -280,7 +269,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
     add("--hallucinate", type=int, default=0, metavar="N", help="make N more pairs a language")
     add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
-    add("--seed", type=int, default=1, help="seed for --hallucinate (default 1)")
+    add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)
     add = command.add_argument
