@@ -211,6 +211,33 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     return model
 
 
+def with_tokens_in_order(
+    model: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, wanted: Vocabularies
+) -> SparseNMTModel:
+    """The same network, in evaluation mode, with the ids that other vocabularies give its tokens.
+
+    Args:
+        model: the network, as `build_model` makes it from the next two.
+        config: its configuration.
+        vocabularies: its own.
+        wanted: the same tokens in another order.
+    """
+    changed = build_model(config, wanted)
+    changed.load_state_dict(model.state_dict())
+    tables = [
+        (changed.encoder.embeddings.word_lut.weight, vocabularies.source, wanted.source),
+        (changed.decoder.embeddings.word_lut.weight, vocabularies.target, wanted.target),
+        (changed.generator.weight, vocabularies.target, wanted.target),
+        (changed.generator.bias, vocabularies.target, wanted.target),
+    ]
+    distinct = {id(table): (table, before, after) for table, before, after in tables}
+    with torch.no_grad():
+        for table, before, after in distinct.values():  # a shared table is put in order once
+            assert set(before.tokens) == set(after.tokens)
+            table.copy_(table[before.encode(after.tokens)])
+    return changed.to(device_of(model)).eval()
+
+
 def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
     """Say of every weight whether it is trained, as OpenNMT-py does where asked to freeze parts."""
     for part, frozen in (

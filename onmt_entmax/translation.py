@@ -14,6 +14,7 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
+from onmt_entmax.model import SparseNMTModel, with_tokens_in_order
 from onmt_entmax.opennmt import SequenceTooLongError, TransformPipe
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.writers import Answer, Decoded
@@ -35,6 +36,7 @@ from onmt_entmax.text.batch import Example, group_by_length, make_batch
 from onmt_entmax.text.copying import Copying, copying
 from onmt_entmax.text.corpus import build_transforms
 from onmt_entmax.text.unknown import UnknownWords
+from onmt_entmax.text.vocabulary import Vocabularies
 
 _ALL = Windows()
 _ROWS = 1280  # prefixes that the sentences of one batch may have in all
@@ -48,29 +50,40 @@ def make_stepper(models: Sequence[LoadedModel], attention: bool = False) -> Step
     """Models as one stepper, which averages the probabilities of several.
 
     Args:
-        models: loaded model folders with the same vocabularies.
+        models: loaded model folders whose vocabularies hold the same tokens, in any order.
         attention: whether its steps return attention.
 
     Raises:
-        TranslationError: their vocabularies differ.
+        TranslationError: their vocabularies hold other tokens.
     """
     first = models[0].vocabularies
-    for number, other in enumerate(models[1:], 2):
-        for side in ("source", "target"):
-            if getattr(other.vocabularies, side) != getattr(first, side):
-                raise TranslationError(
-                    f"the models of an ensemble must have the same vocabularies; "
-                    f"the {side} vocabulary of model {number} differs from that of model 1"
-                )
-    steppers = [ModelStepper(loaded.model, first.target, attention) for loaded in models]
+    networks = [_with_ids_of(first, loaded, number) for number, loaded in enumerate(models, 1)]
+    steppers = [ModelStepper(network, first.target, attention) for network in networks]
     return EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
+
+
+def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> SparseNMTModel:
+    """A model of an ensemble, with the ids that the first model's vocabularies give the tokens."""
+    if loaded.vocabularies == first:
+        return loaded.model
+    for side in ("source", "target"):
+        own, other = getattr(loaded.vocabularies, side), getattr(first, side)
+        different = sorted(set(own.tokens) ^ set(other.tokens))
+        if different:
+            token = different[0]
+            raise TranslationError(
+                f"the models of an ensemble must have vocabularies of the same tokens; the {side} "
+                f"vocabulary of model {number if token in own else 1} has {token!r}, that of model "
+                f"{1 if token in own else number} has not"
+            )
+    return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
 
 
 class Translator:
     """Translates lines with one model, or with several whose probabilities are averaged.
 
     Args:
-        models: loaded model folders with the same vocabularies.
+        models: loaded model folders whose vocabularies hold the same tokens, in any order.
         task: what to search for, and how.
         transforms: names of OpenNMT-py's transforms for the input; undone on the output.
         transform_options: their options; those of the model's training fill in the rest.
@@ -79,8 +92,8 @@ class Translator:
             what is certified are strings of tokens, of which `<unk>` is one.
 
     Raises:
-        TranslationError: the vocabularies of the models differ, or no model has the attention
-            that replacing needs.
+        TranslationError: the vocabularies of the models hold other tokens, or no model has the
+            attention that replacing needs.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from onmt_entmax.mappings import entmax
-from onmt_entmax.model import ModelConfig, build_model, count_parameters
+from onmt_entmax.model import ModelConfig, build_model, count_parameters, with_tokens_in_order
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.text.batch import Example, make_batch
@@ -31,6 +31,13 @@ TRANSFORMER = ModelConfig(
     position_encoding=True,
     dropout=0.0,
     attention_dropout=0.0,
+)
+SHARED = dataclasses.replace(
+    SMALL,
+    src_word_vec_size=8,
+    tgt_word_vec_size=8,
+    share_embeddings=True,
+    share_decoder_embeddings=True,
 )
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, *"abcdef")), Vocabulary((*TARGET_SPECIALS, *"uvwxyz"))
@@ -102,15 +109,40 @@ def test_every_kind_of_model_learns(name: str) -> None:
     assert not unused
 
 
+def reordered(vocabulary: Vocabulary) -> Vocabulary:
+    *specials, last = vocabulary.tokens
+    return Vocabulary((*specials[:4], last, *reversed(specials[4:])))
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "shared", "tied"])
+def test_tokens_in_another_order(name: str) -> None:
+    """Given the same sentences under the new ids, the network computes the same."""
+    torch.manual_seed(0)
+    known, config = VOCABULARIES, CONFIGS.get(name, SHARED)
+    if name == "tied":
+        config = dataclasses.replace(SHARED, share_embeddings=False)
+    if name == "shared":
+        known = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
+    source, target = (reordered(each) for each in known)
+    wanted = Vocabularies(source, source if name == "shared" else target)
+    model = build_model(config, known).eval()
+    changed = with_tokens_in_order(model, config, known, wanted)
+    outputs = []
+    for network, names in ((model, known), (changed, wanted)):
+        sentences = ["cde", "fb"] if name != "shared" else ["uvw", "xz"]
+        examples = [
+            Example(names.source.encode(source), names.target.encode(target), i)
+            for i, (source, target) in enumerate(zip(sentences, ["zw", "x"], strict=True))
+        ]
+        hidden, _ = network.hidden_states(make_batch(examples, names))
+        scores = network.generator.scores(hidden)
+        outputs.append(scores[:, names.target.encode(known.target.tokens)])
+    torch.testing.assert_close(*outputs)
+    assert count_parameters(changed) == count_parameters(model)
+
+
 def test_shared_embeddings_are_one_tensor() -> None:
-    shared = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
-    config = dataclasses.replace(
-        SMALL,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        share_embeddings=True,
-        share_decoder_embeddings=True,
-    )
+    shared, config = Vocabularies(VOCABULARIES.target, VOCABULARIES.target), SHARED
     model = build_model(config, shared)
     weights = {
         id(model.encoder.embeddings.word_lut.weight),

@@ -101,9 +101,15 @@ def test_lines_are_divided_at_line_feeds_only(tmp_path) -> None:
     assert len(run(tmp_path, tmp_path / "model", source=["a\rb", "a"], target=["x", "y"])) == 2
 
 
-def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path) -> None:
-    for seed in (0, 1):
-        write_model(tmp_path / str(seed), seed)
+OTHER_ORDER = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, "b", "a")), Vocabulary((*TARGET_SPECIALS, "z", "x", "y"))
+)
+
+
+@pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
+def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second) -> None:
+    write_model(tmp_path / "0", 0)
+    write_model(tmp_path / "1", 1, second)
     single = [run(tmp_path, tmp_path / str(s), source=["a b"], target=["x"])[0] for s in (0, 1)]
     both = run(tmp_path, tmp_path / "0", tmp_path / "1", source=["a b"], target=["x"])[0]
     for step, one, other in zip(*(record["steps"] for record in (both, *single)), strict=True):
@@ -145,9 +151,9 @@ def test_missing_files_and_different_vocabularies_are_refused(tmp_path, capsys) 
     refused(tmp_path, capsys, "model")
     write_model(tmp_path / "model", 0)
     refused(tmp_path, capsys, "src: cannot be read (No such file")
-    other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "z", "y")))
+    other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
     write_model(tmp_path / "other", 0, other)
-    refused(tmp_path, capsys, "same vocabularies", "other")
+    refused(tmp_path, capsys, "the target vocabulary of model", "other")
 
 
 def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
