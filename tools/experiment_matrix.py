@@ -11,6 +11,7 @@ configuration; `base` and a file of `cells` are looked for beside the matrix.
     cells:                         # or the name of a file that holds them
       softmax: {generator_function: softmax}
       smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
+      longer: {begin_with: smoothed, learning_rate: 0.0005}  # from its weights, the same seed's
     translate: {beam_size: 5}      # options of translate.py
     source: run/pilot/data/dev.src
     reference: run/pilot/data/dev.tgt
@@ -41,17 +42,29 @@ from onmt_entmax.text.corpus import VALID
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")
 # What the runner decides by itself, run by run.
-OF_THE_RUNNER = ("save_model", "train_from", "overwrite", "seed", "config", "tensorboard_log_dir")
+OF_THE_RUNNER = (
+    "save_model",
+    "train_from",
+    "reset_optim",
+    "overwrite",
+    "seed",
+    "config",
+    "tensorboard_log_dir",
+)
 OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n_best")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant: the complete options of its training, but for the seed and the folder."""
+    """One variant: the complete options of its training, but for the seed and the folder.
+
+    `begin_with` names the cell whose weights it begins with, seed by seed; None for new weights.
+    """
 
     name: str
     training: Mapping[str, Any]
     translation: Mapping[str, Any]
+    begin_with: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,11 +119,18 @@ class Training:
         """The model to decode with, in a list; empty where there is none yet."""
         return [find_model(self.run)] if checkpoint_steps(self.run) else []
 
+    def beginning(self) -> Training | None:
+        """The training whose weights this one begins with; None for new weights."""
+        named = [cell for cell in self.matrix.cells if cell.name == self.cell.begin_with]
+        return self.matrix.training(named[0], self.seed) if named else None
+
     def options(self) -> dict[str, Any]:
         """What `train.py` is told."""
         chosen = {"seed": self.seed, "save_model": str(self.run)}
         if self.cell.training.get("tensorboard"):
             chosen["tensorboard_log_dir"] = str(self.folder / "tensorboard")
+        if (beginning := self.beginning()) is not None:
+            chosen |= {"train_from": str(beginning.run), "reset_optim": "all"}
         return {**self.cell.training, **chosen}
 
 
@@ -311,7 +331,13 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
             )
         changes = dict(_mapping(path, f"cells: {name}", value or {}, OF_THE_RUNNER))
         own = _mapping(path, f"{name}: translate", changes.pop("translate", {}), OF_THE_TRANSLATION)
-        cells.append(Cell(name, {**base, **common, **changes}, {**decoding, **own}))
+        beginning = changes.pop("begin_with", None)
+        if beginning is not None and beginning not in (known := [cell.name for cell in cells]):
+            raise UserError(
+                f"{path}: cells: {name}: begin_with: {beginning!r} is not a cell before this one"
+                f"{nearest(str(beginning), known)}"
+            )
+        cells.append(Cell(name, {**base, **common, **changes}, {**decoding, **own}, beginning))
     if not cells:
         raise UserError(f"{path}: cells: there are none")
     return tuple(cells)

@@ -179,6 +179,7 @@ class Runner:
         self.matrix, self.trainings, self.jobs = matrix, trainings, jobs
         self.processes = Processes()
         self.failed = 0
+        self._over = {training.name: threading.Event() for training in trainings}
         self._claimed: set[str] = set()  # ensembles, which several trainings could begin
         self._claiming = threading.Lock()
         self._cores: SimpleQueue[int | None] = SimpleQueue()
@@ -213,17 +214,21 @@ class Runner:
 
     def _train(self, training: Training) -> None:
         """One training from wherever it stands to its figures, and the ensemble of its cell."""
-        if self.processes.received:
-            return
+        beginning = training.beginning()
+        if beginning is not None and beginning.name in self._over:
+            self._over[beginning.name].wait()  # it has an earlier place in the queue
         core = self._cores.get()
         try:
+            if self.processes.received:
+                return
             self._work(training, core)
             for ensemble in self.matrix.ensembles():
                 if ensemble.cell == training.cell:
                     self._work(ensemble, core)
-        finally:
-            self._cores.put(core)
             self._bar.update()
+        finally:
+            self._over[training.name].set()
+            self._cores.put(core)
 
     def _work(self, work: Work, core: int | None) -> None:
         """A training or an ensemble, unless it is done or someone else is at it."""
@@ -290,8 +295,17 @@ def check_translation(training: Training) -> None:
 
 
 def training_command(training: Training) -> list[str]:
-    """`train.py` for a training; it continues from the newest checkpoint where there is one."""
+    """`train.py` for a training; it continues from the newest checkpoint where there is one.
+
+    Raises:
+        UserError: it begins with the weights of a training that is not done.
+    """
     command = ["train.py", "-config", str(write_configuration(training))]
+    beginning = training.beginning()
     if checkpoint_steps(training.run):
         command += ["-train_from", str(training.run)]
+        if beginning is not None:
+            command += ["-reset_optim", "none"]
+    elif beginning is not None and figures_of(beginning) is None:
+        raise UserError(f"begins with {beginning.name}, which is not done; run that first")
     return command

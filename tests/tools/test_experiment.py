@@ -19,6 +19,7 @@ from experiment_figures import EVALUATIONS, figures_of, last_measurement
 from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
 from sacrebleu.metrics import BLEU
 
+from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
 from tests.commands import ENVIRONMENT, ROOT
 from tests.matrices import read, write_matrix
@@ -51,6 +52,51 @@ def copied(finished: Path, tmp_path: Path) -> Path:
     yield finished
     shutil.rmtree(finished.parent / "runs")
     shutil.copytree(tmp_path / "kept", finished.parent / "runs")
+
+
+class TestBeginWith:
+    """A cell that begins with the weights of another."""
+
+    @pytest.fixture
+    def path(self, copied: Path) -> Path:
+        content = yaml.safe_load(copied.read_text())
+        options = {**content["cells"]["one"], "begin_with": "one", "train_steps": 2}
+        content |= {"cells": {**content["cells"], "two": options}, "ensemble": False}
+        path = copied.with_name("two.yaml")
+        path.write_text(yaml.safe_dump(content, sort_keys=False))
+        return path
+
+    def test_takes_the_weights_of_the_same_seed_and_then_goes_on_by_itself(self, path):
+        done = command("run", path, "--jobs", "2")
+        assert done.returncode == 0, done.stderr
+        for training in read(path).trainings()[1::2]:
+            log = (training.folder / "log.txt").read_text()
+            begun = path.parent / "runs" / "one" / f"seed-{training.seed}" / "model" / "step_4"
+            assert f"continuing from {begun}" in log
+            assert checkpoint_steps(training.run) == [2]
+        (training.folder / "figures.json").unlink()
+        done = command("run", path)
+        assert done.returncode == 0, done.stderr
+        log = (training.folder / "log.txt").read_text()
+        assert f"continuing from {training.run / 'step_2'}" in log
+        assert checkpoint_steps(training.run) == [2]
+
+    def test_waits_for_the_other(self, path, monkeypatch, capfd):
+        (path.parent / "runs" / "one" / "seed-1" / "figures.json").unlink()
+        ended = []
+
+        def run(self: Processes, words: list[str], *_: object) -> None:
+            time.sleep(0.3)
+            ended.append(words)
+            if words[0] == "train.py" and "one" in Path(words[2]).parts:
+                raise ExperimentError("no memory")
+
+        monkeypatch.setattr(Processes, "run", run)
+        assert experiment.main(["run", str(path), "--jobs", "2", "--seeds", "1"]) == 1
+        said = capfd.readouterr().err
+        assert "one seed 1: failed: no memory" in said
+        assert "two seed 1: failed: begins with one seed 1, which is not done" in said
+        assert len(ended) == 1
 
 
 class TestRun:

@@ -32,6 +32,12 @@ class TestMatrixFile:
             ({"cells": "missing.yaml"}, "missing.yaml: No such file"),
             ({"cells": {"a": {"seed": 3}}}, "cells: a: seed is chosen by the runner"),
             ({"cells": {"a": {"translate": {"n_best": 2}}}}, "n_best is chosen by the runner"),
+            ({"cells": {"a": {"reset_optim": "all"}}}, "cells: a: reset_optim is chosen by"),
+            (
+                {"cells": {"one": {}, "two": {"begin_with": "won"}}},
+                "two: begin_with: 'won' is not a cell before this one; did you mean 'one'?",
+            ),
+            ({"cells": {"one": {"begin_with": "one"}}}, "'one' is not a cell before this one"),
             ({"options": {"save_model": "x"}}, "options: save_model is chosen by the runner"),
             ({"base": "missing.yaml"}, "missing.yaml: No such file"),
         ],
