@@ -83,6 +83,21 @@ class SparseNMTModel(NMTModel):
         super().train(mode)
         return self
 
+    def update_dropout(self, dropout: float, attention_dropout: float) -> None:
+        """Change the dropout of every part that has some.
+
+        OpenNMT-py 2.3.0 has no such method for a mean encoder, and forgets the layers of a
+        recurrent decoder, which would keep what they were built with.
+        """
+        for part in (self.encoder, self.decoder):
+            if hasattr(part, "update_dropout"):
+                part.update_dropout(dropout, attention_dropout)
+        rnn = getattr(self.decoder, "rnn", None)
+        if isinstance(rnn, nn.RNNBase):
+            rnn.dropout = dropout
+        elif rnn is not None:
+            rnn.dropout.p = dropout
+
     def hidden_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Decoder outputs for a batch with targets, teacher-forced.
 

@@ -114,6 +114,24 @@ def reordered(vocabulary: Vocabulary) -> Vocabulary:
     return Vocabulary((*specials[:4], last, *reversed(specials[4:])))
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_dropout_changes(name: str) -> None:
+    """As if the model had been built so."""
+    config = dataclasses.replace(CONFIGS[name], dropout=0.2, attention_dropout=0.3)
+    wanted = dataclasses.replace(config, dropout=0.6, attention_dropout=0.7)
+    changed, fresh = (build_model(each, VOCABULARIES) for each in (config, wanted))
+    changed.update_dropout(0.6, 0.7)
+    found = 0
+    for one, other in zip(changed.modules(), fresh.modules(), strict=True):
+        if isinstance(one, torch.nn.Dropout):
+            found += 1
+            assert one.p == other.p
+        elif isinstance(one, torch.nn.RNNBase) and one.num_layers > 1:
+            found += 1
+            assert one.dropout == other.dropout
+    assert found > 0
+
+
 @pytest.mark.parametrize("name", [*CONFIGS, "shared", "tied"])
 def test_tokens_in_another_order(name: str) -> None:
     """Given the same sentences under the new ids, the network computes the same."""

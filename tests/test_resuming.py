@@ -116,6 +116,16 @@ def test_parts_can_be_frozen_where_the_optimiser_begins_anew(
     assert not any(after[name].equal(tensor) for name, tensor in before.items())
 
 
+def test_dropout_may_change(begun: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    on = ["-train_from", run, "-train_steps", 8]
+    assert changed(begun, *on, "-save_model", tmp_path / "same") == 0
+    assert changed(begun, *on, "-dropout", 0.6, "-save_model", tmp_path / "more") == 0
+    assert load(tmp_path / "more" / "step_8").config.dropout == 0.6
+    name = "decoder.rnn.layers.0.weight_ih"
+    assert not weights(tmp_path / "more", 8)[name].equal(weights(tmp_path / "same", 8)[name])
+
+
 def test_another_optimiser_needs_a_state_of_its_own(begun: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     for change in (["-optim", "adagrad"], ["-adam_beta2", 0.99]):

@@ -22,6 +22,8 @@ from onmt_entmax.options.train import TrainingSetup
 
 # What the state of an optimiser depends on, besides the weights that are trained.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
+# What may change from one part of a run to the next: it is not in the weights.
+_FREE = ("param_init", "param_init_glorot", "dropout", "attention_dropout")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ def resume(setup: TrainingSetup, say: Callable[[str], None]) -> Resumed | None:
             continue
         _check_same_model(setup, loaded, folder, fresh)
         freeze(loaded.model, setup.model)
+        loaded.model.update_dropout(setup.model.dropout, setup.model.attention_dropout)
         selection = setup.training.selection
         if state is not None and loaded.options.get("selection", selection) != selection:
             # The best so far was the best by another measure.
@@ -79,7 +82,7 @@ def _check_same_model(setup: TrainingSetup, loaded: LoadedModel, folder: Path, f
     for field in fields(setup.model):
         asked, made = getattr(setup.model, field.name), getattr(loaded.config, field.name)
         frozen = field.name.startswith("freeze_")
-        if asked == made or field.name.startswith("param_init") or (frozen and fresh):
+        if asked == made or field.name in _FREE or (frozen and fresh):
             continue
         hint = "; -reset_optim all takes the weights alone" if frozen else ""
         raise CheckpointError(
