@@ -58,13 +58,13 @@ OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n
 class Cell:
     """One variant: the complete options of its training, but for the seed and the folder.
 
-    `begin_with` names the cell whose weights it begins with, seed by seed; None for new weights.
+    `begin_with` is the cell whose last weights it begins with, seed by seed; None for new weights.
     """
 
     name: str
     training: Mapping[str, Any]
     translation: Mapping[str, Any]
-    begin_with: str | None = None
+    begin_with: Cell | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Training:
 
     def beginning(self) -> Training | None:
         """The training whose weights this one begins with; None for new weights."""
-        named = [cell for cell in self.matrix.cells if cell.name == self.cell.begin_with]
-        return self.matrix.training(named[0], self.seed) if named else None
+        cell = self.cell.begin_with
+        return None if cell is None else self.matrix.training(cell, self.seed)
 
     def options(self) -> dict[str, Any]:
         """What `train.py` is told."""
@@ -331,13 +331,15 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
             )
         changes = dict(_mapping(path, f"cells: {name}", value or {}, OF_THE_RUNNER))
         own = _mapping(path, f"{name}: translate", changes.pop("translate", {}), OF_THE_TRANSLATION)
+        before = {cell.name: cell for cell in cells}
         beginning = changes.pop("begin_with", None)
-        if beginning is not None and beginning not in (known := [cell.name for cell in cells]):
+        if beginning not in (None, *before):
             raise UserError(
                 f"{path}: cells: {name}: begin_with: {beginning!r} is not a cell before this one"
-                f"{nearest(str(beginning), known)}"
+                f"{nearest(str(beginning), list(before))}"
             )
-        cells.append(Cell(name, {**base, **common, **changes}, {**decoding, **own}, beginning))
+        training, translation = {**base, **common, **changes}, {**decoding, **own}
+        cells.append(Cell(name, training, translation, before.get(beginning)))
     if not cells:
         raise UserError(f"{path}: cells: there are none")
     return tuple(cells)
