@@ -102,7 +102,8 @@ class SparseNMTModel(NMTModel):
         """Decoder outputs for a batch with targets, teacher-forced.
 
         Returns:
-            The outputs ``(rows, hidden)`` that predict ``(rows,)`` target ids, in any order.
+            The outputs ``(rows, hidden)`` that predict ``(rows,)`` target ids, in any order, but
+            those of neighbouring columns of one length beside each other.
             Where the decoder cannot leave padding out, it has rows too, whose ids are `<blank>`.
         """
         assert batch.target is not None, "training and scoring need targets"

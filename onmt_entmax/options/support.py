@@ -124,6 +124,7 @@ CHECKS: Mapping[str, Check] = {
     "generator_alpha": _ALPHA,
     "alpha": _FINITE,
     "beta": _FINITE,
+    "rdrop": _FINITE,
     "dropout": _PROBABILITY,
     "attention_dropout": _PROBABILITY,
     "label_smoothing": _PROBABILITY,

@@ -305,6 +305,8 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error("attention_warmup_steps", "needs a sparse global_attention_function")
     if options["label_smoothing_prior"] != "uniform" and options["label_smoothing"] == 0:
         raise options.error("label_smoothing_prior", "is only read with label_smoothing above 0")
+    if options["rdrop"] and not any((*options["dropout"], *_attention_dropout(options))):
+        raise options.error("rdrop", "needs dropout above 0: without, both predictions are one")
     if options["attention_warmup_steps"] and options["global_attention"] == "none":
         raise options.error("attention_warmup_steps", "needs global_attention")
     for name, without in (("selection", "loss"), ("early_stopping", 0)):
@@ -317,6 +319,11 @@ def _training(options: Options) -> TrainingConfig:
     picked = _pick(options, TrainingConfig, optimizer=optimizer, train_steps=steps)
     picked |= {name: tuple(options[name]) for name in tuples} | {"accum_count": count}
     return TrainingConfig(**picked)
+
+
+def _attention_dropout(options: Options) -> list[float]:
+    """Dropout of attention weights, which only a Transformer has."""
+    return options["attention_dropout"] if options["decoder_type"] == "transformer" else []
 
 
 def _seed(options: Options) -> int:

@@ -66,14 +66,26 @@ def training_parser() -> ArgumentParser:
         choices=["float32", "bfloat16"],
         help="Products inside recurrences while training; states and sums stay 32-bit.",
     )
+    _add_loss_options(ours)
+    _add_validation_options(ours)
+    return parser
+
+
+def _add_loss_options(group: Any) -> None:
+    """What the loss is made of, beside OpenNMT-py's label smoothing."""
+    add = group.add_argument
     add(
         "-label_smoothing_prior",
         default="uniform",
         choices=["uniform", "unigram"],
         help="How label_smoothing spreads its part: evenly, or as frequent as tokens are.",
     )
-    _add_validation_options(ours)
-    return parser
+    add(
+        "-rdrop",
+        type=float,
+        default=0.0,
+        help="Weight of the divergence between predictions under two draws of dropout (R-Drop).",
+    )
 
 
 def _add_validation_options(group: Any) -> None:

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.modules.output import OutputLoss
 from onmt_entmax.records import Records
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.stream import Position, TrainingBatches
@@ -26,6 +25,7 @@ from onmt_entmax.training.config import Outcome, TrainingConfig, value_at
 from onmt_entmax.training.device import Numbers, Transfer
 from onmt_entmax.training.interrupt import collected_signals
 from onmt_entmax.training.nonfinite import NonfiniteRule
+from onmt_entmax.training.objective import Objective
 from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
 from onmt_entmax.training.processes import Processes
 from onmt_entmax.training.warmup import AttentionWarmup
@@ -46,18 +46,6 @@ class RunState:
     waited: int = 0  # validations since the best one
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates left out because they were not finite
-
-
-class _Objective(nn.Module):
-    """The loss of a batch as a module, which is what DistributedDataParallel wraps."""
-
-    def __init__(self, model: SparseNMTModel, pad: int, label_smoothing: float) -> None:
-        super().__init__()
-        self.model, self.pad, self.label_smoothing = model, pad, label_smoothing
-
-    def forward(self, batch: Batch) -> OutputLoss:
-        hidden, target = self.model.hidden_states(batch)
-        return self.model.generator.loss(hidden, target, self.pad, self.label_smoothing)
 
 
 class Trainer:
@@ -95,7 +83,7 @@ class Trainer:
         self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
-        objective = _Objective(model, run.vocabularies.target.pad, config.label_smoothing)
+        objective = Objective(model, config, run.vocabularies.target.pad)
         self.objective = processes.share(objective, device_of(model))
         self._transfer = Transfer(device_of(model))
         self._numbers = Numbers(behind=1 if self._may_read_late() else 0)

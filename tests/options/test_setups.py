@@ -69,6 +69,8 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"tag_head": "a", "global_attention": "dot"}, "tag_head: is of recurrent"),
         ({"label_smoothing_prior": "unigram"}, "only read with label_smoothing above 0"),
         ({"label_smoothing_prior": "even"}, "'even' is not one of uniform, unigram"),
+        ({"rdrop": -1}, "rdrop: must be a number from 0 up"),
+        ({"rdrop": 1, "dropout": 0.0}, "rdrop: needs dropout above 0"),
         ({"average_decay": 1.0}, "average_decay: must be at least 0 and below 1"),
         ({"average_every": 0}, "average_every: must be above 0"),
         ({"attention_warmup_steps": -1}, "attention_warmup_steps: must not be negative"),
