@@ -45,9 +45,9 @@ class LinearDivergence(Function):
         gradients = [torch.zeros_like(tensor) for tensor in (one, other, weight, bias)]
         for begin, end in row_groups(0, len(one), len(weight), _SCORES, _ROWS):
             pair = [states[begin:end] for states in (one, other)]
-            scores = [product(states, weight, bias) for states in pair]
+            scores = [product(states, weight, bias).requires_grad_() for states in pair]
             with torch.enable_grad():
-                between = divergence(*(part.requires_grad_() for part in scores), alpha).sum()
+                between = divergence(scores[0], scores[1], alpha).sum()
             slopes = torch.autograd.grad(between, scores)
             total += between.detach()
             for number, (states, slope) in enumerate(zip(pair, slopes, strict=True)):
