@@ -13,21 +13,17 @@ from onmt_entmax.modules.output_divergence import divergence
 from onmt_entmax.training import OptimizerConfig, TrainingConfig
 from onmt_entmax.training.objective import Objective
 from tests.commands import weights
-from tests.test_model import BATCH, SMALL, TRANSFORMER, VOCABULARIES
+from tests.test_model import BATCH, CONFIGS, VOCABULARIES
 from tests.toy import write_config
 
 PAD = VOCABULARIES.target.pad
-NETWORKS = {
-    "recurrent": SMALL,
-    "without input feeding": dataclasses.replace(SMALL, input_feed=False),
-    "gru": dataclasses.replace(SMALL, rnn_type="GRU"),
-    "transformer": TRANSFORMER,
-}
 
 
 def network(config: ModelConfig, dropout: float, alpha: float = 1.5) -> SparseNMTModel:
     torch.manual_seed(0)
-    changed = dataclasses.replace(config, dropout=dropout, generator_alpha=alpha)
+    changed = dataclasses.replace(
+        config, dropout=dropout, attention_dropout=dropout, generator_alpha=alpha
+    )
     return build_model(changed, VOCABULARIES).train()
 
 
@@ -49,7 +45,7 @@ def test_a_batch_twice_has_each_column_beside_its_copy() -> None:
     assert dataclasses.replace(BATCH, target=None, target_lengths=None).twice().target is None
 
 
-@pytest.mark.parametrize("config", NETWORKS.values(), ids=NETWORKS)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_without_dropout_it_is_the_plain_loss(config: ModelConfig) -> None:
     model = network(config, 0.0)
     plain, double = objective_of(model)(BATCH), objective_of(model, rdrop=3.0)(BATCH)
@@ -62,7 +58,7 @@ def test_without_dropout_it_is_the_plain_loss(config: ModelConfig) -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
-@pytest.mark.parametrize("config", NETWORKS.values(), ids=NETWORKS)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_two_draws_of_dropout_and_what_is_between_them(config: ModelConfig, alpha: float) -> None:
     model = network(config, 0.4, alpha)
     torch.manual_seed(5)
