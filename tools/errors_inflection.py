@@ -14,7 +14,6 @@ kinds of questions (unseen characters, rare tags, certificates, languages), then
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import textwrap
@@ -37,6 +36,7 @@ from errors_kinds import (
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
+from onmt_entmax.reports.reading import read_report
 from onmt_entmax.text.morphology import decode_source, decode_word
 
 EXAMPLES = 20
@@ -48,29 +48,24 @@ def read_words(options: argparse.Namespace) -> list[Word]:
     Raises:
         UserError: a file cannot be read, or the files do not belong together.
     """
-    paths = _pair(options.dev)
-    paths += [options.predictions, options.report]
+    paths = [*_pair(options.dev), options.predictions]
     columns = [list(read_lines(path)) for path in paths]
-    for path, lines in zip(paths, columns, strict=True):
+    records = list(read_report(options.report))
+    for path, lines in zip([*paths, options.report], [*columns, records], strict=True):
         if len(lines) != len(columns[0]):
             raise UserError(f"{path}: {len(lines)} lines, but {paths[0]} has {len(columns[0])}")
     words = []
-    for number, (source, target, prediction, line) in enumerate(zip(*columns, strict=True), 1):
-        try:
-            record = json.loads(line)
-            level, finished = record["certificate"], record["finished"]
-            outputs = [h["text"] for h in record["hypotheses"]] + [record.get("unfinished", "")]
-            reported = record["source"], outputs[0]
-        except (ValueError, KeyError, TypeError):
-            raise UserError(
-                f"{options.report}:{number}: not a line of an exactness report"
-            ) from None
-        if reported != (source, prediction):
+    for number, (source, target, prediction, record) in enumerate(
+        zip(*columns, records, strict=True), 1
+    ):
+        outputs = [h["text"] for h in record["hypotheses"]] + [record.get("unfinished", "")]
+        if (record["source"], outputs[0]) != (source, prediction):
             raise UserError(
                 f"{options.report}:{number}: not of {paths[0]} and {options.predictions}: another "
                 f"source, or another output than the one that is predicted there"
             )
-        level = "only" if level == "exhaustive" and finished == 1 else level
+        level = record["certificate"]
+        level = "only" if level == "exhaustive" and record["finished"] == 1 else level
         language, tags, lemma = _decoded(paths[0], number, source)
         form, guess = decode_word(target.split()), decode_word(prediction.split())
         words.append(Word(language, tags, lemma, form, guess, level))

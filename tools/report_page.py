@@ -14,7 +14,6 @@ tokens and the attention (Figures 1, 2 and 5 of Peters, Niculae and Martins 2019
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,6 +30,7 @@ from onmt_entmax.files import write_atomically
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.lattice import build_lattice
 from onmt_entmax.reports.page import drawing, write_page
+from onmt_entmax.reports.reading import read_report
 from onmt_entmax.search import Stepper
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.copying import copying
@@ -38,55 +38,8 @@ from onmt_entmax.text.corpus import build_transforms
 from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.translation import make_stepper
 
-LEVELS = ("exhaustive", "optimal", "none")
 LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
 CLOSE = 1e-3  # a probability computed in another batch differs by far less
-
-
-def read_report(path: Path) -> list[dict[str, Any]]:
-    """The records of an exactness report.
-
-    Raises:
-        UserError: the file cannot be read, or names the line that is no such record.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text") from None
-    records = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line:
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError:
-            raise UserError(f"{path}:{number}: not JSON; is it an -exactness_report?") from None
-        if not is_record(record):
-            raise UserError(f"{path}:{number}: not a record of an -exactness_report")
-        records.append(record)
-    if not records:
-        raise UserError(f"{path}: the report is empty")
-    return records
-
-
-def is_record(record: object) -> bool:
-    """Whether an object has what the page reads of a record."""
-
-    def has(content: object, kinds: dict[str, Any]) -> bool:
-        return isinstance(content, dict) and all(
-            isinstance(content.get(key), kind) for key, kind in kinds.items()
-        )
-
-    number = (int, float)
-    kinds = {"id": int, "source": str, "bound": number, "mass": number, "hypotheses": list}
-    return (
-        has(record, kinds)
-        and isinstance(record, dict)
-        and record.get("certificate") in LEVELS
-        and all(has(h, {"text": str, "prob": number}) for h in record["hypotheses"])
-    )
 
 
 @dataclass(frozen=True)
@@ -195,7 +148,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    records = read_report(options.report)
+    records = list(read_report(options.report))
     models = Models.load(options.model, options.transforms)
     title = options.title or options.report.name
 

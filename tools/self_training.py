@@ -20,7 +20,6 @@ The last writes `answered.src` and `answered.tgt`, which a configuration mixes i
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Iterable, Sequence
@@ -32,6 +31,7 @@ from sigmorphon import write_pairs
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
+from onmt_entmax.reports.reading import read_report
 from onmt_entmax.text.morphology import decode_source, encode_source
 
 _TRIES = 20  # draws for one new question, before there are taken to be no more
@@ -113,18 +113,12 @@ def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
         least: the probability that an output must have.
 
     Raises:
-        UserError: the file cannot be read, or names the line that is no record of a report.
+        UserError: the file is no such report.
     """
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            record = json.loads(line)
-            proven, outputs = record["certificate"] != "none", record["hypotheses"]
-            answers = [(record["source"], best["text"], best["prob"]) for best in outputs[:1]]
-        except (ValueError, KeyError, TypeError):
-            raise UserError(f"{path}:{number}: not a line of an exactness report") from None
-        for source, text, probability in answers:
-            if proven and probability >= least:
-                yield source, text
+    for record in read_report(path):
+        for best in record["hypotheses"][:1]:
+            if record["certificate"] != "none" and best["prob"] >= least:
+                yield record["source"], best["text"]
 
 
 def keep(options: argparse.Namespace) -> int:

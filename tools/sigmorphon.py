@@ -15,12 +15,17 @@ Commands:
     python tools/sigmorphon.py prepare --data conll2018 --setting medium \\
         --languages english german --out run/pilot/data
     python tools/sigmorphon.py prepare ... --hallucinate 1000 --copy-lemmas
+    python tools/sigmorphon.py prepare ... --reverse
     python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
         --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
 
 `--hallucinate N` makes N more pairs a language, of words that do not exist (see hallucinate.py),
 and `--copy-lemmas` one a lemma, whose form is the lemma. They are written to files of their own,
 `hallucinated.src` and `copies.src`, so that a configuration can mix them in by weight.
+
+`--reverse` writes the forms, and nothing else, from their last character to their first: for a
+model that writes them from right to left, which errs elsewhere than one from left to right
+(tools/combine.py).
 """
 
 from __future__ import annotations
@@ -153,10 +158,14 @@ def more_rows(
     return made
 
 
-def as_pairs(language: str, rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Lines of the source and of the target file."""
+def as_pairs(language: str, rows: Iterable[Row], reverse: bool) -> list[tuple[str, str]]:
+    """Lines of the source and of the target file, the target from right to left if asked."""
+    step = -1 if reverse else 1
     return [
-        (" ".join(encode_source(language, row.lemma, row.tags)), " ".join(encode_word(row.form)))
+        (
+            " ".join(encode_source(language, row.lemma, row.tags)),
+            " ".join(encode_word(row.form)[::step]),
+        )
         for row in rows
     ]
 
@@ -190,7 +199,7 @@ def prepare(options: argparse.Namespace) -> int:
             if split == "train":
                 rows |= more_rows(options, language, rows["train"])
             for name, some in rows.items():
-                pairs.setdefault(name, []).extend(as_pairs(language, some))
+                pairs.setdefault(name, []).extend(as_pairs(language, some, options.reverse))
     for name in pairs.keys() - (needed.keys() - {"train"}):
         # Training shuffles what it holds at a time: of many rows only a part, and that must not be
         # a few of the languages.
@@ -269,6 +278,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
     add("--hallucinate", type=int, default=0, metavar="N", help="make N more pairs a language")
     add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
+    add("--reverse", action="store_true", help="write the forms from right to left")
     add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)

@@ -7,6 +7,7 @@ from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.decoder import ModelStepper
 from onmt_entmax.search.enumerate import enumerate_support
 from onmt_entmax.search.exact import Budget, exact_search, is_settled
+from onmt_entmax.search.mixture import Listed, Mixture, mix
 from onmt_entmax.search.penalties import Penalties
 from onmt_entmax.search.score import TargetScore, TokenScore, score_targets
 from onmt_entmax.search.stepper import EnsembleStepper, Stepper
@@ -21,6 +22,8 @@ __all__ = [
     "Constraints",
     "EnsembleStepper",
     "Hypothesis",
+    "Listed",
+    "Mixture",
     "ModelStepper",
     "Penalties",
     "SearchConfig",
@@ -35,6 +38,7 @@ __all__ = [
     "enumerate_support",
     "exact_search",
     "is_settled",
+    "mix",
     "score_targets",
     "stream_search",
     "suggest",

@@ -96,7 +96,8 @@ def files(folder: Path, levels: list[str]) -> list[str]:
     outputs = ["g i n g", "s a h", "o t a"]
     (folder / "dev.pred").write_text("\n".join(outputs) + "\n", encoding="utf-8")
     records = [
-        {"certificate": level, "finished": 1, "source": source, "hypotheses": [{"text": output}]}
+        {"id": 0, "certificate": level, "finished": 1, "source": source, "bound": 0.0, "mass": 1.0}
+        | {"hypotheses": [{"text": output, "prob": 1.0}]}
         for level, source, output in zip(levels, sources, outputs, strict=True)
     ]
     lines = "".join(json.dumps(record) + "\n" for record in records)
@@ -132,7 +133,7 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
     [
         ("dev.pred", "a\n", "dev.pred: 1 lines, but"),
         ("dev.pred", "g i n g\ns a h\nx\n", "report.jsonl:3: not of "),
-        ("report.jsonl", "{}\n{}\n{}\n", "report.jsonl:1: not a line of an exactness report"),
+        ("report.jsonl", "{}\n{}\n{}\n", "report.jsonl:1: not a record of an"),
         ("train.src", "a b\n", "train.src:1: expected a language first"),
         ("train.tgt", "a\nb\n", "train.tgt: 2 lines, but"),
     ],

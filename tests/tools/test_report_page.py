@@ -67,7 +67,7 @@ def fails(capsys: pytest.CaptureFixture, words: list) -> str:
 
 def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
     assert "no such" in fails(capsys, arguments(run, model="nowhere")).lower()
-    assert "cannot read" in fails(capsys, arguments(run, report="nowhere"))
+    assert "cannot be read" in fails(capsys, arguments(run, report="nowhere"))
     (run / "bad").write_text('{"id": 1}\n')
     assert "bad:1: not a record" in fails(capsys, arguments(run, report="bad"))
     (run / "bad").write_text("a b c\n")

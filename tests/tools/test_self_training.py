@@ -53,7 +53,10 @@ def test_tags_are_drawn_as_often_as_training_has_them() -> None:
 
 def record(source: str, certificate: str, *hypotheses: tuple[str, float]) -> str:
     listed = [{"text": text, "prob": prob} for text, prob in hypotheses]
-    return json.dumps({"source": source, "certificate": certificate, "hypotheses": listed})
+    numbers = {"id": 0, "bound": 0.0, "mass": 1.0, "finished": len(listed)}
+    return json.dumps(
+        {"source": source, "certificate": certificate, **numbers, "hypotheses": listed}
+    )
 
 
 def test_answers_that_are_sure(tmp_path: Path) -> None:
@@ -100,7 +103,7 @@ def test_the_commands(tmp_path: Path) -> None:
         ("lang=x +V a\n", ["ask", "--each", 0], "--each must be at least 1"),
         ("lang=x +V a\n", ["ask"], "no lemma that could be asked for"),
         ("draw V;PST\n", ["ask"], "given:1: expected a language first"),
-        ("{}\n", ["keep"], "given:1: not a line of an exactness report"),
+        ("{}\n", ["keep"], "given:1: not a record of an -exactness_report"),
         (record("lang=x a", "optimal", ("b", 0.5)) + "\n", ["keep"], "no answer has a probability"),
         ("", ["keep", "--prob", 1.5], "--prob must be above 0"),
     ],

@@ -118,6 +118,18 @@ class TestSamplesEndToEnd:
             "train.tgt",
         ]
 
+    def test_forms_from_right_to_left(self, prepared, tmp_path):
+        assert sigmorphon.main(["prepare", "--data", str(SAMPLES), "--reverse", "--out",
+                                str(tmp_path)]) == 0  # fmt: skip
+        for split in ("train", "dev"):
+            assert (tmp_path / f"{split}.src").read_text() == (
+                prepared / f"{split}.src"
+            ).read_text()
+            forward = (prepared / f"{split}.tgt").read_text(encoding="utf-8").splitlines()
+            backward = (tmp_path / f"{split}.tgt").read_text(encoding="utf-8").splitlines()
+            assert [line.split()[::-1] for line in backward] == [line.split() for line in forward]
+            assert backward != forward
+
     def test_evaluate_prints_the_official_measures(self, prepared, tmp_path):
         lines = (prepared / "dev.tgt").read_text(encoding="utf-8").splitlines()
         assert len(lines) == 460

@@ -1,0 +1,93 @@
+"""The average of several models' probabilities of whole strings, and what is proven about it.
+
+Models that write in the same order over the same vocabulary are averaged token by token while a
+search goes on (`Stepper`). Models that do not (one writes from right to left, or other subwords)
+have nothing in common but strings. With weights w_k that sum to 1, the mixture
+
+    p(y) = sum_k w_k p_k(y)
+
+is a distribution over strings again, and searches that have proven something about each p_k prove
+something about p. Let L_k be the strings listed by model k's search, with their probabilities, and
+r_k a number that no other string's probability is above: 0 where the search was exhaustive, which
+sparse outputs make the common case. Then for every string y
+
+    sum_{k: y in L_k} w_k p_k(y)  <=  p(y)  <=  the same + sum_{k: y not in L_k} w_k r_k,
+
+and a string in no list is at most sum_k w_k r_k. Where all r_k are 0, p is known completely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from onmt_entmax.search.certificate import Level
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What is known of one model's distribution over the strings for one source."""
+
+    probabilities: Mapping[str, float]
+    rest: float
+    """No string that is not listed has a probability above this."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Strings by their probability in the mixture, the most probable first."""
+
+    strings: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    """At least so much; exactly so much where the level is `exhaustive`."""
+    bound: float
+    """No string outside `strings` has a probability above this."""
+    level: Level
+    """`exhaustive`: these are all strings of positive probability. `optimal`: no string is more
+    probable than the first. `none`: neither is proven."""
+    gap: float
+    """The first probability minus the most that any other string may have; inf where there is
+    none, -inf where nothing is listed and a string may be missing. `optimal` if not negative."""
+    proven: int
+    """How many strings, from the first, hold their rank among all strings."""
+
+
+def mix(parts: Sequence[Listed], weights: Sequence[float]) -> Mixture:
+    """The mixture of what is listed.
+
+    Args:
+        parts: one for each model.
+        weights: as many, positive, with sum 1.
+    """
+    assert len(parts) == len(weights) > 0
+    assert min(weights) > 0
+    assert abs(sum(weights) - 1) < 1e-9
+    bound = sum(weight * part.rest for part, weight in zip(parts, weights, strict=True))
+    least: dict[str, float] = {}
+    most: dict[str, float] = {}
+    for part, weight in zip(parts, weights, strict=True):
+        for string, probability in part.probabilities.items():
+            least[string] = least.get(string, 0.0) + weight * probability
+            # What it may have with models that do not list it, less this one's share.
+            most[string] = most.get(string, bound) + weight * (probability - part.rest)
+    # At equal probability the first to be listed comes first: the sort is stable.
+    order = sorted(least, key=lambda string: -least[string])
+
+    gaps = []  # how far each is above everything behind it
+    behind = bound if bound > 0 else -float("inf")  # nothing is outside where the bound is 0
+    for string in reversed(order):
+        gaps.append(least[string] - behind)
+        behind = max(behind, most[string])
+    gaps.reverse()
+    proven = sum(1 for _ in takewhile(lambda gap: gap >= 0, gaps))
+    gap = gaps[0] if gaps else (-float("inf") if bound > 0 else float("inf"))
+    level: Level = "exhaustive" if bound == 0 else "optimal" if proven else "none"
+    return Mixture(
+        strings=tuple(order),
+        probabilities=tuple(least[string] for string in order),
+        bound=bound,
+        level=level,
+        gap=gap,
+        proven=len(order) if bound == 0 else proven,
+    )

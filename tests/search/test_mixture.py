@@ -1,0 +1,87 @@
+"""The mixture of whole strings, against distributions that are known completely."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.search.mixture import Listed, mix
+
+STRINGS = "abcdef"
+
+
+@st.composite
+def distributions(draw: st.DrawFn) -> tuple[list[dict[str, float]], list[Listed], list[float]]:
+    """Distributions over six strings, the part of each that is listed, and weights."""
+    full, listed = [], []
+    for _ in range(draw(st.integers(1, 4))):
+        raw = draw(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any))
+        whole = {string: n / sum(raw) for string, n in zip(STRINGS, raw, strict=True)}
+        shown = draw(st.sets(st.sampled_from(STRINGS)))
+        others = [whole[string] for string in STRINGS if string not in shown]
+        # A bound of a search may be anything above the truth.
+        slack = draw(st.sampled_from([0.0, 0.0, 0.05]))
+        full.append(whole)
+        listed.append(
+            Listed({s: p for s, p in whole.items() if s in shown and p > 0}, max(others, default=0))
+            if not slack
+            else Listed({s: whole[s] for s in shown}, max(others, default=0.0) + slack)
+        )
+    raw_weights = draw(st.lists(st.integers(1, 3), min_size=len(full), max_size=len(full)))
+    return full, listed, [weight / sum(raw_weights) for weight in raw_weights]
+
+
+@given(distributions())
+def test_nothing_is_claimed_that_is_not_so(case) -> None:
+    full, listed, weights = case
+    truth = {s: sum(w * p[s] for w, p in zip(weights, full, strict=True)) for s in STRINGS}
+    found = mix(listed, weights)
+    assert list(found.probabilities) == sorted(found.probabilities, reverse=True)
+    for string, probability in zip(found.strings, found.probabilities, strict=True):
+        assert probability <= truth[string] + 1e-12
+        if found.level == "exhaustive":
+            assert probability == pytest.approx(truth[string])
+    outside = [truth[string] for string in STRINGS if string not in found.strings]
+    assert max(outside, default=0.0) <= found.bound + 1e-12
+    assert (found.level == "exhaustive") == (found.bound == 0)
+    # Every string that is proven is at least as probable as all that come after it.
+    for rank, string in enumerate(found.strings[: found.proven]):
+        ahead = found.strings[: rank + 1]
+        later = [truth[other] for other in STRINGS if other not in ahead]
+        assert truth[string] >= max(later, default=0.0) - 1e-12
+    if found.level == "optimal":
+        assert found.gap >= 0
+        assert truth[found.strings[0]] >= max(truth.values()) - 1e-12
+
+
+def test_what_follows_from_the_bounds_is_claimed() -> None:
+    """`b` may have 0.2 with the second model, and any other string 0.5 * 0.2 in all."""
+    parts = [Listed({"a": 0.6, "b": 0.4}, 0.0), Listed({"a": 0.7, "c": 0.3}, 0.2)]
+    found = mix(parts, [0.5, 0.5])
+    assert found.strings == ("a", "b", "c")
+    assert found.probabilities == pytest.approx((0.65, 0.2, 0.15))
+    assert found.bound == pytest.approx(0.1)
+    assert found.gap == pytest.approx(0.65 - 0.3)
+    assert (found.level, found.proven) == ("optimal", 3)
+    # A little more of the unknown and `b` is no longer known to be ahead of `c`, nor `c` proven.
+    worse = mix([Listed({"a": 0.6, "b": 0.4}, 0.2), parts[1]], [0.5, 0.5])
+    assert (worse.level, worse.proven) == ("optimal", 1)
+
+
+def test_one_alone_stays_what_it_was() -> None:
+    found = mix([Listed({"x": 0.75, "y": 0.25}, 0.0)], [1.0])
+    assert (found.strings, found.probabilities) == (("x", "y"), (0.75, 0.25))
+    assert (found.level, found.proven, found.bound) == ("exhaustive", 2, 0.0)
+
+
+def test_two_that_are_sure_of_other_strings_tie_in_the_order_given() -> None:
+    found = mix([Listed({"x": 1.0}, 0.0), Listed({"y": 1.0}, 0.0)], [0.5, 0.5])
+    assert (found.strings, found.probabilities) == (("x", "y"), (0.5, 0.5))
+    assert (found.level, found.gap, found.proven) == ("exhaustive", 0.0, 2)
+
+
+def test_nothing_listed() -> None:
+    assert mix([Listed({}, 0.3)], [1.0]).level == "none"
+    assert mix([Listed({}, 0.3)], [1.0]).gap == -math.inf
+    assert mix([Listed({}, 0.0)], [1.0]).level == "exhaustive"  # no string has any probability

@@ -1,0 +1,132 @@
+"""`tools/combine.py`: models averaged by the strings they found."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import combine
+import pytest
+
+from onmt_entmax.reports.reading import read_report
+from tests.commands import succeed
+
+
+def combined(*arguments: object) -> int:
+    """The command, within this process."""
+    return combine.main([str(argument) for argument in arguments])
+
+
+def record(source: str, level: str, *strings: tuple[str, float], **more: object) -> str:
+    """A line of a report; whatever is not said is as if the strings were all there is."""
+    hypotheses = [{"text": text, "log_prob": None, "prob": prob} for text, prob in strings]
+    mass = sum(prob for _, prob in strings)
+    numbers = {"id": 0, "bound": 0.0, "mass": mass, "finished": len(strings), "excluded": 0.0}
+    return json.dumps(
+        {"source": source, "certificate": level, **numbers, **more, "hypotheses": hypotheses}
+    )
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Worked by hand: the second model writes backwards."""
+    forward = write(
+        tmp_path / "forward.jsonl",
+        record("x", "exhaustive", ("a b", 0.6), ("a c", 0.4)),
+        record("y", "exhaustive", ("d", 1.0)),
+        record("z", "optimal", ("e f", 0.5), ("f", 0.2), bound=0.1),
+    )
+    backward = write(
+        tmp_path / "backward.jsonl",
+        record("x", "exhaustive", ("c a", 0.9), ("b", 0.1)),
+        record("y", "exhaustive", ("d", 1.0)),
+        record("z", "none", ("f", 0.4), bound=0.45),
+    )
+    output, report = tmp_path / "both.pred", tmp_path / "both.jsonl"
+    arguments = ["--reports", forward, "--reversed", backward, "--output", output]
+    assert combined(*arguments, "--report", report) == 0
+    assert output.read_text() == "a c\nd\nf\n"
+    first, second, third = read_report(report)
+    assert [h["text"] for h in first["hypotheses"]] == ["a c", "a b", "b"]
+    assert [h["prob"] for h in first["hypotheses"]] == pytest.approx([0.65, 0.3, 0.05])
+    assert (first["certificate"], first["proven"], first["bound"]) == ("exhaustive", 3, 0.0)
+    assert (second["certificate"], second["finished"], second["gap"]) == ("exhaustive", 1, None)
+    # `e f` may have 0.45 with the second model: more than `f` has.
+    assert (third["certificate"], third["bound"]) == ("none", pytest.approx(0.275))
+    assert third["gap"] == pytest.approx(0.3 - 0.475)
+    printed = capsys.readouterr().out
+    for part in ("known         66.67%", "proven     66.67%", "probability  33.33%"):
+        assert part in printed
+    # With nine tenths of the weight the first model decides.
+    assert combined(*arguments, "--weights", 9, 1) == 0
+    assert output.read_text() == "a b\nd\ne f\n"
+
+
+def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tmp_path) -> None:
+    cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
+    other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
+    paths = [write(tmp_path / "1.jsonl", cut), write(tmp_path / "2.jsonl", other)]
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", *paths, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    # `b` may have 0.4 with the first and then 0.55 in all, more than the 0.45 of `a`.
+    assert (found["certificate"], found["finished"]) == ("none", 2)
+    assert found["gap"] == pytest.approx(0.45 - 0.55, abs=1e-4)
+
+
+def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
+    """The real commands: nothing changes, and a report of a mixture can be mixed again."""
+    report, output = tmp_path / "one.jsonl", tmp_path / "one.pred"
+    source = tmp_path / "some.src"
+    lines = [" ".join(letters) for letters in product("abc", "bde", "afc")]
+    source.write_text("\n".join([*lines, "", "a"]) + "\n")  # with a blank line
+    succeed(
+        "translate.py", "-model", trained / "run", "-src", source, "-output", output,
+        "-beam_size", 5, "-n_best", 5, "-exactness_report", report,
+    )  # fmt: skip
+    again, pred = tmp_path / "again.jsonl", tmp_path / "again.pred"
+    both = ["--reports", report, report, "--output", pred, "--report", again]
+    succeed("tools/combine.py", *both)
+    records, mixed = list(read_report(report)), list(read_report(again))
+    assert len(records) > 20
+    assert any(len(record["hypotheses"]) > 1 for record in records)
+    assert pred.read_text().splitlines() == output.read_text().splitlines()[::5]
+    for before, after in zip(records, mixed, strict=True):
+        for key in ("text", "prob"):
+            assert [h[key] for h in after["hypotheses"]] == [h[key] for h in before["hypotheses"]]
+        if before["finished"] <= 5:
+            assert after["certificate"] == before["certificate"]
+        assert after["certificate"] != "exhaustive" or before["certificate"] == "exhaustive"
+    third = tmp_path / "third.jsonl"
+    assert combined("--reports", again, "--output", pred, "--report", third) == 0
+    assert third.read_text() == again.read_text()
+
+
+def test_bad_input_is_one_line_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    one = write(tmp_path / "one.jsonl", record("x", "exhaustive", ("a", 1.0)))
+    two = write(tmp_path / "two.jsonl", *[record("x", "exhaustive", ("a", 1.0))] * 2)
+    other = write(tmp_path / "other.jsonl", record("y", "exhaustive", ("a", 1.0)))
+    broken = write(tmp_path / "broken.jsonl", '{"id": 0}')
+    empty = write(tmp_path / "empty.jsonl")
+    output = tmp_path / "output"
+    for arguments, message in (
+        ([], "name the reports to combine"),
+        (["--reports", one, two], "one.jsonl: 1 sentences, but another report has more"),
+        (["--reports", two, one], "one.jsonl: 1 sentences, but another report has more"),
+        (["--reports", one, other], "other.jsonl:1: another source than in"),
+        (["--reports", broken], "broken.jsonl:1: not a record of an -exactness_report"),
+        (["--reversed", empty], "empty.jsonl: the report is empty"),
+        (["--reports", tmp_path / "none"], "cannot be read"),
+        (["--reports", one, one, "--weights", 1], "--weights has 1 numbers for 2 reports"),
+        (["--reports", one, one, "--weights", 1, 0], "--weights must be positive numbers"),
+    ):
+        assert combined(*arguments, "--output", output) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert message in lines[0]
+        assert not output.exists()
