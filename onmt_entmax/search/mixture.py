@@ -18,9 +18,10 @@ and a string in no list is at most sum_k w_k r_k. Where all r_k are 0, p is know
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from onmt_entmax.search.certificate import Level
 
@@ -47,8 +48,8 @@ class Mixture:
     """`exhaustive`: these are all strings of positive probability. `optimal`: no string is more
     probable than the first. `none`: neither is proven."""
     gap: float
-    """The first probability minus the most that any other string may have; inf where there is
-    none, -inf where nothing is listed and a string may be missing. `optimal` if not negative."""
+    """The first log-probability minus the most that any other string may have, in nats; inf where
+    everything is known, -inf where nothing is listed. `optimal` means that it is not negative."""
     proven: int
     """How many strings, from the first, hold their rank among all strings."""
 
@@ -74,20 +75,17 @@ def mix(parts: Sequence[Listed], weights: Sequence[float]) -> Mixture:
     # At equal probability the first to be listed comes first: the sort is stable.
     order = sorted(least, key=lambda string: -least[string])
 
-    gaps = []  # how far each is above everything behind it
-    behind = bound if bound > 0 else -float("inf")  # nothing is outside where the bound is 0
-    for string in reversed(order):
-        gaps.append(least[string] - behind)
-        behind = max(behind, most[string])
-    gaps.reverse()
-    proven = sum(1 for _ in takewhile(lambda gap: gap >= 0, gaps))
-    gap = gaps[0] if gaps else (-float("inf") if bound > 0 else float("inf"))
-    level: Level = "exhaustive" if bound == 0 else "optimal" if proven else "none"
+    # The most that any string behind each may have: those in no list, and those further back.
+    behind = [*accumulate((most[string] for string in reversed(order)), max, initial=bound)][-2::-1]
+    holds = (least[string] >= other for string, other in zip(order, behind, strict=True))
+    proven = len(order) if bound == 0 else sum(takewhile(bool, holds))
+    first = least[order[0]] if order else 0.0
+    gap = math.inf if bound == 0 else math.log(first / behind[0]) if first > 0 else -math.inf
     return Mixture(
         strings=tuple(order),
         probabilities=tuple(least[string] for string in order),
         bound=bound,
-        level=level,
+        level="exhaustive" if bound == 0 else "optimal" if proven else "none",
         gap=gap,
-        proven=len(order) if bound == 0 else proven,
+        proven=proven,
     )

@@ -50,8 +50,8 @@ def test_nothing_is_claimed_that_is_not_so(case) -> None:
         ahead = found.strings[: rank + 1]
         later = [truth[other] for other in STRINGS if other not in ahead]
         assert truth[string] >= max(later, default=0.0) - 1e-12
+    assert (found.gap >= 0) == (found.level != "none")
     if found.level == "optimal":
-        assert found.gap >= 0
         assert truth[found.strings[0]] >= max(truth.values()) - 1e-12
 
 
@@ -62,7 +62,7 @@ def test_what_follows_from_the_bounds_is_claimed() -> None:
     assert found.strings == ("a", "b", "c")
     assert found.probabilities == pytest.approx((0.65, 0.2, 0.15))
     assert found.bound == pytest.approx(0.1)
-    assert found.gap == pytest.approx(0.65 - 0.3)
+    assert found.gap == pytest.approx(math.log(0.65 / 0.3))
     assert (found.level, found.proven) == ("optimal", 3)
     # A little more of the unknown and `b` is no longer known to be ahead of `c`, nor `c` proven.
     worse = mix([Listed({"a": 0.6, "b": 0.4}, 0.2), parts[1]], [0.5, 0.5])
@@ -78,7 +78,7 @@ def test_one_alone_stays_what_it_was() -> None:
 def test_two_that_are_sure_of_other_strings_tie_in_the_order_given() -> None:
     found = mix([Listed({"x": 1.0}, 0.0), Listed({"y": 1.0}, 0.0)], [0.5, 0.5])
     assert (found.strings, found.probabilities) == (("x", "y"), (0.5, 0.5))
-    assert (found.level, found.gap, found.proven) == ("exhaustive", 0.0, 2)
+    assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
 
 
 def test_nothing_listed() -> None:
