@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     warnings.showwarning = _one_line  # type: ignore[assignment]
 
     def work() -> int:
-        # Imported here, so that an interrupt while loading is as quiet as any other.
-        from onmt_entmax import experiment
+        with _ended_by_interrupts(f"{name}.py"):
+            from onmt_entmax import experiment
 
         # What is loaded by now stays; the garbage collector need not walk over it again.
         gc.freeze()
@@ -34,6 +36,29 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         return ending(f"{name}.py", work)
     finally:
         gc.unfreeze()  # else libraries report at the end what was never collected
+
+
+@contextmanager
+def _ended_by_interrupts(name: str) -> Iterator[None]:
+    """Let an interrupt from the keyboard end the program at once, as quietly as later ones.
+
+    For the time in which libraries are loaded, when nothing is there to be saved: some of them
+    catch whatever is raised meanwhile, a KeyboardInterrupt with it, and the program would go on.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, as of a shell's background commands
+        yield
+        return
+
+    def end(*_: object) -> None:
+        print(f"{name}: interrupted", file=sys.stderr, flush=True)
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def command(main: Callable[..., int]) -> Callable[..., int]:

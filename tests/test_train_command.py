@@ -184,6 +184,36 @@ def test_vocabularies_of_onmt_build_vocab_are_accepted(tmp_path: Path) -> None:
     assert set(tokens) == {"<unk>", "<blank>", *"abcdefgh"}
 
 
+def test_an_interrupt_that_a_library_catches_while_it_is_loaded_ends_the_program() -> None:
+    code = """
+import os, signal, sys, time
+from onmt_entmax.commands import run_command
+
+class Catching:
+    def find_spec(self, name, *_):
+        if name == "onmt_entmax.experiment":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+            except BaseException:
+                pass
+
+sys.meta_path.insert(0, Catching())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(run_command("train", ["-h"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "train.py: interrupted\n"
+
+
 def test_help_and_interrupts(tmp_path: Path) -> None:
     for script in ("train.py", "translate.py"):
         done = run(script, "-h")
