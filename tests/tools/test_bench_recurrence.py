@@ -23,13 +23,16 @@ def bench(*options: object) -> subprocess.CompletedProcess[str]:
 def test_the_contenders_compute_the_same_step() -> None:
     """Softmax here and OpenNMT-py's have the same loss on the same batch and weights."""
     small = ["--batch", 8, "--steps", 1, "--dropout", 0.0]
-    done = bench(*small, "--variants", "1.5,1,1:bf16", "--warmup", 2, "--support", 9)
+    variants = "1.5,1,1:bf16,1:rdrop"
+    done = bench(*small, "--variants", variants, "--warmup", 2, "--support", 9)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     found = {line["contender"]: line for line in lines}
-    assert list(found) == ["stock", "1.5", "1", "1:bf16"]
+    assert list(found) == ["stock", "1.5", "1", "1:bf16", "1:rdrop"]
     assert found["1"]["loss"] == pytest.approx(found["stock"]["loss"], abs=2e-3)
     assert found["1:bf16"]["loss"] == pytest.approx(found["stock"]["loss"], rel=0.02)
+    # without dropout both predictions are one, and there is nothing between them
+    assert found["1:rdrop"]["loss"] == pytest.approx(found["1"]["loss"], rel=1e-3)
     assert found["1"]["support"] == 776
     assert 1 <= found["1.5"]["support"] < 40
     assert found["stock"]["ratio"] == 1
@@ -37,7 +40,8 @@ def test_the_contenders_compute_the_same_step() -> None:
 
 
 def test_a_bad_request_is_one_line(tmp_path: Path) -> None:
-    for options in (["--variants", "0.5"], ["--against", "softmax"]):
+    wrong = (["--variants", "0.5"], ["--against", "softmax"], ["--variants", "2:b16"])
+    for options in wrong:
         done = bench(*options)
         assert done.returncode == 2
         assert "numbers from 1, or stock" in done.stderr.splitlines()[-1]

@@ -25,6 +25,9 @@ from onmt_entmax.opennmt import (
 )
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.vocabulary import Vocabularies
+from onmt_entmax.training.config import TrainingConfig
+from onmt_entmax.training.objective import Objective
+from onmt_entmax.training.optimizer import OptimizerConfig
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
@@ -66,6 +69,7 @@ class Contender:
         model: with its weights.
         pad: id of padding in the target.
         learning_rate: of Adam.
+        rdrop: weight of the divergence between two predictions of each target (`Objective`).
 
     Attributes:
         support: nonzero outputs a token in the last step; None where that is not counted.
@@ -75,8 +79,9 @@ class Contender:
     support: float | None = None
     loss: float = 0.0
 
-    def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
+    def __init__(self, model: Any, pad: int, learning_rate: float, rdrop: float = 0.0) -> None:
         self.model, self.pad = model, pad
+        self.objective = Objective(model, TrainingConfig(OptimizerConfig(), rdrop=rdrop), pad)
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 
@@ -92,11 +97,11 @@ class Contender:
 
     def backward(self, batch: Batch) -> None:
         """Forward, loss and backward."""
-        hidden, target = self.model.hidden_states(batch)
-        result = self.model.generator.loss(hidden, target, self.pad)
-        (result.loss / len(target)).backward()
-        self.loss = float(result.loss.detach()) / len(target)
-        self.support = float(result.support) / len(target)
+        result = self.objective(batch)
+        tokens = int(result.tokens)
+        (result.loss / tokens).backward()
+        self.loss = float(result.loss.detach()) / tokens
+        self.support = float(result.support) / tokens
 
     def update(self) -> None:
         """Clip the gradients and change the weights."""

@@ -2,13 +2,15 @@
 
 A step is forward, loss, backward, clipping and Adam, on the same batch and from the same weights.
 `stock` is OpenNMT-py's own `NMTModel` with softmax and `NMTLossCompute`; the rest are alphas of
-entmax here, in the attention and at the output, `:bf16` for bfloat16 products.
+entmax here, in the attention and at the output, `:bf16` for bfloat16 products, `:rdrop` for two
+predictions of each target and their divergence (the option `rdrop`).
 
     export OMP_NUM_THREADS=1
     python -m tools.bench.recurrence --size pilot --variants 1.5,1.5:bf16
     python -m tools.bench.recurrence --size words --variants 1.5
     python -m tools.bench.recurrence --size words --variants 1.5 --against 1
     python -m tools.bench.recurrence --size words --variants 1.2,1.33,1.75 --against 1.5
+    python -m tools.bench.recurrence --size pilot --variants 1.5:bf16:rdrop --against 1.5:bf16
 
 `--data FOLDER` takes real text (`conll2018/` and `tatoeba-deen/` there); without it the pilot's
 lengths are those of the samples in this repository, and words are random. The size of the support
@@ -53,6 +55,8 @@ from tools.bench import batches as text
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
 
 LEARNING_RATE = 2e-3
+RDROP = 5.0  # any weight costs the same
+MARKS = {"bf16", "rdrop"}
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,41 @@ SIZES = {
 }
 
 
+@dataclass(frozen=True)
+class Variant:
+    """What a contender is: stock softmax, or ours with an alpha."""
+
+    stock: bool
+    alpha: float
+    bf16: bool
+    rdrop: bool
+
+    @classmethod
+    def named(cls, name: str) -> Variant:
+        """`stock`, or an alpha with or without `:bf16` and `:rdrop`.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        given, *marks = name.split(":")
+        if name == "stock":
+            return cls(True, 1.0, False, False)
+        if not 1 <= float(given) < 100 or len({*marks}) < len(marks) or {*marks} - MARKS:
+            raise ValueError(name)
+        return cls(False, float(given), "bf16" in marks, "rdrop" in marks)
+
+
 def contenders(
     names: list[str], stock: NMTModel, stream: Iterator[Batch], options: argparse.Namespace
 ) -> dict[str, Contender]:
-    """The contenders by name, `stock` or an alpha; weights are those that they shall stay at."""
+    """The contenders by name (`Variant`); weights are those that they shall stay at."""
     pad = stock.decoder.embeddings.word_padding_idx
     found: dict[str, Contender] = {}
     trained: dict[float, NMTModel] = {}
-    for name in sorted(names, key=lambda name: name in ("stock", "1", "1:bf16")):
-        alpha = 1.0 if name == "stock" else float(name.removesuffix(":bf16"))
+    variants = {name: Variant.named(name) for name in names}
+    for name in sorted(names, key=lambda name: variants[name].alpha == 1):
+        variant = variants[name]
+        alpha = variant.alpha
         if alpha > 1 and alpha not in trained:
             trained[alpha] = copy.deepcopy(stock)
             model = our_model(stock, alpha, None)
@@ -91,12 +121,12 @@ def contenders(
                 scale_output(model, next(stream), options.support)
             take_over(trained[alpha], model)
         weights = trained.get(alpha, next(iter(trained.values()), stock))
-        if name == "stock":
+        if variant.stock:
             own = options.adam == "own"
             found[name] = StockContender(copy.deepcopy(weights), pad, 0.0, own)
         else:
-            dtype = torch.bfloat16 if name.endswith(":bf16") else None
-            found[name] = Contender(our_model(weights, alpha, dtype), pad, 0.0)
+            model = our_model(weights, alpha, torch.bfloat16 if variant.bf16 else None)
+            found[name] = Contender(model, pad, 0.0, RDROP if variant.rdrop else 0.0)
     return {name: found[name] for name in names}
 
 
@@ -174,15 +204,16 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         contender = running[name]
         ratio = statistics.median(a / b for a, b in zip(whole, base, strict=True))
         median = statistics.median(whole)
+        needed = gigaflops * (2 if Variant.named(name).rdrop else 1)  # each sentence is read twice
         results.append(
             {
                 "contender": name,
                 "ms": round(1000 * median, 1),
                 "ratio": round(ratio, 3),
                 "adam_ms": round(1000 * statistics.median(adam), 1),
-                "floor_ms": round(1e12 * gigaflops / speed, 1),
-                "GF": round(gigaflops, 1),
-                "GF/s": round(gigaflops / median, 1),
+                "floor_ms": round(1e12 * needed / speed, 1),
+                "GF": round(needed, 1),
+                "GF/s": round(needed / median, 1),
                 "GF/s_of_products": round(speed / 1e9, 1),
                 "support": None if contender.support is None else round(contender.support, 1),
                 "loss": round(contender.loss, 3),
@@ -213,23 +244,14 @@ def keep_freed_memory() -> None:
     library.mallopt(trim_threshold, 2**31 - 1)
 
 
-def contender_name(given: str) -> str:
-    """`stock`, or an alpha with or without `:bf16`.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if given != "stock" and not 1 <= float(given.removesuffix(":bf16")) < 100:
-        raise ValueError("alpha is below 1")
-    return given
-
-
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="pilot")
     parser.add_argument(
-        "--variants", default="1.5,1", help="alphas, divided by commas, each with :bf16 if wished"
+        "--variants",
+        default="1.5,1",
+        help="alphas, divided by commas, with :bf16, :rdrop if wished",
     )
     parser.add_argument("--against", default="stock", help="stock, or an alpha here")
     parser.add_argument("--data", type=Path, help="folder of real text, see above")
@@ -246,10 +268,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu with one thread")
     options = parser.parse_args()
     try:
-        options.against = contender_name(options.against)
-        options.variants = [contender_name(given) for given in options.variants.split(",")]
+        options.variants = options.variants.split(",")
+        for name in (options.against, *options.variants):
+            Variant.named(name)
     except ValueError:
-        parser.error("--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16")
+        parser.error(
+            "--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16, "
+            "1.5:rdrop for two predictions"
+        )
     options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
     return options
 
