@@ -18,9 +18,19 @@ from onmt_entmax.modules.output import OutputLayer
 from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
 from onmt_entmax.modules.two_heads import TwoHeadedAttention
-from onmt_entmax.opennmt import Embeddings, NMTModel, RNNDecoderBase, str2dec, str2enc
+from onmt_entmax.opennmt import (
+    AverageAttention,
+    Embeddings,
+    MultiHeadedAttention,
+    NMTModel,
+    RNNDecoderBase,
+    str2dec,
+    str2enc,
+)
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
+
+_WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 
 
 @dataclass(frozen=True)
@@ -84,19 +94,18 @@ class SparseNMTModel(NMTModel):
         return self
 
     def update_dropout(self, dropout: float, attention_dropout: float) -> None:
-        """Change the dropout of every part that has some.
+        """Change the dropout of every part that has some, as if the model had been built so.
 
-        OpenNMT-py 2.3.0 has no such method for a mean encoder, and forgets the layers of a
-        recurrent decoder, which would keep what they were built with.
+        OpenNMT-py 2.3.0's method of the same name fails for average attention, which has none,
+        and forgets the layers of a recurrent decoder and the positions of a recurrent encoder.
         """
-        for part in (self.encoder, self.decoder):
-            if hasattr(part, "update_dropout"):
-                part.update_dropout(dropout, attention_dropout)
-        rnn = getattr(self.decoder, "rnn", None)
-        if isinstance(rnn, nn.RNNBase):
-            rnn.dropout = dropout
-        elif rnn is not None:
-            rnn.dropout.p = dropout
+        attentions = [m for m in self.modules() if isinstance(m, _WITH_ATTENTION_DROPOUT)]
+        in_attention = {part for attention in attentions for part in attention.modules()}
+        for part in self.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = attention_dropout if part in in_attention else dropout
+            elif isinstance(part, nn.RNNBase):
+                part.dropout = dropout
 
     def hidden_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Decoder outputs for a batch with targets, teacher-forced.

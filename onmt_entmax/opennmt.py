@@ -17,7 +17,7 @@ with warnings.catch_warnings():
     from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
     from onmt.models.stacked_rnn import StackedGRU, StackedLSTM
-    from onmt.modules import Embeddings, GlobalAttention, MultiHeadedAttention
+    from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.modules.embeddings import SequenceTooLongError
     from onmt.opts import train_opts, translate_opts
     from onmt.transforms import (
@@ -38,6 +38,7 @@ with warnings.catch_warnings():
 __all__ = [
     "AVAILABLE_TRANSFORMS",
     "ArgumentParser",
+    "AverageAttention",
     "DefaultTokens",
     "Embeddings",
     "GlobalAttention",

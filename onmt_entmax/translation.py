@@ -15,7 +15,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, with_tokens_in_order
-from onmt_entmax.opennmt import SequenceTooLongError, TransformPipe
+from onmt_entmax.opennmt import SequenceTooLongError, Transform, TransformPipe
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import (
@@ -120,6 +120,10 @@ class Translator:
         if unknown and all(m.config.global_attention == "none" for m in models):
             raise TranslationError("replace_unk needs a model with attention")
         self._unknown = unknown
+        self._merged = unknown is not None or any(
+            type(transform).apply_reverse is not Transform.apply_reverse
+            for transform in self._pipe.transforms
+        )
         attention = attention or task.config.penalties.covers or unknown is not None
         self._stepper = make_stepper(models, attention)
         self._judge = self._stepper.double() if task.verify else None
@@ -283,6 +287,7 @@ class Translator:
                 None if result.unfinished is None else self._text(result.unfinished, words, copied)
             ),
             attended=attended,
+            merged=self._merged,
         )
 
     def _text(self, hypothesis: Hypothesis, source: Sequence[str], copied: Copying) -> str:

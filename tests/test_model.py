@@ -85,7 +85,12 @@ CONFIGS = {
     "no input feeding": dataclasses.replace(SMALL, input_feed=False),
     "no attention": dataclasses.replace(SMALL, global_attention="none"),
     "sparse": dataclasses.replace(SMALL, global_attention_alpha=1.5, generator_alpha=2.0),
+    "positions": dataclasses.replace(SMALL, position_encoding=True),
     "transformer": TRANSFORMER,
+    "average attention": dataclasses.replace(TRANSFORMER, self_attn_type="average"),
+    "average attention, deep": dataclasses.replace(
+        TRANSFORMER, self_attn_type="average", aan_useffn=True
+    ),
 }
 
 

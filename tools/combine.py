@@ -18,10 +18,10 @@ of the models is known completely, and elsewhere the bounds of the reports bound
 
 Each report weighs the same, unless `--weights` says more: one number for each of `--reports`, then
 for each of `--reversed`, whose strings are turned around, token by token. The report that is
-written is an exactness report again, in which a probability is the least the string has on average
-(exactly what it has where the certificate is `exhaustive`), and without what a mixture does not
-have (dropped and truncated prefixes). With more of `-n_best` fewer strings are known by a bound
-only. Where models are equally sure of different strings the report named first decides.
+written is an exactness report again, without what a mixture does not have (dropped and truncated
+prefixes): a probability is the least that the string has on average, and it has at most `slack`
+more, which is missing where that is nothing. With more of `-n_best` fewer strings are known by a
+bound only. Where models are equally sure of different strings the report named first decides.
 """
 
 from __future__ import annotations
@@ -40,33 +40,38 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import replaced_when_done
 from onmt_entmax.reports.reading import read_report
+from onmt_entmax.reports.writers import ROUNDING
 from onmt_entmax.search import Listed, Mixture, mix
-
-# How far the sum of a report's float32 probabilities may be from what it says.
-ROUNDING = 1e-5
 
 
 def listed(record: dict[str, Any], reverse: bool) -> Listed:
     """What a record of an exactness report says of the strings.
 
     A string that finished and is not listed, because `-n_best` was small, has at most what is
-    left of `mass`; any other at most `bound`.
+    left of `mass`; any other at most `bound`, or `slack` where the record has one.
     """
-    step = -1 if reverse else 1
     found: dict[str, float] = {}
     for hypothesis in record["hypotheses"]:
-        text = " ".join(hypothesis["text"].split()[::step])
+        text = turned(hypothesis["text"], reverse)
         found[text] = found.get(text, 0.0) + hypothesis["prob"]
-    left = max(0.0, record["mass"] - sum(found.values())) + ROUNDING
-    return Listed(
-        found, max(record["bound"], left if record["finished"] > len(record["hypotheses"]) else 0.0)
-    )
+    slack = record.get("slack", 0.0)
+    rest = max(record["bound"], slack)
+    if record["finished"] > len(record["hypotheses"]):
+        rest = max(rest, max(0.0, record["mass"] - sum(found.values())) + ROUNDING)
+    if record["certificate"] != "exhaustive":
+        rest = max(rest, sys.float_info.min)  # a bound too small for a float is not 0
+    return Listed(found, rest, slack)
+
+
+def turned(text: str, reverse: bool) -> str:
+    """The tokens of a text, from the last to the first where its model writes backwards."""
+    return " ".join(text.split()[:: -1 if reverse else 1])
 
 
 def as_record(of_first: dict[str, Any], mixture: Mixture, excluded: float) -> dict[str, Any]:
     """A mixture as an object of an exactness report."""
     pairs = zip(mixture.strings, mixture.probabilities, strict=True)
-    return {
+    record = {
         "id": of_first["id"],
         "source": of_first["source"],
         "certificate": mixture.level,
@@ -81,6 +86,7 @@ def as_record(of_first: dict[str, Any], mixture: Mixture, excluded: float) -> di
             for text, prob in pairs
         ],
     }
+    return record | ({"slack": mixture.bound} if mixture.bound else {})
 
 
 def together(paths: Sequence[Path]) -> Iterator[tuple[dict[str, Any], ...]]:
@@ -104,12 +110,28 @@ def combine(
 ) -> Iterator[dict[str, Any]]:
     """The record of each sentence's mixture; a blank line stays as it is."""
     for records in rows:
-        if not records[0]["source"].strip():
+        if is_blank(records[0]):
             yield records[0]
             continue
-        parts = [listed(record, each) for record, each in zip(records, reverse, strict=True)]
+        pairs = list(zip(records, reverse, strict=True))
+        mixture = mix([listed(*pair) for pair in pairs], weights)
         excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
-        yield as_record(records[0], mix(parts, weights), excluded)
+        record = as_record(records[0], mixture, excluded)
+        unfinished = [turned(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
+        if unfinished and not mixture.strings:
+            record["unfinished"] = unfinished[0]
+        yield record
+
+
+def is_blank(record: dict[str, Any]) -> bool:
+    """Whether there was nothing to read in the line of a record."""
+    return not record["source"].strip()
+
+
+def best(record: dict[str, Any]) -> str:
+    """The line to write, as translate.py chooses it."""
+    texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
+    return str([*texts, record.get("unfinished", "")][0])
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -145,17 +167,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     written = [options.output] + ([options.report] if options.report else [])
     with replaced_when_done(written) as files:
         for record in combine(together(paths), reverse, weights):
-            best = record["hypotheses"][0]["text"] if record["hypotheses"] else ""
-            print(best, file=files[0])
+            print(best(record), file=files[0])
             for file in files[1:]:
                 print(json.dumps(record, ensure_ascii=False), file=file)
+            if is_blank(record):
+                continue
             levels[record["certificate"]] += 1
             alone = record["certificate"] == "exhaustive" and record["finished"] == 1
             single += alone and not record["excluded"]
-    total = sum(levels.values())
-    print(f"{options.output}: {total} sentences")
+    sentences = sum(levels.values())
+    total = max(sentences, 1)
+    print(f"{options.output}: {sentences} sentences")
     print(f"  every possible string known        {levels['exhaustive'] / total:7.2%}")
-    print(f"  the most probable string proven    {1 - levels['none'] / total:7.2%}")
+    print(f"  the most probable string proven    {(sentences - levels['none']) / total:7.2%}")
     print(f"  one string has all the probability {single / total:7.2%}")
     return 0
 

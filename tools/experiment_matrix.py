@@ -220,7 +220,8 @@ def _check_data(training: Training) -> None:
 
 
 def data_digests(training: Training) -> dict[str, str | None]:
-    """The files of the training corpora, with their digests; None for one that is missing."""
+    """The files of the training corpora, with their digests, and the run whose weights it begins
+    with, with that of these weights; None for what is missing."""
     corpora = training.cell.training.get("data") or {}
     paths = [
         Path(str(corpus[key]))
@@ -228,7 +229,12 @@ def data_digests(training: Training) -> dict[str, str | None]:
         for key in ("path_src", "path_tgt")
         if name != VALID and isinstance(corpus, dict) and key in corpus
     ]
-    return {str(path): digest(path) for path in paths}
+    digests = {str(path): digest(path) for path in paths}
+    if (beginning := training.beginning()) is not None:
+        trained = bool(checkpoint_steps(beginning.run))
+        last = find_model(beginning.run, newest=True) if trained else beginning.run
+        digests[str(beginning.run)] = digest(last / "model.safetensors")
+    return digests
 
 
 def digest(path: Path) -> str | None:

@@ -10,6 +10,9 @@ from typing import IO, Any
 
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 
+# How far the sum of float32 probabilities may be from what they say.
+ROUNDING = 1e-5
+
 
 @dataclass(frozen=True)
 class Decoded:
@@ -30,6 +33,7 @@ class Answer:
     unfinished: str | None = None  # where nothing finished within the length limit
     attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
     verified: bool | None = None  # whether a recomputation agreed; None where there was none
+    merged: bool = False  # whether several strings of tokens can become one text
 
     def lines(self, n_best: int) -> list[str]:
         """The answer as `n_best` lines of the output file, blank where there is no hypothesis."""
@@ -70,11 +74,26 @@ class Answer:
                 for decoded in self.hypotheses
             ],
         }
+        if slack := self._slack():
+            record["slack"] = slack
         if self.unfinished is not None:
             record["unfinished"] = self.unfinished
         if self.verified is not None:
             record["verified"] = self.verified
         return record
+
+    def _slack(self) -> float:
+        """How much more probable a text may be than the hypotheses that became it, together.
+
+        What is certified are strings of tokens. Where others that were not found, or are not
+        listed, may become the same text, that can be all that is not listed.
+        """
+        if self.result is None or not self.merged:
+            return 0.0
+        level, listed = self.result.certificate.level, self.hypotheses
+        if level == "exhaustive" and self.result.finished == len(listed):
+            return 0.0
+        return max(0.0, 1.0 - sum(decoded.hypothesis.prob for decoded in listed)) + ROUNDING
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """The average of several models' probabilities of whole strings, and what is proven about it.
 
 Models that write in the same order over the same vocabulary are averaged token by token while a
-search goes on (`Stepper`). Models that do not (one writes from right to left, or other subwords)
-have nothing in common but strings. With weights w_k that sum to 1, the mixture
+search goes on (`Stepper`). Models that do not (one writes from right to left, say) have nothing in
+common but strings. With weights w_k that sum to 1, the mixture
 
     p(y) = sum_k w_k p_k(y)
 
@@ -13,12 +13,14 @@ sparse outputs make the common case. Then for every string y
 
     sum_{k: y in L_k} w_k p_k(y)  <=  p(y)  <=  the same + sum_{k: y not in L_k} w_k r_k,
 
-and a string in no list is at most sum_k w_k r_k. Where all r_k are 0, p is known completely.
+and a string in no list is at most sum_k w_k r_k. Where all r_k are 0, p is known completely. A list
+may know its strings up to a slack s_k only, with s_k <= r_k: then each has up to w_k s_k more.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
@@ -32,7 +34,9 @@ class Listed:
 
     probabilities: Mapping[str, float]
     rest: float
-    """No string that is not listed has a probability above this."""
+    """No string that is not listed has a probability above this; 0 only where none has any."""
+    slack: float = 0.0
+    """A string that is listed may have up to so much more than the list says; at most `rest`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Mixture:
     probabilities: tuple[float, ...]
     """At least so much; exactly so much where the level is `exhaustive`."""
     bound: float
-    """No string outside `strings` has a probability above this."""
+    """No string outside `strings` has a probability above this, and one of them has at most so much
+    more than is said. 0 only where everything is known."""
     level: Level
     """`exhaustive`: these are all strings of positive probability. `optimal`: no string is more
     probable than the first. `none`: neither is proven."""
@@ -64,28 +69,36 @@ def mix(parts: Sequence[Listed], weights: Sequence[float]) -> Mixture:
     assert len(parts) == len(weights) > 0
     assert min(weights) > 0
     assert abs(sum(weights) - 1) < 1e-9
+    assert all(0 <= part.slack <= part.rest for part in parts)
+    known = all(part.rest == 0 for part in parts)
     bound = sum(weight * part.rest for part, weight in zip(parts, weights, strict=True))
+    if not known:  # which a sum that is too small for a float must not hide
+        bound = max(bound, sys.float_info.min)
     least: dict[str, float] = {}
     most: dict[str, float] = {}
     for part, weight in zip(parts, weights, strict=True):
         for string, probability in part.probabilities.items():
             least[string] = least.get(string, 0.0) + weight * probability
             # What it may have with models that do not list it, less this one's share.
-            most[string] = most.get(string, bound) + weight * (probability - part.rest)
+            most[string] = most.get(string, bound) + weight * (probability + part.slack - part.rest)
     # At equal probability the first to be listed comes first: the sort is stable.
     order = sorted(least, key=lambda string: -least[string])
 
     # The most that any string behind each may have: those in no list, and those further back.
     behind = [*accumulate((most[string] for string in reversed(order)), max, initial=bound)][-2::-1]
     holds = (least[string] >= other for string, other in zip(order, behind, strict=True))
-    proven = len(order) if bound == 0 else sum(takewhile(bool, holds))
     first = least[order[0]] if order else 0.0
-    gap = math.inf if bound == 0 else math.log(first / behind[0]) if first > 0 else -math.inf
+    if known:
+        proven, gap = len(order), math.inf
+    elif first > 0:
+        proven, gap = sum(takewhile(bool, holds)), math.log(first) - math.log(behind[0])
+    else:  # nothing is listed, or nothing that a float could tell from 0
+        proven, gap = 0, -math.inf
     return Mixture(
         strings=tuple(order),
         probabilities=tuple(least[string] for string in order),
         bound=bound,
-        level="exhaustive" if bound == 0 else "optimal" if proven else "none",
+        level="exhaustive" if known else "optimal" if proven else "none",
         gap=gap,
         proven=proven,
     )

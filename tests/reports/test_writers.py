@@ -1,5 +1,8 @@
 """The summary of a report: what counts as what."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from onmt_entmax.reports.writers import Answer, Decoded, Summary
@@ -51,3 +54,15 @@ def test_rare_kinds_are_told() -> None:
         "2 sentences, 1 blank lines, 1 without an end within the limits, "
         "1 for which no output is as asked"
     )
+
+
+def test_how_much_more_a_text_may_have() -> None:
+    """The hypotheses have e^-1 and e^-2; other strings of tokens may become the same texts."""
+    for given in (answer("exhaustive", 2), answer("optimal", 2)):
+        assert "slack" not in given.record()
+    assert "slack" not in replace(answer("exhaustive", 2), merged=True).record()
+    left = pytest.approx(1 - math.exp(-1) - math.exp(-2), abs=1e-4)
+    assert replace(answer("optimal", 2), merged=True).record()["slack"] == left
+    cut = answer("exhaustive", 3)
+    cut = replace(cut, merged=True, hypotheses=cut.hypotheses[:2])
+    assert cut.record()["slack"] == left

@@ -20,14 +20,14 @@ def distributions(draw: st.DrawFn) -> tuple[list[dict[str, float]], list[Listed]
         whole = {string: n / sum(raw) for string, n in zip(STRINGS, raw, strict=True)}
         shown = draw(st.sets(st.sampled_from(STRINGS)))
         others = [whole[string] for string in STRINGS if string not in shown]
-        # A bound of a search may be anything above the truth.
-        slack = draw(st.sampled_from([0.0, 0.0, 0.05]))
+        # A bound of a search may be anything above the truth, and a list may say too little.
+        above = draw(st.sampled_from([0.0, 0.0, 0.05]))
+        slack = draw(st.sampled_from([0.0, above]))
         full.append(whole)
-        listed.append(
-            Listed({s: p for s, p in whole.items() if s in shown and p > 0}, max(others, default=0))
-            if not slack
-            else Listed({s: whole[s] for s in shown}, max(others, default=0.0) + slack)
-        )
+        known = {s: max(0.0, whole[s] - slack) for s in STRINGS if s in shown}
+        if not above:
+            known = {string: p for string, p in known.items() if p > 0}
+        listed.append(Listed(known, max(others, default=0.0) + above, slack))
     raw_weights = draw(st.lists(st.integers(1, 3), min_size=len(full), max_size=len(full)))
     return full, listed, [weight / sum(raw_weights) for weight in raw_weights]
 
@@ -42,6 +42,7 @@ def test_nothing_is_claimed_that_is_not_so(case) -> None:
         assert probability <= truth[string] + 1e-12
         if found.level == "exhaustive":
             assert probability == pytest.approx(truth[string])
+        assert truth[string] <= probability + found.bound + 1e-12
     outside = [truth[string] for string in STRINGS if string not in found.strings]
     assert max(outside, default=0.0) <= found.bound + 1e-12
     assert (found.level == "exhaustive") == (found.bound == 0)
@@ -79,6 +80,15 @@ def test_two_that_are_sure_of_other_strings_tie_in_the_order_given() -> None:
     found = mix([Listed({"x": 1.0}, 0.0), Listed({"y": 1.0}, 0.0)], [0.5, 0.5])
     assert (found.strings, found.probabilities) == (("x", "y"), (0.5, 0.5))
     assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
+
+
+def test_what_is_too_small_for_a_float_is_not_nothing() -> None:
+    tiny = math.ulp(0.0)
+    found = mix([Listed({"a": 1.0}, tiny), Listed({"a": 1.0}, 0.0)], [0.5, 0.5])
+    assert (found.level, found.proven) == ("optimal", 1)
+    assert 0 < found.bound < 1e-300
+    found = mix([Listed({"a": 0.0}, tiny)], [1.0])  # the float of a string of a thousand tokens
+    assert (found.level, found.proven, found.gap) == ("none", 0, -math.inf)
 
 
 def test_nothing_listed() -> None:

@@ -78,6 +78,56 @@ def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tm
     assert found["gap"] == pytest.approx(math.log(0.45 / 0.55), abs=1e-4)
 
 
+def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
+    """`y` has 0.45 in the end and `x` 0.425: the first report does not say that of `y`."""
+    one = write(tmp_path / "1.jsonl", record("s", "optimal", ("x", 0.5), bound=0.5))
+    two = write(tmp_path / "2.jsonl", record("s", "exhaustive", ("y", 0.5), ("z", 0.5)))
+    three = write(tmp_path / "3.jsonl", record("s", "exhaustive", ("x", 0.6), ("y", 0.4)))
+    output, both, report = (tmp_path / name for name in ("o", "both.jsonl", "r.jsonl"))
+    assert combined("--reports", one, two, "--output", output, "--report", both) == 0
+    (found,) = read_report(both)
+    assert found["slack"] == found["bound"] == 0.25
+    assert combined("--reports", both, three, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert (found["certificate"], found["proven"]) == ("none", 0)
+    listed = {h["text"]: h["prob"] for h in found["hypotheses"]}
+    for text, truth in {"x": 0.425, "y": 0.45, "z": 0.125}.items():
+        assert listed[text] <= truth <= listed[text] + found["slack"] + 1e-12
+
+
+def test_a_bound_that_a_float_cannot_hold_is_not_0(tmp_path: Path) -> None:
+    one = write(tmp_path / "1.jsonl", record("s", "none", ("a a", 0.0), bound=0.0))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", one, one, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert (found["certificate"], found["proven"]) == ("none", 0)
+
+
+def test_a_text_that_other_tokens_become_too(tmp_path: Path) -> None:
+    """What the first report does not list, 0.25, may all be `a b`."""
+    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=0.25, slack=0.25)
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    path = write(tmp_path / "1.jsonl", cut)
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert (found["certificate"], found["gap"]) == ("none", pytest.approx(math.log(0.4 / 0.6)))
+
+
+def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = write(
+        tmp_path / "1.jsonl",
+        record("s", "none", bound=0.5, unfinished="c b a"),
+        record("", "none"),
+        record("s", "exhaustive", ("a", 1.0)),
+    )
+    output = tmp_path / "o"
+    assert combined("--reversed", path, "--output", output) == 0
+    assert output.read_text() == "a b c\n\na\n"
+    printed = capsys.readouterr().out
+    for part in ("2 sentences", "known         50.00%", "proven     50.00%"):
+        assert part in printed
+
+
 def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
     """The real commands: nothing changes, and a report of a mixture can be mixed again."""
     report, output = tmp_path / "one.jsonl", tmp_path / "one.pred"

@@ -77,6 +77,10 @@ class TestBeginWith:
         assert done.returncode == 0, done.stderr
         assert f"continuing from {two.run / 'step_2'}" in (two.folder / "log.txt").read_text()
         assert checkpoint_steps(two.run) == [2]
+        shutil.copy(two.run / "step_2" / "model.safetensors", one.run / "step_4")
+        done = command("run", path, "--seeds", "1")
+        assert done.returncode == 2
+        assert f"{two.folder}: was trained with another {one.run} than is there now" in done.stderr
 
     def test_waits_for_the_other(self, path, monkeypatch, capfd):
         (path.parent / "runs" / "one" / "seed-1" / "figures.json").unlink()
