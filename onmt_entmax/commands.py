@@ -93,6 +93,14 @@ def ending(name: str, work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        # OpenNMT-py takes seconds to load: only a command that has it can meet its error.
+        from onmt_entmax.opennmt import SequenceTooLongError
+
+        if not isinstance(error, SequenceTooLongError):
+            raise
+        print(f"{name}: error: longer than a Transformer model reads ({error})", file=sys.stderr)
+        return 2
 
 
 def _one_line(message: Warning | str, *_: object) -> None:

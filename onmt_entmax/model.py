@@ -70,6 +70,14 @@ class ModelConfig:
     freeze_word_vecs_enc: bool = False
     freeze_word_vecs_dec: bool = False
 
+    @property
+    def dense_attention(self) -> bool:
+        """Whether every source position has some weight at every step.
+
+        The gate between two heads is sparse: it may leave one of them out.
+        """
+        return self.global_attention_alpha == 1 and self.tag_head is None
+
 
 class SparseNMTModel(NMTModel):
     """OpenNMT-py's `NMTModel` with an alpha-entmax output layer as its `generator`.
@@ -152,14 +160,22 @@ def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
     )
 
 
-def _embeddings(config: ModelConfig, size: int, vocabulary_size: int, pad: int) -> Embeddings:
-    return Embeddings(
-        word_vec_size=size,
-        word_vocab_size=vocabulary_size,
-        word_padding_idx=pad,
-        position_encoding=config.position_encoding,
-        dropout=config.dropout,
+def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embeddings, Embeddings]:
+    """Of source and target.
+
+    The steps of a recurrent decoder get no positions: its state knows where it is, and OpenNMT-py
+    2.3.0 trains it with all positions but searches with the first one alone.
+    """
+    sizes = (config.src_word_vec_size, config.tgt_word_vec_size)
+    positions = (
+        config.position_encoding,
+        config.position_encoding and config.decoder_type == "transformer",
     )
+    source, target = (
+        Embeddings(size, len(words), words.pad, position_encoding=encoded, dropout=config.dropout)
+        for size, words, encoded in zip(sizes, vocabularies, positions, strict=True)
+    )
+    return source, target
 
 
 def _initialise(model: nn.Module, config: ModelConfig) -> None:
@@ -210,8 +226,7 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     """
     source, target = vocabularies
     options = _opennmt_options(config)
-    source_embeddings = _embeddings(config, config.src_word_vec_size, len(source), source.pad)
-    target_embeddings = _embeddings(config, config.tgt_word_vec_size, len(target), target.pad)
+    source_embeddings, target_embeddings = _embeddings(config, vocabularies)
     with warnings.catch_warnings():
         # torch warns that one layer has no place for dropout between layers; a user knows.
         warnings.filterwarnings("ignore", "dropout option adds dropout")

@@ -26,6 +26,7 @@ from onmt_entmax.search import (
     SearchResult,
     SearchTask,
     Stepper,
+    Verification,
     exact_search,
     is_settled,
     stream_search,
@@ -109,11 +110,7 @@ class Translator:
         self.vocabularies = first.vocabularies
         self.task = task
         self._config = self._requests(task)
-        # With two heads the gate between them is sparse, and a softmax may have no weight at all.
-        self._dense_attention = any(
-            loaded.config.global_attention_alpha == 1 and loaded.config.tag_head is None
-            for loaded in models
-        )
+        self._dense_attention = any(loaded.config.dense_attention for loaded in models)
         recorded = {name: first.options.get(name) for name in transform_option_names()}
         options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
         self._pipe: TransformPipe = build_transforms(transforms, options, self.vocabularies)
@@ -185,9 +182,10 @@ class Translator:
             texts = {number: line for number, (line, _) in window}
             forced, copied, sources = {}, {}, {}
             for number, (line, prefix) in window:
-                tokens = sources[number] = self._tokens(line)
+                tokens, beginning = self._tokens(line, prefix)
+                sources[number] = tokens
                 copied[number] = copying(tokens, self.vocabularies)
-                forced[number] = self._prefix(number, copied[number].hide(prefix.split()))
+                forced[number] = self._prefix(number, copied[number].hide(beginning))
                 if tokens:
                     ids = self.vocabularies.source.encode(copied[number].hide(tokens))
                     examples.append(Example(ids, None, number))
@@ -199,19 +197,19 @@ class Translator:
                 else:
                     found[number] = Answer(number, line)
             for example, result in self._search(examples, batch_size, forced):
-                verified = self._verify(example, result, forced[example.index])
+                verification = self._verify(example, result, forced[example.index])
                 number = example.index
                 answer = self._answer(texts[number], sources[number], result, copied[number])
-                found[number] = replace(answer, id=number, verified=verified)
+                found[number] = replace(answer, id=number, verification=verification)
             for number in texts:
                 yield found[number]
 
-    def _tokens(self, line: str) -> list[str]:
-        example: dict[str, Any] = {"src": line.split(), "tgt": []}
-        example |= {"src_original": example["src"], "tgt_original": []}
+    def _tokens(self, line: str, prefix: str) -> tuple[list[str], list[str]]:
+        """What the transforms make of a source and of the beginning of its output."""
+        example: dict[str, Any] = {"src": line.split(), "tgt": prefix.split()}
+        example |= {"src_original": example["src"], "tgt_original": example["tgt"]}
         transformed = self._pipe.apply(example, is_train=False, corpus_name="translate")
-        tokens: list[str] = transformed["src"] if transformed is not None else []
-        return tokens
+        return ([], []) if transformed is None else (transformed["src"], transformed["tgt"])
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         target = self.vocabularies.target
@@ -261,12 +259,14 @@ class Translator:
             self._stepper, batch, self._config, task.budget, prefix, task.mass, start
         )
 
-    def _verify(self, example: Example, result: SearchResult, prefix: Sequence[int]) -> bool | None:
-        """Whether a recomputation agrees with what is certified; None where nothing is."""
+    def _verify(
+        self, example: Example, result: SearchResult, prefix: Sequence[int]
+    ) -> Verification | None:
+        """How a recomputation compares with what is certified; None where nothing is."""
         if self._judge is None or result.certificate.level == "none":
             return None
         batch = make_batch([example], self.vocabularies)
-        return verify(self._judge, batch, result, self._config, prefix, self.task.budget).agrees
+        return verify(self._judge, batch, result, self._config, prefix, self.task.budget)
 
     def _answer(
         self, source: str, words: Sequence[str], result: SearchResult, copied: Copying

@@ -141,9 +141,30 @@ def test_another_measure_makes_the_best_anew(begun: list[str], tmp_path: Path) -
     assert (best["step"], best["metric"]) == (8, "token_accuracy")
 
 
+def test_another_folder_has_a_best_of_its_own(begun: list[str], tmp_path: Path) -> None:
+    """However good the one was that another folder has."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    worse = ["-train_steps", 8, "-learning_rate", 1e-9, "-dropout", 0.9]
+    assert changed(begun, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
+    assert best_step(other) in (4, 6, 8)
+
+
+def test_tokens_that_a_model_does_not_know(begun: list[str], tmp_path: Path) -> None:
+    """They would be read and learned as `<unk>`."""
+    for more in ([], ["-reset_optim", "all", "-save_model", tmp_path / "new"]):
+        with pytest.raises(CheckpointError, match=r"run: cannot continue: .* '<copy1>'"):
+            changed(begun, "-train_from", tmp_path / "run", "-transforms", "copychars", *more)
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
+        ({"encoder_type": "mean", "word_vec_size": 4}, "src_word_vec_size"),
+        (
+            {"encoder_type": "mean", "enc_layers": 1, "dec_layers": 2, "layers": None},
+            "dec_layers",
+        ),
         ({"enc_layers": 1, "dec_layers": 2, "layers": None}, "dec_layers"),
         ({"adam_beta2": 1.5}, "adam_beta2"),
         ({"seed": 10**20}, "seed"),

@@ -89,7 +89,7 @@ def translate(folder: Path, output: Path, *more: object) -> list[str]:
 
 @pytest.mark.parametrize("more", [(), ("-search", "exact", "-budget", 50)])
 def test_unknown_words_become_those_of_the_source(folder: Path, tmp_path: Path, more) -> None:
-    (tmp_path / "table").write_text("a|||AAA\nb|||BBB\n")
+    (tmp_path / "table").write_text("\ufeffa|||AAA\nb|||BBB\n")
     with_table = ["-replace_unk", "-phrase_table", tmp_path / "table", *more]
     plain = translate(folder, tmp_path / "plain", *more)
     replaced = translate(folder, tmp_path / "replaced", "-replace_unk", *more)
@@ -142,6 +142,7 @@ def vectors(path: Path, letters: str, size: int, head: bool) -> Path:
 
 def test_word_vectors_are_where_training_starts(folder: Path, tmp_path: Path) -> None:
     both = vectors(tmp_path / "vectors", "abcXYZA", 12, head=False)
+    both.write_text("\ufeff" + both.read_text(encoding="utf-8"), encoding="utf-8")
     more = ["-train_steps", 2, "-save_checkpoint_steps", 2, "-valid_steps", 2]
     frozen = ["-freeze_word_vecs_enc", "-freeze_word_vecs_dec"]
     given = ["-both_embeddings", both, "-embeddings_type", "GloVe", *frozen]

@@ -58,7 +58,7 @@ class Forced:
         """
         models = Models.load(folders, transforms)
         configs = [read_config(find_model(folder))[0] for folder in folders]
-        return cls(models, any(config.global_attention_alpha == 1 for config in configs))
+        return cls(models, any(config.dense_attention for config in configs))
 
     def pairs(self, source: Path, target: Path) -> list[Pair]:
         """The pairs of two files, as the models read and write them.

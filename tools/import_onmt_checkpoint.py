@@ -169,6 +169,11 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
         raise ImportingError("encoder_type: a Transformer needs it on both sides")
     if options["enc_rnn_size"] != options["dec_rnn_size"]:
         raise ImportingError("enc_rnn_size: must equal dec_rnn_size")
+    if options["position_encoding"] and options["decoder_type"] == "rnn":
+        raise ImportingError(
+            "position_encoding: with a recurrent decoder, OpenNMT-py 2.3.0 trains another model "
+            "than it searches: positions at every step there, the first one alone here"
+        )
     if options["bridge"] and options["enc_layers"] > 1:
         raise ImportingError(
             "bridge: with enc_layers above 1 OpenNMT-py 2.3.0 mixes the sentences of a batch, so "

@@ -23,6 +23,7 @@ PANELS = {
     ("train", "loss"): "training loss a token",
     ("valid", "loss"): "validation loss a token",
     ("valid", "exact_match"): "validation exact match (%)",
+    ("valid", "bleu"): "validation BLEU",
     ("valid", "macro_accuracy"): "validation macro accuracy (%)",
     ("valid", "token_accuracy"): "validation token accuracy (%)",
     ("valid", "support"): "nonzero outputs a token",

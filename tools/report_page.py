@@ -111,7 +111,7 @@ def drawings(
             yield position, content
     reason = (
         "this model gives their hypotheses other probabilities than the report says "
-        "(is it the report's model, with its -transforms?)"
+        "(is it the report's model, with its -transforms, and without -replace_unk?)"
     )
     if positions and left_out == len(positions):
         raise UserError(f"no sentence can be drawn: {reason}")

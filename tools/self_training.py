@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -32,8 +33,10 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.text.morphology import decode_source, encode_source
+from onmt_entmax.text.morphology import UNKNOWN, decode_source, encode_source
+from onmt_entmax.text.vocabulary import COPY_SYMBOL
 
+_NAMELESS = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
 _TRIES = 20  # draws for one new question, before there are taken to be no more
 
 
@@ -106,7 +109,8 @@ def ask(options: argparse.Namespace) -> int:
 
 
 def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
-    """Source and best output of the sentences of a report whose best output is proven and sure.
+    """Source and best output of the sentences of a report whose best output is proven and sure,
+    but for outputs with a character that the model has no name for.
 
     Args:
         path: an exactness report of `translate.py`.
@@ -117,7 +121,8 @@ def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
     """
     for record in read_report(path):
         for best in record["hypotheses"][:1]:
-            if record["certificate"] != "none" and best["prob"] >= least:
+            named = not any(map(_NAMELESS.fullmatch, best["text"].split()))
+            if named and record["certificate"] != "none" and best["prob"] >= least:
                 yield record["source"], best["text"]
 
 

@@ -67,8 +67,9 @@ def resume(setup: TrainingSetup, say: Callable[[str], None]) -> Resumed | None:
         freeze(loaded.model, setup.model)
         loaded.model.update_dropout(setup.model.dropout, setup.model.attention_dropout)
         selection = setup.training.selection
-        if state is not None and loaded.options.get("selection", selection) != selection:
-            # The best so far was the best by another measure.
+        other_measure = loaded.options.get("selection", selection) != selection
+        if state is not None and (other_measure or not continues(setup)):
+            # The best so far was the best by another measure, or stays in the other folder.
             state["run"] |= {"best": None, "best_step": -1, "waited": 0}
         resumed = Resumed(loaded, state)
         _check_folder(setup, resumed)

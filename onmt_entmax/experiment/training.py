@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from onmt_entmax.checkpoint import RunFolder, remove_leftovers
+from onmt_entmax.checkpoint import CheckpointError, RunFolder, remove_leftovers
 from onmt_entmax.experiment.resuming import Resumed, clear, continues, resume
 from onmt_entmax.experiment.surroundings import HELP, device_for, say, silent
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
@@ -59,6 +59,8 @@ def run_training(setup: TrainingSetup) -> int:
     resumed = resume(setup, tell)
     for corpus in [*setup.data.corpora, *([setup.data.valid] if setup.data.valid else [])]:
         check_corpus(corpus)
+    if resumed is not None:
+        _check_specials(setup, resumed.loaded.vocabularies)
     vocabularies = resumed.loaded.vocabularies if resumed else _vocabularies(setup)
     torch.manual_seed(setup.run.seed)
     model = resumed.loaded.model if resumed else build_model(setup.model, vocabularies)
@@ -117,6 +119,21 @@ def _train(
         if resumed is not None and resumed.state is not None:
             trainer.load_state_dict(resumed.state)
         return trainer.train()
+
+
+def _check_specials(setup: TrainingSetup, vocabularies: Vocabularies) -> None:
+    """Refuse transforms whose special tokens a checkpoint does not know, and so reads as `<unk>`.
+
+    Raises:
+        CheckpointError: there is one.
+    """
+    for tokens, vocabulary in zip(extra_specials(setup.data), vocabularies, strict=True):
+        for token in tokens:
+            if token not in vocabulary:
+                raise CheckpointError(
+                    f"{setup.run.train_from}: cannot continue: a transform of the data writes "
+                    f"{token!r}, which the vocabularies of that model do not have"
+                )
 
 
 def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfig:

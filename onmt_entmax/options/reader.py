@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,8 +83,9 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
     flags = _split_flags(arguments, known)
     values = {canonical(a): a.default for a in known.values() if a.default != argparse.SUPPRESS}
     origin: dict[str, str] = {}
-    path = flags.pop("config", [None])[-1]
-    if path is not None:
+    path = None
+    if "config" in flags:
+        path = _from_flag(flags.pop("config"), known["config"])
         for key, value in read_yaml(path).items():
             action = _look_up(str(key), known, path)
             values[canonical(action)] = _convert(value, action, f"{path}: {key}")
@@ -131,7 +132,13 @@ class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":  # <<, of which there may be several
+                continue
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be a word or a number", key_node.start_mark
+                )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key!r} is given twice", key_node.start_mark
@@ -207,7 +214,10 @@ def _boolean(value: Any, where: str) -> bool:
 
 def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
     if canonical(action) == "data":  # a mapping, checked by its own reader
-        return yaml.safe_load(value) if isinstance(value, str) else value
+        try:
+            return yaml.safe_load(value) if isinstance(value, str) else value
+        except yaml.YAMLError as error:
+            raise OptionError(f"{where}: not valid YAML: {str(error).splitlines()[0]}") from None
     kind = action.type if callable(action.type) else str
     if value is None and action.default is None:
         return None

@@ -176,7 +176,7 @@ def _check_tag_head(options: Options, config: ModelConfig) -> None:
 
 
 def _check_sizes(options: Options, config: ModelConfig) -> None:
-    recurrent = config.encoder_type in ("rnn", "brnn") and config.decoder_type == "rnn"
+    recurrent = config.decoder_type == "rnn"
     fits = config.enc_layers == config.dec_layers
     fits |= config.input_feed and config.enc_layers > config.dec_layers
     if recurrent and not fits:
@@ -184,6 +184,10 @@ def _check_sizes(options: Options, config: ModelConfig) -> None:
             "dec_layers",
             f"{config.dec_layers} of a recurrent decoder do not fit enc_layers: "
             f"{config.enc_layers}, whose last states they begin with; make them equal",
+        )
+    if config.encoder_type == "mean" and config.src_word_vec_size != config.rnn_size:
+        raise options.error(
+            "src_word_vec_size", f"must equal rnn_size {config.rnn_size} with encoder_type: mean"
         )
     for side in ("src", "tgt"):
         size = getattr(config, f"{side}_word_vec_size")

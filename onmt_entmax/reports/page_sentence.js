@@ -22,7 +22,8 @@ function facts(record) {
     ["Bound on any other", percent(record.bound)], ["Prefixes dropped", record.dropped],
     ["Prefixes cut by length", record.truncated], ["Excluded by request", percent(record.excluded)],
   ];
-  if (record.verified !== undefined) rows.push(["Verified", record.verified ? "agrees" : "disagrees"]);
+  if (record.verified === null) rows.push(["Verified", "the budget ended before it was decided"]);
+  else if (record.verified !== undefined) rows.push(["Verified", record.verified ? "agrees" : "disagrees"]);
   return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) =>
     [el("dt", {}, name), el("dd", {}, String(value ?? "–"))]));
 }

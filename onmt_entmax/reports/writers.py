@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
+from onmt_entmax.search.verify import Verification
 
 # How far the sum of float32 probabilities may be from what they say.
 ROUNDING = 1e-5
@@ -32,7 +33,7 @@ class Answer:
     hypotheses: tuple[Decoded, ...] = ()
     unfinished: str | None = None  # where nothing finished within the length limit
     attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
-    verified: bool | None = None  # whether a recomputation agreed; None where there was none
+    verification: Verification | None = None  # how a recomputation compares, where there was one
     merged: bool = False  # whether several strings of tokens can become one text
 
     def lines(self, n_best: int) -> list[str]:
@@ -63,7 +64,7 @@ class Answer:
             "mass": min(certificate.mass, 1.0),  # a sum of floats may come out above
             "dropped": certificate.dropped,
             "truncated": certificate.truncated,
-            "excluded": certificate.excluded,
+            "excluded": min(certificate.excluded, 1.0),
             "finished": self.result.finished,
             "hypotheses": [
                 {
@@ -78,8 +79,8 @@ class Answer:
             record["slack"] = slack
         if self.unfinished is not None:
             record["unfinished"] = self.unfinished
-        if self.verified is not None:
-            record["verified"] = self.verified
+        if self.verification is not None:
+            record["verified"] = self.verification.agrees
         return record
 
     def _slack(self) -> float:
@@ -114,6 +115,7 @@ class Summary:
     attended: int = 0
     verified: int = 0  # recomputed sentences
     disagreements: int = 0
+    undecided: int = 0  # the budget ended before the recomputation could tell
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -133,8 +135,10 @@ class Summary:
         self.support += result.support
         self.steps += len(answer.attended)
         self.attended += sum(answer.attended)
-        self.verified += answer.verified is not None
-        self.disagreements += answer.verified is False
+        if answer.verification is not None:
+            self.verified += 1
+            self.disagreements += answer.verification.agrees is False
+            self.undecided += answer.verification.agrees is None
 
     def as_dict(self) -> dict[str, Any]:
         """Counts, and rates in percent of the sentences that are not blank."""
@@ -163,6 +167,8 @@ class Summary:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
         if self.verified:
             summary |= {"verified": self.verified, "disagreements": self.disagreements}
+        if self.undecided:
+            summary["undecided"] = self.undecided
         return summary
 
     def text(self) -> str:

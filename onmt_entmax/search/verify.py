@@ -7,6 +7,7 @@ change places; a token at the very edge of the support may enter or leave it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import Level, SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.exact import Budget, exact_search
+from onmt_entmax.search.exact import Budget, exact_search, is_settled
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -22,9 +23,10 @@ from onmt_entmax.search.stepper import Stepper
 class Verification:
     """How a result and its recomputation compare."""
 
-    agrees: bool
+    agrees: bool | None
     """Whether the proven hypotheses are proven again, in the same order, and an exhausted support
-    is exhausted again with as many strings. True where nothing was claimed."""
+    is exhausted again with as many strings. True where nothing was claimed; None where the budget
+    ended before all of it was proven again, and nothing that was found contradicts it."""
     level: Level
     """Of the recomputation."""
     difference: float
@@ -33,6 +35,18 @@ class Verification:
 
 def _complete(result: SearchResult) -> bool:
     return result.certificate.level == "exhaustive"
+
+
+def _contradicts(again: SearchResult, result: SearchResult) -> bool:
+    """Whether what a search found before it was ended is at odds with what is claimed."""
+    proven = [h.tokens for h in result.hypotheses[: result.certificate.proven]]
+    both = min(again.certificate.proven, len(proven))
+    if [h.tokens for h in again.hypotheses[:both]] != proven[:both]:
+        return True
+    if _complete(result) and again.finished > result.finished:
+        return True
+    least = result.hypotheses[len(proven) - 1].log_prob if proven else math.inf
+    return any(h.log_prob > least for h in again.hypotheses if h.tokens not in proven)
 
 
 def verify(
@@ -55,16 +69,21 @@ def verify(
     """
     proven = result.hypotheses[: result.certificate.proven]
     complete = _complete(result)
+    ended = False
     again = beam_search(stepper, batch, config, [prefix])[0]
     if again.certificate.proven < len(proven) or (complete and not _complete(again)):
         # What was proven by an exact search, or just fitted the beam, deserves another chance.
         # Asked for one string more than there should be, it has to look everywhere.
         count = result.finished + 1 if complete else max(1, len(proven))
         again = exact_search(stepper, batch, replace(config, n_best=count), budget, prefix)
+        ended = not is_settled(again, count)
     agrees = [h.tokens for h in proven] == [h.tokens for h in again.hypotheses[: len(proven)]]
     agrees &= again.certificate.proven >= len(proven)
     if complete:
         agrees &= _complete(again) and again.finished == result.finished
+    undecided = ended and not agrees and not _contradicts(again, result)
     found = {h.tokens: h.log_prob for h in again.hypotheses}
     differences = [abs(found[h.tokens] - h.log_prob) for h in proven if h.tokens in found]
-    return Verification(agrees, again.certificate.level, max(differences, default=0.0))
+    return Verification(
+        None if undecided else agrees, again.certificate.level, max(differences, default=0.0)
+    )

@@ -138,14 +138,22 @@ def build_transforms(
         }
     transforms = []
     for name in names:
+        if name == "prefix" and not hasattr(options, "data"):
+            raise CorpusError(
+                "the transform prefix knows training corpora alone: write the prefix into the "
+                "sources, and leave it out of -transforms"
+            )
         kind = AVAILABLE_TRANSFORMS[name]
         if tokens is None and kind.require_vocab():
             continue
         try:
             transform = kind(options)
             transform.warm_up(tokens)
-        except (ImportError, OSError, RuntimeError, ValueError, AssertionError) as error:
-            raise CorpusError(f"the transform {name} cannot be made: {error}") from None
+        except (
+            ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError
+        ) as error:  # fmt: skip
+            message = str(error).strip().splitlines() or [type(error).__name__]
+            raise CorpusError(f"the transform {name} cannot be made: {message[0]}") from None
         transforms.append(transform)
     return TransformPipe.build_from(transforms)
 

@@ -50,7 +50,7 @@ def read_phrase_table(path: Path) -> dict[str, str]:
     """
     table: dict[str, str] = {}
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
                 source, bars, rest = line.partition("|||")
                 # A third column, of probabilities say, is left unread.

@@ -31,7 +31,7 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
     """
     vectors: dict[int, Tensor] = {}
     try:
-        with open(path, encoding="utf-8", newline="\n") as file:
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
             for number, word, values in _rows(path, file, kind, size):
                 if word not in vocabulary:
                     continue

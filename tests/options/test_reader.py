@@ -7,6 +7,7 @@ from onmt_entmax.options.reader import (
     Options,
     canonical,
     read_options,
+    read_yaml,
     register,
 )
 from onmt_entmax.options.support import (
@@ -85,6 +86,7 @@ def test_flags_win_over_the_file(tmp_path, flags, name, value) -> None:
         ("rnn_size: 3\nrnn_size: 4", "line 3: not valid YAML: the key 'rnn_size' is given twice"),
         ("rnn_size: [3", "line 2: not valid YAML"),
         ("brnn: true", "brnn: deprecated"),
+        ("save_model: {{ x }}", "line 2: not valid YAML: a key must be a word or a number"),
     ],
 )
 def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
@@ -101,11 +103,20 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         (["-rnn_size"], "expected one value, got 0"),
         (["-rnn_size", "3", "4"], "expected one value, got 2"),
         (["file.yaml"], "does not follow an option"),
+        (["-config"], "-config: expected one value, got 0"),
+        (["-data", "{c: [}"], "-data: not valid YAML"),
     ],
 )
 def test_wrong_flags(flags, message) -> None:
     with pytest.raises(OptionError, match=message):
         read_options(training_parser(), flags)
+
+
+def test_merge_keys_are_read(tmp_path) -> None:
+    text = "data:\n  a: &a {path_src: x, weight: 1}\n  b:\n    <<: *a\n    weight: 2\n"
+    (tmp_path / "merged.yaml").write_text(text)
+    content = read_yaml(str(tmp_path / "merged.yaml"))
+    assert content["data"]["b"] == {"path_src": "x", "weight": 2}
 
 
 def test_files_that_cannot_be_read(tmp_path) -> None:

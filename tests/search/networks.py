@@ -38,6 +38,7 @@ DECODERS: dict[str, dict[str, Any]] = {
     },
     "lstm": {"input_feed": False, "global_attention": "dot"},
     "gru": {"rnn_type": "GRU", "input_feed": False, "global_attention": "mlp"},
+    "positions": {"rnn_type": "GRU", "position_encoding": True},
     "mean": {"encoder_type": "mean", "context_gate": "both"},
     "transformer": {
         "encoder_type": "transformer",

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
@@ -117,16 +118,35 @@ def test_what_an_exact_search_proved_is_verified_by_one() -> None:
         assert verify(TableStepper(), tables, result, listing).agrees
 
 
-def test_what_cannot_be_proven_again_is_a_disagreement() -> None:
+def test_what_the_budget_ends_before_it_is_proven_again_is_undecided() -> None:
     config, doubtful = SearchConfig(1), 0
     for seed in range(30):
         tables = [Table(seed, 1.0, 6, 1.0, 1.0)]
         result = exact_search(TableStepper(6), tables, config)
         enough = beam_search(TableStepper(6), tables, config)[0].certificate.proven == 1
         short = verify(TableStepper(6), tables, result, config, budget=Budget(expansions=1))
-        assert short.agrees == enough
+        assert short.agrees is (True if enough else None)
         doubtful += not enough
     assert doubtful > 3
+
+
+def test_what_is_found_before_the_budget_ends_may_contradict() -> None:
+    """The second best is claimed to be the best."""
+    config, ended = SearchConfig(2, 2), 0
+    greedy = SearchConfig(2, stop="optimal")
+    for seed in range(30):
+        tables = [Table(seed, 1.0, 6, 1.0, 1.0)]
+        result = exact_search(TableStepper(6), tables, config)
+        wrong = replace(
+            result,
+            hypotheses=result.hypotheses[1:],
+            certificate=replace(result.certificate, proven=1),
+        )
+        short = verify(TableStepper(6), tables, wrong, config, budget=Budget(expansions=1))
+        found = beam_search(TableStepper(6), tables, greedy)[0].hypotheses[0]
+        assert short.agrees is (None if found.tokens == wrong.hypotheses[0].tokens else False)
+        ended += short.agrees is False and short.level == "none"
+    assert ended > 3
 
 
 def test_the_mean_encoder_has_no_float64() -> None:

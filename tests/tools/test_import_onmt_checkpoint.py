@@ -244,6 +244,7 @@ def fake(**options: object) -> dict:
         ({"decoder_type": "transformer"}, "needs it on both sides"),
         ({"rnn_type": "SRU"}, "rnn_type: 'SRU'"),
         ({"bridge": True, "layers": 2}, "mixes the sentences"),
+        ({"position_encoding": True}, "trains another model than it searches"),
         ({"enc_rnn_size": 3, "dec_rnn_size": 4}, "must equal dec_rnn_size"),
         ({"layers": 1}, "the weights do not fit the options: .*Missing key"),
     ],

@@ -1,0 +1,85 @@
+"""Text that passes through OpenNMT-py's transforms on its way to a model and back."""
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import torch
+from onmt.modules.embeddings import PositionalEncoding
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.commands import ending
+from onmt_entmax.experiment import train
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.text.corpus import CorpusError
+from onmt_entmax.translation import Translator
+from tests.toy import write_config
+
+JOINED = "{'mode': 'char', 'joiner_annotate': True}"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A model of strings like `fedc`, whose tokens are `f ￭e ￭d ￭c`."""
+    options = {"src_onmttok_kwargs": JOINED, "tgt_onmttok_kwargs": JOINED}
+    path = write_config(
+        tmp_path, transforms=["onmt_tokenize"], train_steps=20, valid_steps=20, rnn_size=8,
+        save_checkpoint_steps=20, **options,
+    )  # fmt: skip
+    for name in ("train.src", "train.tgt", "valid.src", "valid.tgt"):
+        file = tmp_path / name
+        file.write_text(file.read_text().replace(" ", ""))
+    assert train(["-config", str(path)]) == 0
+    return tmp_path / "run"
+
+
+def translator(run: Path, **options: object) -> Translator:
+    task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
+    return Translator.from_folders(
+        [run], task, transforms=["onmt_tokenize"], transform_options=Namespace(**options)
+    )
+
+
+def test_a_prefix_is_text_as_a_source_is(run: Path) -> None:
+    """It is divided as targets are, and what comes out begins with it."""
+    reader = translator(run)
+    assert "￭e" in reader.vocabularies.target
+    free, begun = reader.answers(["abc", "abc"], prefixes=["", "fed"])
+    assert begun.hypotheses
+    for decoded in begun.hypotheses:
+        assert decoded.text.startswith("fed")
+        tokens = reader.vocabularies.target.decode(decoded.hypothesis.tokens)
+        assert tokens[:3] == ["f", "￭e", "￭d"]
+    assert not all(decoded.text.startswith("fed") for decoded in free.hypotheses)
+
+
+def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
+    (answer,) = translator(run).answers(["abc"])
+    listed = sum(decoded.hypothesis.prob for decoded in answer.hypotheses)
+    assert answer.result.certificate.level != "exhaustive"
+    assert answer.record()["slack"] == pytest.approx(1 - listed, abs=1e-4)
+    task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
+    (plain,) = Translator([load(run / "step_20")], task).answers(["a ￭b ￭c"])
+    assert "slack" not in plain.record()
+
+
+def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
+    with pytest.raises(CorpusError, match="onmt_tokenize cannot be made") as caught:
+        translator(run, tgt_onmttok_kwargs="{'joiner_anotate': True}")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(CorpusError, match="prefix knows training corpora alone"):
+        Translator.from_folders([run], transforms=["prefix"])
+
+
+def test_more_tokens_than_a_transformer_reads(capsys: pytest.CaptureFixture) -> None:
+    """In every command alike."""
+
+    def too_long() -> int:
+        PositionalEncoding(0.0, 2, max_len=3)(torch.zeros(4, 1, 2))
+        return 0
+
+    assert ending("suggest.py", too_long) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("suggest.py: error: longer than a Transformer model reads (Sequence")
+    with pytest.raises(ZeroDivisionError):
+        ending("suggest.py", lambda: 1 // 0)
