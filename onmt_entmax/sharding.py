@@ -23,7 +23,7 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.writers import Answer, Decoded
-from onmt_entmax.search import Certificate, Hypothesis, SearchResult
+from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 from onmt_entmax.training.processes import ProcessError, Processes
 
 # Lines of a window: enough to fill batches of similar length, little enough to stream. A search has
@@ -31,7 +31,7 @@ from onmt_entmax.training.processes import ProcessError, Processes
 _LARGEST, _SMALLEST = 4096, 1024
 _ENOUGH = 16  # windows, where there are lines for as many, to keep several processes busy
 # What a message may be made of, beside tensors, numbers, texts and their collections.
-_PARTS: list[Any] = [Answer, Decoded, SearchResult, Hypothesis, Certificate]
+_PARTS: list[Any] = [Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ def connected(processes: Processes) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        if not processes.writes:
+            # The first process has ended: for a reason that it says itself, where it could.
+            raise SystemExit(2) from None
         raise ProcessError(
             f"another process of the run has died ({str(error).splitlines()[0]}); no output is "
             f"written, start again"
@@ -141,19 +144,29 @@ def in_order(own: Iterator[Answer], lines: int, windows: Windows) -> Iterator[An
 
 def _send(message: list[Answer] | str, number: int) -> list[tuple[Any, Tensor]]:
     """Begin to send to the first process; what comes back is to be kept until it is sent."""
-    written = io.BytesIO()
-    torch.save(message, written)
-    content = torch.frombuffer(bytearray(written.getvalue()), dtype=torch.uint8)
+    content = packed(message)
     parts = (torch.tensor([len(content)]), content)
     return [(dist.isend(part, 0, tag=number + at), part) for at, part in enumerate(parts)]
 
 
 def _receive(sender: int, number: int) -> list[Answer] | str:
-    """A message of another process; of classes that are not ours nothing is made."""
+    """A message of another process."""
     size = torch.zeros(1, dtype=torch.int64)
     dist.recv(size, sender, tag=number)
     content = torch.empty(int(size), dtype=torch.uint8)
     dist.recv(content, sender, tag=number + 1)
+    return unpacked(content)
+
+
+def packed(message: list[Answer] | str) -> Tensor:
+    """A message as bytes, (length,) uint8."""
+    written = io.BytesIO()
+    torch.save(message, written)
+    return torch.frombuffer(bytearray(written.getvalue()), dtype=torch.uint8)
+
+
+def unpacked(content: Tensor) -> list[Answer] | str:
+    """The message of some bytes; of classes that are not ours nothing is made."""
     with torch.serialization.safe_globals(_PARTS):
         message: list[Answer] | str = torch.load(
             io.BytesIO(content.numpy().tobytes()), weights_only=True

@@ -6,13 +6,17 @@ import random
 import signal
 import subprocess
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.sharding import Windows
+from onmt_entmax.reports.writers import Answer, Decoded
+from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
+from onmt_entmax.sharding import Windows, packed, unpacked
 from onmt_entmax.training import Processes
 from tests.commands import ENVIRONMENT, succeed
 from tests.test_processes import children, torchrun
@@ -52,6 +56,19 @@ def arguments(trained: Path, source: Path, output: Path) -> list[object]:
 def translate_shared(*options: object) -> subprocess.CompletedProcess[str]:
     command = torchrun(2, *options, script="translate.py")
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+
+
+def test_a_message_may_have_all_that_an_answer_has() -> None:
+    """Of which each class has to be named."""
+    certificate = Certificate("none", -1.0, 0.0, 0, 0.5, 1, 0, 0.0, -3.0, False)
+    best = Hypothesis((5,), -1.0, -1.0, torch.ones(1, 2))
+    result = SearchResult((best,), certificate, 1, None, rows=4, support=6)
+    verification = Verification(None, "none", 0.0)
+    answer = Answer(3, "a", result, (Decoded("b", best),), None, (2,), verification, True)
+    assert {field.name for field in fields(Answer)} == set(vars(answer))
+    (again,) = unpacked(packed([answer]))
+    assert again.record() == answer.record()
+    assert unpacked(packed("an error")) == "an error"
 
 
 def test_two_processes_write_what_one_writes(trained: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -176,7 +176,10 @@ class Runner:
     def __init__(
         self, matrix: Matrix, trainings: Sequence[Training], jobs: int, cores: Sequence[int]
     ) -> None:
-        self.matrix, self.trainings, self.jobs = matrix, trainings, jobs
+        self.matrix, self.jobs = matrix, jobs
+        names = {training.name for training in trainings}
+        # Those that wait for others come last, or they would keep a core from those that do not.
+        self.trainings = sorted(trainings, key=lambda training: _waits(training, names))
         self.processes = Processes()
         self.failed = 0
         self._over = {training.name: threading.Event() for training in trainings}
@@ -217,6 +220,9 @@ class Runner:
         beginning = training.beginning()
         if beginning is not None and beginning.name in self._over:
             self._over[beginning.name].wait()  # it has an earlier place in the queue
+        if beginning is not None and figures_of(beginning) is None and is_running(beginning.folder):
+            self._say(f"{training.name}: begins with {beginning.name}, which another process is at")
+            return
         core = self._cores.get()
         try:
             if self.processes.received:
@@ -275,6 +281,12 @@ class Runner:
     def _say(self, message: str) -> None:
         self._bar.write(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr)
         sys.stderr.flush()
+
+
+def _waits(training: Training, names: Collection[str]) -> int:
+    """How many trainings of these names come one after the other before this one."""
+    beginning = training.beginning()
+    return 0 if beginning is None or beginning.name not in names else 1 + _waits(beginning, names)
 
 
 def check_translation(training: Training) -> None:

@@ -29,13 +29,16 @@ _MOSES = {
 # As Sennrich et al. 2016 (Edinburgh Neural Machine Translation Systems for WMT 16), section 3.1:
 # the forms with a cedilla count as those with a comma, and all diacritics go.
 _ROMANIAN = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
+# What pyonmttok marks tokens and passages to protect with, and what stands in a text for it.
+_MARKS = str.maketrans("￭￨▁｟｠", "■│_⦅⦆")
 
 # How text becomes words, as pyonmttok calls it: tokens are divided at the spaces they come with;
-# other text also at punctuation and changes of script; SentencePiece needs no words.
+# other text also at punctuation and changes of script; SentencePiece needs no words. Without
+# substitution, as pyonmttok would write `%` for a full-width one, and so on, for good.
 _MODES: dict[str, dict[str, Any]] = {
-    "tokens": {"mode": "space", "joiner_annotate": True},
-    "text": {"mode": "aggressive", "joiner_annotate": True},
+    "tokens": {"mode": "space", "joiner_annotate": True, "no_substitution": True},
+    "text": {"mode": "aggressive", "joiner_annotate": True, "no_substitution": True},
     "sentencepiece": {"mode": "none"},
 }
 
@@ -69,9 +72,10 @@ class SubwordPlan:
 def normalise(line: str, language: str, tokens: bool) -> str:
     """A line in Unicode's composed form with single spaces; Romanian without its diacritics.
 
-    In a tokenised corpus, what Moses' tokeniser has escaped is itself again.
+    Characters that mark tokens elsewhere become others that look like them. In a tokenised
+    corpus, what Moses' tokeniser has escaped is itself again.
     """
-    line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line))
+    line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
     if tokens:
         for escaped, plain in _MOSES.items():
             line = line.replace(escaped, plain)

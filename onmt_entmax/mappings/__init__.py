@@ -31,6 +31,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
     equation 10). A score of -inf, or more than 1 / (alpha - 1) under the largest, gets an exact 0.
+    Gradients of gradients are there; the transforms of `torch.func` (vmap, jacrev) are not.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32. Scores

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from onmt_entmax.mappings.native import is_traced
+
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     r"""Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
@@ -22,9 +24,11 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         from the right; at alpha = 1, where that is infinite, 0.
 
     Raises:
-        ValueError: if alpha is below 1.
+        ValueError: if alpha is below 1 (a tensor is looked at on a CPU alone, and not where it is
+            traced).
     """
-    if not isinstance(alpha, Tensor) and not alpha >= 1:
+    looked_at = not isinstance(alpha, Tensor) or (alpha.device.type == "cpu" and not is_traced())
+    if looked_at and not bool(torch.as_tensor(alpha >= 1).all()):
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
     # log 1 = 0 stands for the zeros, where p^(alpha - 1) is 0. They add nothing to the value.
     positive = probabilities > 0

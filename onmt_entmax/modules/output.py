@@ -97,6 +97,8 @@ class OutputLayer(nn.Module):
         """
         if self.alpha == 1:
             raise ValueError("every token is in the support of a softmax: use log_probs")
+        if self.weight.dtype not in (torch.float32, torch.float64):
+            return as_support(self.log_probs(hidden))
         parts = []
         for begin, end in row_groups(0, len(hidden), len(self.weight), _SCORES, _ROWS):
             rows = hidden[begin:end].to(self.weight.dtype)
@@ -117,8 +119,8 @@ class OutputLayer(nn.Module):
         so `torch.compile` leaves it out of its graphs (and refuses it with ``fullgraph=True``).
 
         Raises:
-            ValueError: if a target is not in the vocabulary, label_smoothing not in [0, 1], a row
-                of scores all -inf, or the weights of a half type.
+            ValueError: if shapes do not fit, a target is not in the vocabulary, label_smoothing
+                not in [0, 1], a row of scores all -inf, or the weights of a half type.
         """
         if self.weight.dtype not in (torch.float32, torch.float64):
             raise ValueError(
@@ -127,6 +129,11 @@ class OutputLayer(nn.Module):
             )
         if not 0.0 <= label_smoothing <= 1.0:
             raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+        if hidden.dim() != 2 or target.shape != hidden.shape[:1]:
+            raise ValueError(
+                f"expected hidden (N, hidden) and target (N,), got {tuple(hidden.shape)} and "
+                f"{tuple(target.shape)}"
+            )
         vocab = len(self.weight)
         kept = (target != ignore_index).nonzero().squeeze(1)
         if len(kept) < len(target):

@@ -212,8 +212,9 @@ def test_entropy_and_its_maximiser(alpha: float) -> None:
     assert torch.allclose(tsallis_entropy(others, alpha), entropy_oracle(others, alpha))
     top = best @ scores + tsallis_entropy(best, alpha)
     assert (others @ scores + tsallis_entropy(others, alpha) <= top + 1e-12).all()
-    with pytest.raises(ValueError, match="alpha"):
-        tsallis_entropy(best, 0.5)
+    for wrong in (0.5, math.nan, torch.tensor([0.5])):
+        with pytest.raises(ValueError, match="alpha"):
+            tsallis_entropy(best, wrong)
 
 
 vectors = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=40).map(torch.tensor)

@@ -111,6 +111,13 @@ def test_rows_of_both_kinds_in_one_chunk() -> None:
     assert torch.allclose(ours[1], layer.weight.grad, atol=1e-9)
 
 
+def test_shapes_that_do_not_fit() -> None:
+    layer, hidden, target = layer_and_data(776, 1.5, 3.0)
+    for states, targets in ((hidden[1:], target), (hidden, target[1:]), (hidden[None], target)):
+        with pytest.raises(ValueError, match="expected hidden"):
+            layer.loss(states, targets, int(target[0]))
+
+
 def test_without_gradients() -> None:
     layer, hidden, target = layer_and_data(776, 1.5, 3.0)
     with torch.no_grad():

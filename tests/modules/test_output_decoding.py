@@ -96,6 +96,14 @@ def test_what_log_entmax_refuses_or_cannot_answer() -> None:
     assert layer.support(hidden[:0]).dense().shape == (0, 5000)
 
 
+def test_half_types() -> None:
+    layer = OutputLayer(8, 11, 1.5).half()
+    hidden = (9 * torch.randn(6, 8)).half()
+    found, expected = layer.support(hidden).dense(), layer.log_probs(hidden)
+    assert found.dtype == torch.float16
+    assert found.equal(expected)
+
+
 def test_supports_are_joined_row_by_row() -> None:
     scores = 6 * torch.randn(90, 3000)
     parts = [find_support(scores[a : a + 30], 1.5) for a in (0, 30, 60)]

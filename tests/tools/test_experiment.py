@@ -16,7 +16,7 @@ import experiment_table
 import pytest
 import yaml
 from experiment_figures import EVALUATIONS, figures_of, last_measurement
-from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
+from experiment_runner import ExperimentError, Processes, Runner, Stopped, is_running, locked
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.checkpoint import checkpoint_steps
@@ -81,6 +81,27 @@ class TestBeginWith:
         done = command("run", path, "--seeds", "1")
         assert done.returncode == 2
         assert f"{two.folder}: was trained with another {one.run} than is there now" in done.stderr
+
+    def test_those_that_wait_come_last(self, path):
+        content = yaml.safe_load(path.read_text())
+        one = content["cells"]["one"]
+        cells = {"one": one, "two": {**one, "begin_with": "one"}}
+        cells |= {"three": {**one, "begin_with": "two"}, "four": one}
+        path.write_text(yaml.safe_dump(content | {"cells": cells, "seeds": [1]}, sort_keys=False))
+        matrix = read(path)
+        found = Runner(matrix, matrix.trainings(), 2, []).trainings
+        assert [training.cell.name for training in found] == ["one", "four", "two", "three"]
+
+    def test_another_process_may_be_at_what_it_begins_with(self, path, monkeypatch, capfd):
+        figures = path.parent / "runs" / "one" / "seed-1" / "figures.json"
+        figures.unlink()
+        monkeypatch.setattr(Processes, "run", lambda *_: pytest.fail("nothing can begin"))
+        with locked(figures.parent) as lock:
+            assert lock is not None
+            assert experiment.main(["run", str(path), "--seeds", "1"]) == 0
+        said = capfd.readouterr().err
+        assert "one seed 1: another process is at it" in said
+        assert "two seed 1: begins with one seed 1, which another process is at" in said
 
     def test_waits_for_the_other(self, path, monkeypatch, capfd):
         (path.parent / "runs" / "one" / "seed-1" / "figures.json").unlink()

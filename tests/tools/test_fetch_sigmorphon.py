@@ -81,7 +81,16 @@ def test_a_local_folder_instead(repository, tmp_path, below, capsys):
     arguments = ["--out", str(tmp_path), "--from", str(repository / below)]
     assert fetch_sigmorphon.main([*arguments, "--languages", "norman", "--settings", "low"]) == 0
     assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
-    assert (tmp_path / "norman-train-low").is_file()
+    file = tmp_path / "norman-train-low"
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))  # which is all of it
+    assert fetch_sigmorphon.main([*arguments, "--languages", "norman", "--settings", "low"]) == 0
+    assert "2 files, 150 rows; 0 fetched" in capsys.readouterr().out
+
+
+def test_a_test_set_that_is_there_is_read(repository, tmp_path, capsys):
+    (tmp_path / "norman-test").write_text("a\tb\n")
+    arguments = ("--from", repository, "--languages", "norman", "--settings", "low", "--test")
+    assert "norman-test:1" in refused(capsys, "--out", tmp_path, *arguments)
 
 
 @pytest.mark.parametrize(

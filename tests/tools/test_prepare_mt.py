@@ -85,6 +85,7 @@ def prepared(folder: Path) -> dict[str, bytes]:
         ("Ştiinţă Țară şi când în", "ro", False, "Stiinta Tara si cand in"),
         ("Ştiinţă", "en", False, "Ştiinţă"),
         ("（全角）", "ja", False, "（全角）"),
+        ("k\x96l\x85m ￭￨▁ ｟５０％｠", "ja", False, "k l m ■│_ ⦅５０％⦆"),
     ],
 )
 def test_normalise(line: str, language: str, tokens: bool, expected: str) -> None:
@@ -126,7 +127,7 @@ def models(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("kind", "tokens"), [("bpe", True), ("bpe", False), ("sentencepiece", False)]
 )
-@given(line=st.text(alphabet="aäzAZ09 .,!?'\"()-%&犬走吠。、", max_size=40))
+@given(line=st.text(alphabet="aäzAZ09 .,!?'\"()-%&犬走吠。、％：＃￭￨▁｟", max_size=40))
 def test_what_is_divided_is_put_together_again(
     kind: str, tokens: bool, line: str, models: Path
 ) -> None:
