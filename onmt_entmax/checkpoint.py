@@ -222,6 +222,11 @@ def load(path: Path, device: torch.device | None = None) -> LoadedModel:
     except OSError as error:
         raise CheckpointError(f"{weights}: {error.strerror or error}") from None
     except (SafetensorError, RuntimeError) as error:
+        if config.position_encoding and config.decoder_type == "rnn" and "pe.pe" in str(error):
+            raise CheckpointError(
+                f"{folder}: was trained with position_encoding in a recurrent decoder, which is no "
+                f"more: such a model was searched as if all steps were the first; train it anew"
+            ) from None
         reason = str(error).strip().splitlines()[0]
         raise CheckpointError(f"{weights}: cut short or damaged ({reason})") from None
     model.to(device or torch.device("cpu")).eval()

@@ -95,9 +95,8 @@ def ending(name: str, work: Callable[[], int]) -> int:
         return 130
     except Exception as error:
         # OpenNMT-py takes seconds to load: only a command that has it can meet its error.
-        from onmt_entmax.opennmt import SequenceTooLongError
-
-        if not isinstance(error, SequenceTooLongError):
+        loaded = sys.modules.get("onmt_entmax.opennmt")
+        if loaded is None or not isinstance(error, loaded.SequenceTooLongError):
             raise
         print(f"{name}: error: longer than a Transformer model reads ({error})", file=sys.stderr)
         return 2

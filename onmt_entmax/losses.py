@@ -220,9 +220,8 @@ def entmax_loss(
 ) -> Tensor:
     """Fenchel-Young loss of entmax; at alpha = 1 equal to ``torch.nn.functional.cross_entropy``.
 
-    Two differences from cross-entropy: a batch in which every target is ignored has mean 0, not
-    nan, and a class of probability 0 in the target may have a score of -inf. And it is not made for
-    the transforms of `torch.func` (vmap, jacrev) and batched gradients.
+    Three differences from cross-entropy: a batch in which every target is ignored has mean 0, not
+    nan, a class of probability 0 in the target may have a score of -inf, and no `torch.func.vmap`.
 
     Args:
         scores: (classes,), (rows, classes) or (rows, classes, d1, ...), floating point.

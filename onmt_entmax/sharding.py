@@ -59,6 +59,19 @@ class Windows:
         return window % self.count == self.rank
 
 
+class _LostError(Exception):
+    """A process at the other end is there no more."""
+
+
+@contextmanager
+def _exchanging() -> Iterator[None]:
+    """Tell the loss of another process from what may go wrong in this one."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise _LostError(str(error).splitlines()[0]) from None
+
+
 @contextmanager
 def connected(processes: Processes) -> Iterator[None]:
     """Meet the other processes, and leave them in the end; alone, nothing happens.
@@ -76,13 +89,12 @@ def connected(processes: Processes) -> Iterator[None]:
     processes.connect(torch.device("cpu"))
     try:
         yield
-    except RuntimeError as error:
+    except _LostError as error:
         if not processes.writes:
             # The first process has ended: for a reason that it says itself, where it could.
             raise SystemExit(2) from None
         raise ProcessError(
-            f"another process of the run has died ({str(error).splitlines()[0]}); no output is "
-            f"written, start again"
+            f"another process of the run has died ({error}); no output is written, start again"
         ) from None
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -113,8 +125,9 @@ def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
             sent += _send([answer for _, answer in group], len(sent))
     except UserError as error:
         sent += _send(str(error), len(sent))
-    for work, _ in sent:
-        work.wait()
+    with _exchanging():
+        for work, _ in sent:
+            work.wait()
     return 0
 
 
@@ -146,15 +159,17 @@ def _send(message: list[Answer] | str, number: int) -> list[tuple[Any, Tensor]]:
     """Begin to send to the first process; what comes back is to be kept until it is sent."""
     content = packed(message)
     parts = (torch.tensor([len(content)]), content)
-    return [(dist.isend(part, 0, tag=number + at), part) for at, part in enumerate(parts)]
+    with _exchanging():
+        return [(dist.isend(part, 0, tag=number + at), part) for at, part in enumerate(parts)]
 
 
 def _receive(sender: int, number: int) -> list[Answer] | str:
     """A message of another process."""
     size = torch.zeros(1, dtype=torch.int64)
-    dist.recv(size, sender, tag=number)
-    content = torch.empty(int(size), dtype=torch.uint8)
-    dist.recv(content, sender, tag=number + 1)
+    with _exchanging():
+        dist.recv(size, sender, tag=number)
+        content = torch.empty(int(size), dtype=torch.uint8)
+        dist.recv(content, sender, tag=number + 1)
     return unpacked(content)
 
 

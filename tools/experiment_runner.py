@@ -220,12 +220,12 @@ class Runner:
         beginning = training.beginning()
         if beginning is not None and beginning.name in self._over:
             self._over[beginning.name].wait()  # it has an earlier place in the queue
-        if beginning is not None and figures_of(beginning) is None and is_running(beginning.folder):
-            self._say(f"{training.name}: begins with {beginning.name}, which another process is at")
-            return
         core = self._cores.get()
         try:
             if self.processes.received:
+                return
+            if (awaited := _awaited(training)) is not None:
+                self._say(f"{training.name}: waits for {awaited.name}: another process is at it")
                 return
             self._work(training, core)
             for ensemble in self.matrix.ensembles():
@@ -287,6 +287,14 @@ def _waits(training: Training, names: Collection[str]) -> int:
     """How many trainings of these names come one after the other before this one."""
     beginning = training.beginning()
     return 0 if beginning is None or beginning.name not in names else 1 + _waits(beginning, names)
+
+
+def _awaited(training: Training) -> Training | None:
+    """A training that another process is at, without which this one cannot begin; None for none."""
+    beginning = training.beginning()
+    if beginning is None or checkpoint_steps(training.run) or figures_of(beginning) is not None:
+        return None
+    return beginning if is_running(beginning.folder) else _awaited(beginning)
 
 
 def check_translation(training: Training) -> None:

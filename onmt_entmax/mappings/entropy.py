@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from onmt_entmax.mappings.native import is_traced
+from onmt_entmax.mappings.native import has_memory, is_traced
 
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
@@ -24,10 +24,12 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         from the right; at alpha = 1, where that is infinite, 0.
 
     Raises:
-        ValueError: if alpha is below 1 (a tensor is looked at on a CPU alone, and not where it is
-            traced).
+        ValueError: if alpha is below 1 (of a tensor, where it can be looked at without waiting).
     """
-    looked_at = not isinstance(alpha, Tensor) or (alpha.device.type == "cpu" and not is_traced())
+    if isinstance(alpha, Tensor):
+        looked_at = alpha.device.type == "cpu" and has_memory(alpha) and not is_traced()
+    else:
+        looked_at = True
     if looked_at and not bool(torch.as_tensor(alpha >= 1).all()):
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
     # log 1 = 0 stands for the zeros, where p^(alpha - 1) is 0. They add nothing to the value.

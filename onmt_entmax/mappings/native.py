@@ -51,12 +51,12 @@ def _does(scores: Tensor, alpha: float) -> bool:
         and scores.device.type == "cpu"
         and alpha >= SMALLEST_POWER_ALPHA
         and scores.numel() > 0
-        and _has_memory(scores)
+        and has_memory(scores)
         and not is_traced()
     )
 
 
-def _has_memory(tensor: Tensor) -> bool:
+def has_memory(tensor: Tensor) -> bool:
     """Whether a tensor is what it seems: not a stand-in for others, as under vmap."""
     return type(tensor) in (Tensor, torch.nn.Parameter) and torch._C._has_storage(tensor)
 
@@ -178,7 +178,7 @@ def scores_gradient(
     """Gradient in the scores, in their type, given that in the probabilities; all (..., n)."""
     if isinstance(alpha, Tensor) or not _does(probability, alpha) or dtype != probability.dtype:
         return None
-    if not _has_memory(incoming):
+    if not has_memory(incoming):
         return None
     probability, incoming = probability.contiguous(), incoming.to(dtype).contiguous()
     out = torch.empty_like(probability)

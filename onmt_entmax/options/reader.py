@@ -118,6 +118,8 @@ def read_yaml(path: str) -> dict[str, Any]:
         raise OptionError(f"{path}: line {line}: not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise OptionError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+    except ValueError as error:  # a date or number that is none
+        raise OptionError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(content, dict):
         raise OptionError(f"{path}: expected `key: value` lines")
     return content
@@ -129,7 +131,18 @@ class _UniqueKeys(yaml.SafeLoader):
     It also reads 1e-3 as the number that it is; YAML 1.1 wants 1.0e-3.
     """
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._checked: set[int] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merges what `<<` names into a node, which then may have keys twice, the last to count."""
+        if id(node) not in self._checked:
+            self._checked.add(id(node))
+            self._check_keys(node)
+        super().flatten_mapping(node)
+
+    def _check_keys(self, node: yaml.MappingNode) -> None:
         seen: set[Any] = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":  # <<, of which there may be several
@@ -144,7 +157,6 @@ class _UniqueKeys(yaml.SafeLoader):
                     None, None, f"the key {key!r} is given twice", key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 _UniqueKeys.add_implicit_resolver(
@@ -215,9 +227,10 @@ def _boolean(value: Any, where: str) -> bool:
 def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
     if canonical(action) == "data":  # a mapping, checked by its own reader
         try:
-            return yaml.safe_load(value) if isinstance(value, str) else value
-        except yaml.YAMLError as error:
-            raise OptionError(f"{where}: not valid YAML: {str(error).splitlines()[0]}") from None
+            return yaml.load(value, Loader=_UniqueKeys) if isinstance(value, str) else value
+        except (yaml.YAMLError, ValueError) as error:
+            problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+            raise OptionError(f"{where}: not valid YAML: {problem}") from None
     kind = action.type if callable(action.type) else str
     if value is None and action.default is None:
         return None

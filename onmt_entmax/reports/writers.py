@@ -46,10 +46,10 @@ class Answer:
     def record(self) -> dict[str, Any]:
         """The answer as an object of the exactness report.
 
-        A blank line has no hypotheses, no mass, and proves nothing.
+        A blank line has no hypotheses, no mass, and proves nothing: its bound is 1.
         """
         if self.result is None:
-            empty = {"certificate": "none", "bound": 0.0, "gap": None, "proven": 0, "mass": 0.0}
+            empty = {"certificate": "none", "bound": 1.0, "gap": None, "proven": 0, "mass": 0.0}
             counts = {"dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 0}
             return {"id": self.id, "source": self.source, **empty, **counts, "hypotheses": []}
         certificate = self.result.certificate

@@ -45,8 +45,8 @@ def _contradicts(again: SearchResult, result: SearchResult) -> bool:
         return True
     if _complete(result) and again.finished > result.finished:
         return True
-    least = result.hypotheses[len(proven) - 1].log_prob if proven else math.inf
-    return any(h.log_prob > least for h in again.hypotheses if h.tokens not in proven)
+    least = result.hypotheses[len(proven) - 1].score if proven else math.inf
+    return any(h.score > least for h in again.hypotheses if h.tokens not in proven)
 
 
 def verify(
@@ -76,7 +76,9 @@ def verify(
         # Asked for one string more than there should be, it has to look everywhere.
         count = result.finished + 1 if complete else max(1, len(proven))
         again = exact_search(stepper, batch, replace(config, n_best=count), budget, prefix)
-        ended = not is_settled(again, count)
+        # Strings cut by their length leave it unsettled too, and more of a budget would not help.
+        spent = again.rows >= (budget or Budget()).expansions
+        ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
     agrees = [h.tokens for h in proven] == [h.tokens for h in again.hypotheses[: len(proven)]]
     agrees &= again.certificate.proven >= len(proven)
     if complete:

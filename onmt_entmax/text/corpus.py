@@ -109,7 +109,7 @@ def read_mapping(option: str, text: str) -> dict[str, Any]:
     """
     try:
         mapping = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(key, str) for key in mapping):
         raise CorpusError(f"{option}: expected a mapping such as {{'mode': 'space'}}, not {text!r}")

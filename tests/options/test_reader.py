@@ -86,6 +86,7 @@ def test_flags_win_over_the_file(tmp_path, flags, name, value) -> None:
         ("rnn_size: 3\nrnn_size: 4", "line 3: not valid YAML: the key 'rnn_size' is given twice"),
         ("rnn_size: [3", "line 2: not valid YAML"),
         ("brnn: true", "brnn: deprecated"),
+        ("save_model: 2024-13-45", "not valid YAML: month must be"),
         ("save_model: {{ x }}", "line 2: not valid YAML: a key must be a word or a number"),
     ],
 )
@@ -105,6 +106,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         (["file.yaml"], "does not follow an option"),
         (["-config"], "-config: expected one value, got 0"),
         (["-data", "{c: [}"], "-data: not valid YAML"),
+        (["-data", "{c: 1, c: 2}"], "the key 'c' is given twice"),
     ],
 )
 def test_wrong_flags(flags, message) -> None:
@@ -113,6 +115,9 @@ def test_wrong_flags(flags, message) -> None:
 
 
 def test_merge_keys_are_read(tmp_path) -> None:
+    nested = "base: &b {x: 1}\nouter: {inner: &i {<<: *b, x: 2}}\ntop: {<<: *i}\n"
+    (tmp_path / "nested.yaml").write_text(nested)
+    assert read_yaml(str(tmp_path / "nested.yaml"))["top"] == {"x": 2}
     text = "data:\n  a: &a {path_src: x, weight: 1}\n  b:\n    <<: *a\n    weight: 2\n"
     (tmp_path / "merged.yaml").write_text(text)
     content = read_yaml(str(tmp_path / "merged.yaml"))

@@ -11,6 +11,7 @@ from tables import EOS, Table, TableStepper
 from onmt_entmax.search import (
     Budget,
     EnsembleStepper,
+    Penalties,
     SearchConfig,
     beam_search,
     exact_search,
@@ -128,6 +129,33 @@ def test_what_the_budget_ends_before_it_is_proven_again_is_undecided() -> None:
         assert short.agrees is (True if enough else None)
         doubtful += not enough
     assert doubtful > 3
+
+
+def test_penalties_rank_what_is_verified() -> None:
+    config = SearchConfig(1, 1, 4, penalties=Penalties("avg"))
+    undecided = 0
+    for seed in range(20):
+        tables = [Table(seed, 1.0, 6, 1.0, 1.0)]
+        result = exact_search(TableStepper(6), tables, config)
+        short = verify(TableStepper(6), tables, result, config, budget=Budget(expansions=1))
+        assert short.agrees is not False
+        undecided += short.agrees is None
+    assert undecided > 3
+
+
+def test_strings_that_are_cut_do_not_hide_a_disagreement() -> None:
+    """What is claimed cannot be proven within the length, whatever the budget."""
+    config, found = SearchConfig(2, 1, 2), 0
+    for seed in range(30):
+        tables = [Table(seed, 1.5, end=-2.0)]
+        result = exact_search(TableStepper(), tables, config)
+        if result.certificate.truncated and result.certificate.level == "none":
+            found += bool(result.hypotheses)
+            claimed = replace(result.certificate, level="optimal", proven=len(result.hypotheses))
+            wrong = replace(result, certificate=claimed)
+            verified = verify(TableStepper(), tables, wrong, config)
+            assert verified.agrees is (not result.hypotheses)
+    assert found > 3
 
 
 def test_what_is_found_before_the_budget_ends_may_contradict() -> None:

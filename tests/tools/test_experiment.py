@@ -93,15 +93,21 @@ class TestBeginWith:
         assert [training.cell.name for training in found] == ["one", "four", "two", "three"]
 
     def test_another_process_may_be_at_what_it_begins_with(self, path, monkeypatch, capfd):
+        """Those that begin with one of those that wait do so too."""
+        content = yaml.safe_load(path.read_text())
+        cells = content["cells"]
+        cells |= {"three": {**cells["one"], "begin_with": "two"}}
+        path.write_text(yaml.safe_dump(content, sort_keys=False))
         figures = path.parent / "runs" / "one" / "seed-1" / "figures.json"
         figures.unlink()
         monkeypatch.setattr(Processes, "run", lambda *_: pytest.fail("nothing can begin"))
         with locked(figures.parent) as lock:
             assert lock is not None
-            assert experiment.main(["run", str(path), "--seeds", "1"]) == 0
+            assert experiment.main(["run", str(path), "--seeds", "1", "--jobs", "2"]) == 0
         said = capfd.readouterr().err
         assert "one seed 1: another process is at it" in said
-        assert "two seed 1: begins with one seed 1, which another process is at" in said
+        for name in ("two", "three"):
+            assert f"{name} seed 1: waits for one seed 1: another process is at it" in said
 
     def test_waits_for_the_other(self, path, monkeypatch, capfd):
         (path.parent / "runs" / "one" / "seed-1" / "figures.json").unlink()
