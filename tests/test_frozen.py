@@ -39,5 +39,7 @@ def test_what_is_verified_may_cost_as_much_as_the_search(monkeypatch) -> None:
     task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]
-    assert next(translator.answers([line])).verified
+    verification = next(translator.answers([line])).verification
+    assert verification is not None
+    assert verification.agrees
     assert budgets == [Budget(12_345)]

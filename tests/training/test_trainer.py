@@ -260,7 +260,7 @@ def test_bfloat16_products_learn_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"rnn_type": "GRU"}, {"encoder_type": "mean", "input_feed": 0}],
+    [{"rnn_type": "GRU"}, {"encoder_type": "mean", "input_feed": 0, "word_vec_size": 32}],
 )
 def test_bfloat16_is_refused_where_it_would_do_nothing(tmp_path: Path, changes: dict) -> None:
     with pytest.raises(UserError, match="matmul_dtype: bfloat16 is of LSTM"):
