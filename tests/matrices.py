@@ -1,5 +1,7 @@
 """A small matrix of trainings, for the tests of tools/experiment.py."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import experiment_table
@@ -7,7 +9,20 @@ import yaml
 from experiment_figures import EVALUATIONS
 from experiment_matrix import Matrix, read_matrix
 
+from tests.commands import ENVIRONMENT, ROOT
 from tests.toy import write_config
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run tools/experiment.py to its end."""
+    script = str(ROOT / "tools" / "experiment.py")
+    return subprocess.run(
+        [sys.executable, script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=600,
+    )
 
 
 def read(path: Path) -> Matrix:

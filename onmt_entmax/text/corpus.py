@@ -101,6 +101,10 @@ def build_pipe(
     return build_transforms(config.transforms, options, vocabularies)
 
 
+# What OpenNMT-py's transforms raise where an option, a library or a file is not right.
+_NOT_MADE = (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError)
+
+
 def read_mapping(option: str, text: str) -> dict[str, Any]:
     """The mapping that an option holds as Python writes it; nothing is executed.
 
@@ -149,9 +153,7 @@ def build_transforms(
         try:
             transform = kind(options)
             transform.warm_up(tokens)
-        except (
-            ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError
-        ) as error:  # fmt: skip
+        except _NOT_MADE as error:
             message = str(error).strip().splitlines() or [type(error).__name__]
             raise CorpusError(f"the transform {name} cannot be made: {message[0]}") from None
         transforms.append(transform)

@@ -1,6 +1,31 @@
-"""Makes the scripts in `tools/` importable, as they are for each other when they run."""
+"""Makes the scripts in `tools/` importable, as they are for each other when they run; and a matrix
+that was run, for all tests of `tools/experiment.py`."""
 
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A matrix that the real command has run."""
+    from tests.matrices import command, write_matrix
+
+    path = write_matrix(tmp_path_factory.mktemp("experiment"))
+    done = command("run", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
+    """The matrix that was run, to change: its files say where they were, so they stay there."""
+    shutil.copytree(finished.parent / "runs", tmp_path / "kept")
+    yield finished
+    shutil.rmtree(finished.parent / "runs")
+    shutil.copytree(tmp_path / "kept", finished.parent / "runs")

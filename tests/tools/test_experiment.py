@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,115 +14,11 @@ import experiment_table
 import pytest
 import yaml
 from experiment_figures import EVALUATIONS, figures_of, last_measurement
-from experiment_runner import ExperimentError, Processes, Runner, Stopped, is_running, locked
+from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
-from tests.commands import ENVIRONMENT, ROOT
 from tests.matrices import read, write_matrix
-
-
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    script = str(ROOT / "tools" / "experiment.py")
-    return subprocess.run(
-        [sys.executable, script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=600,
-    )
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A matrix that the real command has run."""
-    path = write_matrix(tmp_path_factory.mktemp("experiment"))
-    done = command("run", path)
-    assert done.returncode == 0, done.stderr
-    return path
-
-
-@pytest.fixture
-def copied(finished: Path, tmp_path: Path) -> Path:
-    """The matrix that was run, to change: its files say where they were, so they stay there."""
-    shutil.copytree(finished.parent / "runs", tmp_path / "kept")
-    yield finished
-    shutil.rmtree(finished.parent / "runs")
-    shutil.copytree(tmp_path / "kept", finished.parent / "runs")
-
-
-class TestBeginWith:
-    """A cell that begins with the weights of another."""
-
-    @pytest.fixture
-    def path(self, copied: Path) -> Path:
-        content = yaml.safe_load(copied.read_text())
-        options = {**content["cells"]["one"], "begin_with": "one", "train_steps": 2}
-        content |= {"cells": {**content["cells"], "two": options}, "ensemble": False}
-        path = copied.with_name("two.yaml")
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
-        return path
-
-    def test_takes_the_weights_of_the_same_seed_and_then_goes_on_by_itself(self, path):
-        done = command("run", path, "--jobs", "2", "--seeds", "1")
-        assert done.returncode == 0, done.stderr
-        one, two = read(path).trainings()[:2]
-        assert f"continuing from {one.run / 'step_4'}" in (two.folder / "log.txt").read_text()
-        assert checkpoint_steps(two.run) == [2]
-        (two.folder / "figures.json").unlink()
-        done = command("run", path, "--seeds", "1")
-        assert done.returncode == 0, done.stderr
-        assert f"continuing from {two.run / 'step_2'}" in (two.folder / "log.txt").read_text()
-        assert checkpoint_steps(two.run) == [2]
-        shutil.copy(two.run / "step_2" / "model.safetensors", one.run / "step_4")
-        done = command("run", path, "--seeds", "1")
-        assert done.returncode == 2
-        assert f"{two.folder}: was trained with another {one.run} than is there now" in done.stderr
-
-    def test_those_that_wait_come_last(self, path):
-        content = yaml.safe_load(path.read_text())
-        one = content["cells"]["one"]
-        cells = {"one": one, "two": {**one, "begin_with": "one"}}
-        cells |= {"three": {**one, "begin_with": "two"}, "four": one}
-        path.write_text(yaml.safe_dump(content | {"cells": cells, "seeds": [1]}, sort_keys=False))
-        matrix = read(path)
-        found = Runner(matrix, matrix.trainings(), 2, []).trainings
-        assert [training.cell.name for training in found] == ["one", "four", "two", "three"]
-
-    def test_another_process_may_be_at_what_it_begins_with(self, path, monkeypatch, capfd):
-        """Those that begin with one of those that wait do so too."""
-        content = yaml.safe_load(path.read_text())
-        cells = content["cells"]
-        cells |= {"three": {**cells["one"], "begin_with": "two"}}
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
-        figures = path.parent / "runs" / "one" / "seed-1" / "figures.json"
-        figures.unlink()
-        monkeypatch.setattr(Processes, "run", lambda *_: pytest.fail("nothing can begin"))
-        with locked(figures.parent) as lock:
-            assert lock is not None
-            assert experiment.main(["run", str(path), "--seeds", "1", "--jobs", "2"]) == 0
-        said = capfd.readouterr().err
-        assert "one seed 1: another process is at it" in said
-        for name in ("two", "three"):
-            assert f"{name} seed 1: waits for one seed 1: another process is at it" in said
-
-    def test_waits_for_the_other(self, path, monkeypatch, capfd):
-        (path.parent / "runs" / "one" / "seed-1" / "figures.json").unlink()
-        ended = []
-
-        def run(self: Processes, words: list[str], *_: object) -> None:
-            time.sleep(0.3)
-            ended.append(words)
-            if words[0] == "train.py" and "one" in Path(words[2]).parts:
-                raise ExperimentError("no memory")
-
-        monkeypatch.setattr(Processes, "run", run)
-        assert experiment.main(["run", str(path), "--jobs", "2", "--seeds", "1"]) == 1
-        said = capfd.readouterr().err
-        assert "one seed 1: failed: no memory" in said
-        assert "two seed 1: failed: begins with one seed 1, which is not done" in said
-        assert len(ended) == 1
 
 
 class TestRun:
