@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # Small models on a shared machine run fastest with one thread a process.
 export OMP_NUM_THREADS ?= 1
 
+NATIVE := $(foreach room,mappings modules/recurrence,$(wildcard onmt_entmax/$(room)/native*.cpp onmt_entmax/$(room)/native*.h))
+
 .PHONY: demo test bench lint clean
 
 demo: $(VENV)/.installed
@@ -25,7 +27,7 @@ bench: $(VENV)/.installed-dev
 	done
 	$(BIN)/python -m tools.bench.recurrence
 
-$(VENV)/.installed: pyproject.toml constraints.txt $(wildcard onmt_entmax/mappings/native*.cpp onmt_entmax/mappings/native*.h)
+$(VENV)/.installed: pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
@@ -35,4 +37,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) run/demo build onmt_entmax/mappings/_native*.so
+	rm -rf $(VENV) run/demo build onmt_entmax/mappings/_native*.so onmt_entmax/modules/recurrence/_native*.so

@@ -5,79 +5,25 @@
 // mathematics, native_rows.h what is made of it; both are compiled for three instruction sets here,
 // and the processor decides which one runs.
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <dlfcn.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <atomic>
-#include <new>
-#include <system_error>
-#include <thread>
-#include <vector>
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ENTMAX_SETS 1
-#include <immintrin.h>
-#endif
-
-// Templates are compiled where the file ends, so each says itself what it is compiled for.
-#define INLINE inline __attribute__((always_inline)) TARGET
+#include "mappings/native_common.h"
 
 namespace {
 
 // Fewer scores than these are not worth a thread.
 const long SCORES_OF_A_THREAD = 1 << 17;
 
-struct Curve {
-    double alpha, beta, order, level;  // order = 1 / beta, level = beta ** (order + 1)
-    double wanted;                     // the norm of the margins at the threshold
-    int whole;                         // the order if it is a whole number, otherwise -1
-
-    // The same with a whole order. Margins are at most the norm wanted, so that norms are smaller
-    // and thresholds lower, and no powers are needed.
-    Curve bounding() const {
-        Curve curve = *this;
-        if (whole < 0) curve.order = curve.whole = (int)ceil(order);
-        return curve;
-    }
-
-    double norm(double total) const {
-        return order == 1 ? total : order == 2 ? sqrt(total) : pow(total, 1 / order);
-    }
-};
-
 struct Work {
-    const void *scores;    // (rows, n); of the gradient the probabilities
-    const void *incoming;  // (rows, n)
-    const void *factor;    // (rows,) or null
-    void *out;             // (rows, n)
+    const void *scores;     // (rows, n); of the gradient the probabilities
+    const void *incoming;   // (rows, n)
+    const void *factor;     // (rows,) or null
+    void *out;              // (rows, n)
     void *excess, *maxima;  // (rows,)
-    double *threshold;     // (rows,)
-    uint8_t *dense;        // (rows,)
+    double *threshold;      // (rows,)
+    uint8_t *dense;         // (rows,)
     long rows, n;
     long most;  // entries of a row; with more it is dense
     Curve curve;
     bool logs;
-};
-
-// Memory that lives as long as a piece of work.
-struct Memory {
-    std::vector<void *> taken;
-
-    void *take(size_t size) {
-        taken.push_back(nullptr);
-        void *memory = taken.back() = malloc(size);
-        if (!memory) throw std::bad_alloc();
-        return memory;
-    }
-    ~Memory() {
-        for (void *memory : taken) free(memory);
-    }
 };
 
 // What one thread finds in its rows.
@@ -116,58 +62,12 @@ struct Kernels {
     Kernel *probabilities, *conjugates, *written, *gradients;
 };
 
-// The next smaller number: rounding to the size of the scores is to exclude nothing.
-float below_of(float x) { return nextafterf(x, -INFINITY); }
-double below_of(double x) { return nextafter(x, -INFINITY); }
+}  // namespace
 
-namespace any_processor {
-#define ENTMAX_SET 1
-#define TARGET
-#include "native_rows.h"
-#undef ENTMAX_SET
-#undef TARGET
-}  // namespace any_processor
+#define ENTMAX_BODY "mappings/native_rows.h"
+#include "mappings/native_sets.h"
 
-#ifdef ENTMAX_SETS
-namespace with_avx2 {
-#define ENTMAX_SET 2
-#define TARGET __attribute__((target("avx2,fma,bmi")))
-#include "native_rows.h"
-#undef ENTMAX_SET
-#undef TARGET
-}  // namespace with_avx2
-
-namespace with_avx512 {
-#define ENTMAX_SET 3
-#define TARGET \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,prefer-vector-width=512")))
-#include "native_rows.h"
-#undef ENTMAX_SET
-#undef TARGET
-}  // namespace with_avx512
-#endif
-
-int instruction_set = 1;
-
-template <class T>
-const Kernels *kernels() {
-#ifdef ENTMAX_SETS
-    if (instruction_set == 3) return with_avx512::kernels<T>();
-    if (instruction_set == 2) return with_avx2::kernels<T>();
-#endif
-    return any_processor::kernels<T>();
-}
-
-int best_instruction_set() {
-#ifdef ENTMAX_SETS
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return 3;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 2;
-#endif
-    return 1;
-}
+namespace {
 
 void run_piece(Kernel *kernel, const Work &work, long first, long last, Piece &piece) {
     try {
@@ -177,48 +77,24 @@ void run_piece(Kernel *kernel, const Work &work, long first, long last, Piece &p
     }
 }
 
-// The pieces of some rows, to be taken by any number of threads.
+// The rows in contiguous pieces, one for each thread.
 struct Pieces {
     Kernel *kernel;
     const Work &work;
     std::vector<Piece> &pieces;
-    std::atomic<long> next;
-
-    void take() {
-        const long count = (long)pieces.size();
-        for (long at; (at = next++) < count;)
-            run_piece(kernel, work, work.rows * at / count, work.rows * (at + 1) / count,
-                      pieces[at]);
-    }
 };
 
-void take_pieces(void *pieces) { ((Pieces *)pieces)->take(); }
-
-// How GCC's programs start a team of OpenMP. PyTorch has loaded a runtime that knows it, whichever
-// that is; its threads wait for work already, and a second team beside it would be in its way.
-typedef void Parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
-Parallel *parallel = nullptr;
-
-// The rows in contiguous pieces, one for each thread.
-void run(Kernel *kernel, const Work &work, std::vector<Piece> &all) {
-    Pieces pieces = {kernel, work, all, {0}};
-    if (all.size() > 1 && parallel) {
-        parallel(take_pieces, &pieces, (unsigned)all.size(), 0);
-        return;
-    }
-    std::vector<std::thread> others;
-    try {
-        for (size_t at = 1; at < all.size(); ++at) others.emplace_back(take_pieces, &pieces);
-    } catch (const std::system_error &) {  // no more threads to be had: fewer will do
-    }
-    pieces.take();
-    for (std::thread &other : others) other.join();
+void take_piece(void *data, long at) {
+    const Pieces &all = *(Pieces *)data;
+    const long rows = all.work.rows, count = (long)all.pieces.size();
+    run_piece(all.kernel, all.work, rows * at / count, rows * (at + 1) / count, all.pieces[at]);
 }
 
 // Runs without the lock; an exception is set if this returns false.
 bool run_unlocked(Kernel *kernel, const Work &work, std::vector<Piece> &pieces) {
     Py_BEGIN_ALLOW_THREADS;
-    run(kernel, work, pieces);
+    Pieces all = {kernel, work, pieces};
+    share((long)pieces.size(), take_piece, &all);
     Py_END_ALLOW_THREADS;
     bool impossible = false;
     for (const Piece &piece : pieces) {
@@ -247,9 +123,7 @@ struct Common {
 
 void complete(Common &common) {
     Curve &curve = common.work.curve;
-    curve.beta = curve.alpha - 1;
-    curve.wanted = curve.order = curve.whole > 0 ? curve.whole : 1 / curve.beta;
-    curve.level = pow(curve.beta, curve.order + 1);
+    curve = Curve::of(curve.alpha, curve.whole);
 }
 
 const Kernels *kernels_of(const Common &common) {
@@ -345,18 +219,6 @@ PyObject *conjugates(PyObject *, PyObject *arguments) {
     return nullptr;
 }
 
-PyObject *use_instruction_set(PyObject *, PyObject *arguments) {
-    int wanted = 0;
-    if (!PyArg_ParseTuple(arguments, "|i", &wanted)) return nullptr;
-    const int best = best_instruction_set();
-    if (wanted < 0 || wanted > best) {
-        PyErr_Format(PyExc_ValueError, "this processor has instruction sets 1 to %d", best);
-        return nullptr;
-    }
-    instruction_set = wanted ? wanted : best;
-    return PyLong_FromLong(instruction_set);
-}
-
 PyMethodDef functions[] = {
     {"probabilities", probabilities, METH_VARARGS, "Entmax, or its logarithm, of rows."},
     {"conjugates", conjugates, METH_VARARGS,
@@ -381,7 +243,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 }  // namespace
 
 PyMODINIT_FUNC PyInit__native(void) {
-    instruction_set = best_instruction_set();
-    parallel = (Parallel *)dlsym(RTLD_DEFAULT, "GOMP_parallel");
+    begin();
     return PyModule_Create(&definition);
 }

@@ -30,17 +30,17 @@ _KINDS = {torch.float32: "f", torch.float64: "d"}
 _Solved = tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor, Tensor], list[tuple[int, int]]]
 
 
-def _load() -> ModuleType | None:
-    """The native module, if it was built and is wanted."""
+def load(name: str) -> ModuleType | None:
+    """A native module of this package, if it was built and is wanted."""
     if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
         return None
     try:
-        return import_module("onmt_entmax.mappings._native")
+        return import_module(name)
     except ImportError:
         return None
 
 
-module = _load()
+module = load("onmt_entmax.mappings._native")
 
 
 def _does(scores: Tensor, alpha: float) -> bool:

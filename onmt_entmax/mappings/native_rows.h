@@ -3,104 +3,9 @@
 // native_threshold.h solves a row; here are probabilities, logarithms, supports and gradients of
 // solved rows, and the loops over rows that native.cpp starts.
 
-#include "native_threshold.h"
-
-// ---- one row ---------------------------------------------------------------------------------
-
-// Where the curve is steep at the threshold: share out what its rounding left over.
-template <class T>
-TARGET void share_out(T *probability, long n, T whole) {
-    double sum = 0;
-    for (long i = 0; i < n; ++i) sum += probability[i];
-    for (long i = 0; i < n; ++i) probability[i] = (T)(probability[i] * (whole / sum));
-}
-
-// Probabilities of scores, computed in float64, into ``out``, which may be the scores.
-template <class T, int form>
-TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
-    T part[8];
-    for (long k = 0; k < n; k += 8) {
-        const long left = n - k < 8 ? n - k : 8;
-        const Doubles v =
-            left == 8 ? Load<double, T>::from(x + k) : load_part<double, T>(x + k, left);
-        Doubles u = ((v - solved.maximum) - solved.threshold) * curve.beta;
-        u = power<T, form>(u > 0 ? u : Doubles{}, curve, 0);
-        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)u[lane];
-        memcpy(out + k, part, left * sizeof(T));
-    }
-}
-
-template <class T>
-TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
-    switch (curve.whole) {
-        case 1:
-            return finish_in<T, ONE>(x, out, n, solved, curve);
-        case 2:
-            return finish_in<T, TWO>(x, out, n, solved, curve);
-        case -1:
-            finish_in<T, ANY>(x, out, n, solved, curve);
-            if (curve.order < 1) share_out(out, n, (T)1);
-            return;
-        default:
-            return finish_in<T, WHOLE>(x, out, n, solved, curve);
-    }
-}
-
-// Probabilities of a whole row, times a factor.
-template <class T, int form>
-TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T factor,
-                         const Curve &curve, T *out) {
-    typedef typename Vector<T>::Of V;
-    const long size = Vector<T>::size;
-    const T near = (T)threshold, rest = (T)(threshold - (double)near), beta = (T)curve.beta;
-    for (long i = 0; i < n; i += size) {
-        const bool whole = i + size <= n;
-        V u = whole ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
-        u = ((u - maximum) - near) - rest;
-        u = u > 0 ? u : V{};
-        u = power<T, form>(u * beta, curve, 0) * factor;
-        if (whole)
-            store<T>(out + i, u);
-        else
-            store_part<T>(out + i, u, n - i);
-    }
-}
-
-template <class T>
-TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor, const Curve &curve,
-                      T *out) {
-    if (threshold != threshold) {
-        for (long i = 0; i < n; ++i) out[i] = (T)NAN;
-        return;
-    }
-    switch (curve.whole) {
-        case 1:
-            return write_row_in<T, ONE>(x, n, maximum, threshold, factor, curve, out);
-        case 2:
-            return write_row_in<T, TWO>(x, n, maximum, threshold, factor, curve, out);
-        case -1:
-            if (curve.order >= 1)
-                return write_row_in<T, ANY>(x, n, maximum, threshold, factor, curve, out);
-            finish(x, out, n, Solved{maximum, threshold, 0, n}, curve);
-            for (long i = 0; i < n; ++i) out[i] *= factor;
-            return;
-        default:
-            return write_row_in<T, WHOLE>(x, n, maximum, threshold, factor, curve, out);
-    }
-}
+#include "mappings/native_row.h"
 
 // ---- ranges of rows --------------------------------------------------------------------------
-
-template <class T>
-TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
-    const long size = Vector<T>::size, depth = depth_of<T>(n);
-    const long most = most_candidates(n, curve) + (depth + 1) * size;
-    Room<T> room;
-    room.maxima = (T *)memory.take(((n / (depth * size)) + 2) * size * sizeof(T));
-    room.score = (T *)memory.take(most * sizeof(T));
-    room.column = (int *)memory.take(most * sizeof(int));
-    return room;
-}
 
 template <class T>
 INLINE T logarithm(double margin, const Curve &curve) {
@@ -133,16 +38,10 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
         T *out = (T *)work.out + row * work.n;
         const Solved solved = solve(x, work.n, curve, room);
         if (solved.maximum == -INFINITY) piece.impossible = true;
-        const bool dense = solved.count < 0 || 4 * solved.count > work.n;
-        if (solved.threshold != solved.threshold || (dense && !work.logs)) {
-            write_row(x, work.n, (T)solved.maximum, solved.threshold, (T)1, curve, out);
-        } else if (work.logs) {
+        if (work.logs && solved.threshold == solved.threshold)
             write_logs(x, work.n, solved, room, curve, out);
-        } else {
-            finish(room.score, room.score, solved.count, solved, curve);
-            memset(out, 0, work.n * sizeof(T));
-            for (long k = 0; k < solved.count; ++k) out[room.column[k]] = room.score[k];
-        }
+        else
+            write_solved(x, work.n, solved, room, curve, out);
     }
 }
 

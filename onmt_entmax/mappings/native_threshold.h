@@ -13,7 +13,11 @@
 // Above alpha 2 the norm is not convex: every score that can be in the support is a candidate, and
 // the threshold is enclosed between two bounds.
 
-#include "native_vectors.h"
+#include "mappings/native_vectors.h"
+
+// The next smaller number: rounding to the size of the scores is to exclude nothing.
+INLINE float below_of(float x) { return nextafterf(x, -INFINITY); }
+INLINE double below_of(double x) { return nextafter(x, -INFINITY); }
 
 // ---- Newton's method -------------------------------------------------------------------------
 
@@ -100,7 +104,7 @@ struct Room {
 
 struct Solved {
     double maximum, threshold, excess;  // the last: of the conjugate over the maximum
-    long count;  // of candidates; -1: the whole row is to be looked at
+    long count;                         // of candidates; -1: the whole row is to be looked at
 };
 
 template <class T>

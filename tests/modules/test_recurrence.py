@@ -302,7 +302,7 @@ def test_nothing_keeps_a_finished_graph_alive() -> None:
     try:
         outputs, _ = case.padded(fast)
         fast.init_state(None, case.bank.detach(), (case.hidden.detach(), case.cell.detach()))
-        node = weakref.ref(outputs.grad_fn.next_functions[0][0].attention)
+        node = weakref.ref(outputs.grad_fn.next_functions[0][0].readout)
         assert node() is not None
         del outputs, _
         assert node() is None

@@ -31,6 +31,17 @@ class RecurrentAttention:
         weights: `GlobalAttention`'s parameters by name; which are there tells `dot`, `general`
             (`linear_in.weight`) and `mlp` (`v.weight`) apart.
         dtype: type of the products with weights, see `PreparedWeight`.
+        queries: of all steps, packed ``(total, hidden)``; a step reads its own rows.
+        asked: the same in the type of the products.
+
+    Attributes:
+        queries, asked: as given.
+        additive: `mlp`, whose attentional vectors are without a tanh.
+        keys, values: what queries are compared with and what is mixed, as `bank`.
+        weights: of the attention, ``(steps, batch, src_len)``, zeros where a row is over.
+        from_query: gives the query's share of the attentional vectors.
+        to_query: on the way back, gives what comes to the query through that.
+        grad_scores: on the way back, ``(steps, batch, src_len)``.
     """
 
     def __init__(
@@ -41,6 +52,8 @@ class RecurrentAttention:
         alpha: float,
         weights: Mapping[str, Tensor],
         dtype: torch.dtype | None,
+        queries: Tensor,
+        asked: Tensor,
     ) -> None:
         self._steps, self._bank, self._padding, self._alpha = steps, bank, padding, alpha
         self._given, self._dtype = weights, dtype
@@ -48,51 +61,51 @@ class RecurrentAttention:
         flat = bank.view(-1, hidden)
         self.additive = "v.weight" in weights
         self._context, query = weights["linear_out.weight"].split(hidden, dim=1)
-        self._from_query = PreparedWeight(query, weights.get("linear_out.bias"), dtype)
-        self._values = product(flat, self._context, None, dtype).view_as(bank)
-        self._keys = bank
+        self.from_query = PreparedWeight(query, weights.get("linear_out.bias"), dtype)
+        self.values = product(flat, self._context, None, dtype).view_as(bank)
+        self.keys = bank
         if self.additive:
-            self._keys = product(flat, weights["linear_context.weight"], None, dtype).view_as(bank)
+            self.keys = product(flat, weights["linear_context.weight"], None, dtype).view_as(bank)
             self._to_match = PreparedWeight(
                 weights["linear_query.weight"], weights["linear_query.bias"], dtype
             )
             self._matches: list[Tensor] = []
         elif "linear_in.weight" in weights:
-            self._keys = product(flat, weights["linear_in.weight"].t(), None, dtype).view_as(bank)
-        self._queries = bank.new_empty(steps.total, hidden)
+            self.keys = product(flat, weights["linear_in.weight"].t(), None, dtype).view_as(bank)
+        self.queries, self.asked = queries, asked
         self.weights = bank.new_zeros(len(steps.sizes), steps.batch, bank.size(1))
 
-    def step(self, step: int, query: Tensor) -> Tensor:
-        """Attentional vectors ``(rows, hidden)`` of the queries ``(rows, hidden)`` of a step."""
-        rows = query.size(0)
-        self._queries[self._steps.rows(step)] = query
+    def step(self, step: int) -> Tensor:
+        """Attentional vectors ``(rows, hidden)`` of a step."""
+        rows, now = self._steps.sizes[step], self._steps.rows(step)
+        query, asked = self.queries[now], self.asked[now]
         if self.additive:
-            match = tanh(self._keys[:rows] + self._to_match(query).unsqueeze(1))
+            match = tanh(self.keys[:rows] + self._to_match(asked).unsqueeze(1))
             self._matches.append(match)
             scores = match @ self._given["v.weight"].view(-1)
         else:
-            scores = _dots(query, self._keys[:rows])
+            scores = _dots(query, self.keys[:rows])
         if self._padding is not None:
             scores += self._padding[:rows]
         weights = entmax(scores, self._alpha)
         self.weights[step, :rows] = weights
-        output = _add_mixture(self._from_query(query), weights, self._values[:rows])
+        output = _add_mixture(self.from_query(asked), weights, self.values[:rows])
         return output if self.additive else tanh(output)
 
     def start_backward(self, weights: Tensor) -> None:
         """Prepare what the steps back share; `weights` is `self.weights` after the last step."""
         self.weights = weights
         _, query = self._given["linear_out.weight"].split(self._bank.size(2), dim=1)
-        self._to_query = PreparedWeight(query.t(), None, self._dtype)
+        self.to_query = PreparedWeight(query.t(), None, self._dtype)
         # The Jacobian of entmax (Peters et al. 2019, Prop. 1): diag(s) - s s^T / sum(s).
         self._slopes = slopes(weights, self._alpha)
         sums = self._slopes.sum(dim=2, keepdim=True)
         self._shares = self._slopes / sums.masked_fill_(sums == 0, 1)  # rows that are over
-        self._grad_scores = torch.zeros_like(self.weights)
+        self.grad_scores = torch.zeros_like(self.weights)
         if self.additive:
             matches = self._given["linear_query.weight"].t()
             self._from_match = PreparedWeight(matches, None, self._dtype)
-            self._grad_matches = torch.empty_like(self._queries)
+            self._grad_matches = torch.empty_like(self.queries)
             self._grad_keys = torch.zeros_like(self._bank)
             self._grad_v = torch.zeros_like(self._given["v.weight"])
 
@@ -105,15 +118,15 @@ class RecurrentAttention:
             grad_weights: of `weights`, ``(steps, batch, src_len)``, or None.
         """
         rows = grad.size(0)
-        grad_p = _dots(grad, self._values[:rows])
+        grad_p = _dots(grad, self.values[:rows])
         if grad_weights is not None:
             grad_p += grad_weights[step, :rows]
         mean = torch.linalg.vecdot(self._shares[step, :rows], grad_p).unsqueeze(1)
         grad_scores = grad_p.sub_(mean).mul_(self._slopes[step, :rows])
-        self._grad_scores[step, :rows] = grad_scores
-        grad_query = self._to_query(grad)
+        self.grad_scores[step, :rows] = grad_scores
+        grad_query = self.to_query(grad)
         if not self.additive:
-            return _add_mixture(grad_query, grad_scores, self._keys[:rows])
+            return _add_mixture(grad_query, grad_scores, self.keys[:rows])
         match = self._matches[step]
         self._grad_v += torch.tensordot(grad_scores, match, dims=2)
         grad_sum = torch.ops.aten.tanh_backward(
@@ -138,7 +151,7 @@ class RecurrentAttention:
         grad_values = _sum_over_steps(self.weights, self._steps.padded(grad)).view(-1, hidden)
         grad_bank = product(grad_values, self._context.t(), None, self._dtype)
         grad_context = weight_gradient(grad_values, flat, self._dtype)
-        grad_query = weight_gradient(grad, self._queries, self._dtype)
+        grad_query = weight_gradient(grad, self.asked, self._dtype)
         grads = {"linear_out.weight": torch.cat([grad_context, grad_query], dim=1)}
         if "linear_out.bias" in self._given:
             grads["linear_out.bias"] = grad.sum(dim=0)
@@ -148,13 +161,13 @@ class RecurrentAttention:
             grad_bank += product(grad_keys, to_bank, None, self._dtype)
             grads["linear_context.weight"] = weight_gradient(grad_keys, flat, self._dtype)
             grads["linear_query.weight"] = weight_gradient(
-                self._grad_matches, self._queries, self._dtype
+                self._grad_matches, self.queries, self._dtype
             )
             grads["linear_query.bias"] = self._grad_matches.sum(dim=0)
             grads["v.weight"] = self._grad_v
             return grad_bank.view_as(self._bank), grads
-        queries = self._steps.padded(self._queries)
-        grad_keys = _sum_over_steps(self._grad_scores, queries).view(-1, hidden)
+        queries = self._steps.padded(self.queries)
+        grad_keys = _sum_over_steps(self.grad_scores, queries).view(-1, hidden)
         if "linear_in.weight" in self._given:
             grad_bank += product(grad_keys, self._given["linear_in.weight"], None, self._dtype)
             grads["linear_in.weight"] = weight_gradient(flat, grad_keys, self._dtype)

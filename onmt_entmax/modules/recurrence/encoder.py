@@ -6,62 +6,18 @@ multiplies the previous state only, and each weight's gradient is one product ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from onmt_entmax.modules.recurrence.cell import (
-    CellTrace,
-    double_candidate_,
-    dropout_mask,
-    lstm_cell,
-    lstm_cell_backward,
-)
+from onmt_entmax.modules.recurrence.cell import double_candidate_, dropout_mask
+from onmt_entmax.modules.recurrence.native import make_cells
 from onmt_entmax.modules.recurrence.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence.steps import Steps
 from onmt_entmax.modules.recurrence.tokens import Repeats, embed
 from onmt_entmax.opennmt import RNNEncoder
-
-
-def recur(
-    steps: Steps,
-    order: Sequence[int],
-    entering: Tensor,
-    multiply: PreparedWeight,
-    outputs: Tensor,
-    last: Tensor,
-) -> Iterator[tuple[int, Tensor, CellTrace]]:
-    """One direction of one LSTM layer, step by step.
-
-    Args:
-        steps: active rows.
-        order: of the steps, from first to last or the reverse.
-        entering: packed share of the inputs in the gates, ``(total, 4 * hidden)``.
-        multiply: gives the share of the state before, ``(rows, hidden)``.
-        outputs: receives the hidden states, ``(total, hidden)``.
-        last: receives the last hidden and cell states, ``(2, batch, hidden)``.
-
-    Yields:
-        After each step its number, the hidden states before it, and the trace of its cells.
-    """
-    hidden = cell = outputs.new_zeros(0, outputs.size(1))
-    for step in order:
-        rows, size = steps.rows(step), steps.sizes[step]
-        if size < hidden.size(0):  # sentences that are over
-            last[0, size : hidden.size(0)] = hidden[size:]
-            last[1, size : hidden.size(0)] = cell[size:]
-        elif size > hidden.size(0):  # sentences that begin
-            zeros = outputs.new_zeros(size - hidden.size(0), outputs.size(1))
-            hidden, cell = torch.cat([hidden, zeros]), torch.cat([cell, zeros])
-        before = hidden[:size]
-        hidden, cell, trace = lstm_cell(multiply(before, entering[rows]), cell[:size])
-        outputs[rows] = hidden
-        yield step, before, trace
-    last[0, : hidden.size(0)] = hidden
-    last[1, : hidden.size(0)] = cell
 
 
 class _Direction:
@@ -86,54 +42,53 @@ class _Direction:
     ) -> None:
         enter, recurrent, *biases = weights
         self._steps, self._repeats, self._dtype = steps, repeats, dtype
-        self._order = list(range(len(steps.sizes)))
-        if reverse:
-            self._order.reverse()
-        self._hidden = recurrent.size(1)
-        self._enter = double_candidate_(enter.clone())
-        self._recurrent = double_candidate_(recurrent.clone())
+        self._order = in_order(steps, reverse)
+        self._enter = double_candidate_(enter.to(dtype or enter.dtype, copy=True))
+        self._recurrent = double_candidate_(recurrent.to(dtype or enter.dtype, copy=True))
         self._bias = double_candidate_(biases[0] + biases[1])
-        self._before = recurrent.new_empty(steps.total, self._hidden)
-        self._traces: dict[int, CellTrace] = {}
 
-    def run(self, x: Tensor, outputs: Tensor, last: Tensor) -> None:
+    def run(self, x: Tensor, outputs: Tensor, last: tuple[Tensor, Tensor]) -> None:
         """Run over inputs.
 
         Args:
             x: ``(rows, in)``.
             outputs: receives the hidden states, ``(total, hidden)``.
-            last: receives the last hidden and cell states, ``(2, batch, hidden)``.
+            last: receive the last hidden and cell states, ``(batch, hidden)`` each.
         """
         entering = self._repeats.spread(product(x, self._enter, self._bias, self._dtype))
-        multiply = PreparedWeight(self._recurrent, None, self._dtype)
-        steps = recur(self._steps, self._order, entering, multiply, outputs, last)
-        for step, before, trace in steps:
-            self._before[self._steps.rows(step)] = before
-            self._traces[step] = trace
+        multiply = PreparedWeight(self._recurrent, result=x.dtype)
+        self._cells = make_cells(self._steps, self._order, multiply, entering, outputs, last)
+        for at in range(len(self._order)):
+            self._cells.forward(at)
+        self._cells.end()
 
     def run_backward(
-        self, x: Tensor, grad_outputs: Tensor, grad_last: Tensor
+        self, x: Tensor, grad_outputs: Tensor, grad_last: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
         """Gradients of the inputs ``(rows, in)`` and of the weights.
 
         Args:
             x: ``(rows, in)``.
             grad_outputs: ``(total, hidden)``.
-            grad_last: of the last hidden and cell states, ``(2, batch, hidden)``; overwritten.
+            grad_last: of the last hidden and cell states, ``(batch, hidden)`` each; overwritten.
         """
-        multiply = PreparedWeight(self._recurrent.t(), None, self._dtype)
-        grad = x.new_empty(self._steps.total, 4 * self._hidden)
-        for step in reversed(self._order):
-            rows = self._steps.rows(step)
-            hidden, cell = grad_last[:, : self._steps.sizes[step]]
-            hidden += grad_outputs[rows]
-            lstm_cell_backward(hidden, cell, self._traces[step], grad[rows])
-            hidden.copy_(multiply(grad[rows]))
-        bias = double_candidate_(grad.sum(dim=0))
-        recurrent = double_candidate_(weight_gradient(grad, self._before, self._dtype))
+        back = PreparedWeight(self._recurrent.t(), result=x.dtype)
+        self._cells.start_backward(back, *grad_last)
+        for at in reversed(range(len(self._order))):
+            rows = self._steps.rows(self._order[at])
+            self._cells.backward(at, grad_outputs[rows], None)
+        recurrent, bias = self._cells.finish_backward()
+        grad = self._cells.gates_gradient(self._repeats.places is not None)
         grad = self._repeats.collect(grad)
-        enter = double_candidate_(weight_gradient(grad, x, self._dtype))
-        return product(grad, self._enter.t(), None, self._dtype), [enter, recurrent, bias, bias]
+        enter = double_candidate_(weight_gradient(grad, x, self._dtype, x.dtype))
+        grad_x = product(grad, self._enter.t(), None, self._dtype, x.dtype)
+        return grad_x, [enter, recurrent, bias, bias]
+
+
+def in_order(steps: Steps, reverse: bool) -> range:
+    """The order in which a direction takes the steps."""
+    order = range(len(steps.sizes))
+    return order[::-1] if reverse else order
 
 
 class _LSTMLayer(torch.autograd.Function):
@@ -163,7 +118,7 @@ class _LSTMLayer(torch.autograd.Function):
         for at, (direction, part) in enumerate(
             zip(directions, outputs.chunk(count, dim=1), strict=True)
         ):
-            direction.run(x, part, last[:, at])
+            direction.run(x, part, (last[0, at], last[1, at]))
         ctx.directions = directions
         ctx.save_for_backward(x)
         return outputs, last
@@ -173,12 +128,13 @@ class _LSTMLayer(torch.autograd.Function):
     def backward(ctx: Any, grad_outputs: Tensor, grad_last: Tensor) -> tuple[Tensor | None, ...]:
         directions: list[_Direction] = ctx.directions
         (x,) = ctx.saved_tensors
-        grad_last = grad_last.clone()
+        grad_last = grad_last.clone(memory_format=torch.contiguous_format)
         grad_x = torch.zeros_like(x)
         grads: list[Tensor] = []
-        parts = grad_outputs.chunk(len(directions), dim=1)
+        parts = grad_outputs.contiguous().chunk(len(directions), dim=1)
         for at, (direction, part) in enumerate(zip(directions, parts, strict=True)):
-            share, grad_weights = direction.run_backward(x, part, grad_last[:, at])
+            ends = grad_last[0, at], grad_last[1, at]
+            share, grad_weights = direction.run_backward(x, part, ends)
             grad_x += share
             grads += grad_weights
         return None, None, None, grad_x, *grads
@@ -318,12 +274,12 @@ class PreparedEncoder:
                 entering = [enter(states) for enter, _ in layer]
             outputs = entering[0].new_empty(steps.total, len(layer) * self._hidden)
             last = outputs.new_zeros(2, len(layer), steps.batch, self._hidden)
-            forwards = range(len(steps.sizes))
             for at, (_, multiply) in enumerate(layer):
                 part = outputs[:, at * self._hidden : (at + 1) * self._hidden]
-                order = forwards[::-1] if at else forwards
-                for _ in recur(steps, order, entering[at], multiply, part, last[:, at]):
-                    pass
+                order, ends = in_order(steps, bool(at)), (last[0, at], last[1, at])
+                cells = make_cells(steps, order, multiply, entering[at], part, ends)
+                for number in range(len(order)):
+                    cells.forward(number)
             lasts.append(last)
             states = outputs
         return *self._encoder._results(steps, index, states, lasts), lengths

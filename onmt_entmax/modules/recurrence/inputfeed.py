@@ -17,13 +17,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from onmt_entmax.modules.recurrence.attention import RecurrentAttention
-from onmt_entmax.modules.recurrence.cell import (
-    CellTrace,
-    double_candidate_,
-    lstm_cell,
-    lstm_cell_backward,
-)
+from onmt_entmax.modules.recurrence.cell import double_candidate_
+from onmt_entmax.modules.recurrence.cells import Above, Cells
+from onmt_entmax.modules.recurrence.native import make_cells, make_readout
 from onmt_entmax.modules.recurrence.products import PreparedWeight, product, weight_gradient
+from onmt_entmax.modules.recurrence.readout import Attention, Readout
 from onmt_entmax.modules.recurrence.steps import Steps
 from onmt_entmax.modules.recurrence.tokens import Repeats
 from onmt_entmax.modules.recurrence.two_heads import RecurrentTwoHeads
@@ -37,7 +35,8 @@ class Plan:
         steps: active rows of each step.
         repeats: which of the embeddings each packed row takes.
         alpha: of the attention.
-        padding: see `RecurrentAttention`, and with three dimensions `RecurrentTwoHeads`.
+        padding: see `RecurrentAttention`, padded positions after the others; with three dimensions
+            see `RecurrentTwoHeads`.
         between: dropout factors between layers, ``(layers - 1, total, hidden)``, or None.
         above: dropout factors of the attentional vectors, ``(total, hidden)``, or None.
         attention_names: names of the attention's weights, which follow the LSTM's.
@@ -55,7 +54,7 @@ class Plan:
 
 
 class _Layers:
-    """The stacked LSTM of a recurrence: weights, inputs and traces of all steps.
+    """The stacked LSTM of a recurrence.
 
     A layer multiplies its input and its previous state side by side, ``[x, h]``, by
     ``[W_ih, W_hh]``; in the lowest x is the fed attentional vector, and the embeddings' share of
@@ -65,114 +64,127 @@ class _Layers:
         plan: see `Plan`.
         embedded: embeddings ``(rows, embedding)``.
         weights: `weight_ih, weight_hh, bias_ih, bias_hh` of each layer.
+        last: receive the last hidden and cell states, ``(layers, batch, hidden)`` each.
+
+    Attributes:
+        fed: where what is fed has to be, ``(rows, hidden)`` packed.
+        queries: hidden states of the top layer, ``(total, hidden)``.
+        asked: the same in the type of the products.
     """
 
-    def __init__(self, plan: Plan, embedded: Tensor, weights: tuple[Tensor, ...]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        embedded: Tensor,
+        weights: tuple[Tensor, ...],
+        last: tuple[Tensor, Tensor],
+    ) -> None:
         self._plan, self._embedded = plan, embedded
-        self.count = len(weights) // 4
-        hidden = weights[1].size(1)
-        size = embedded.size(1)
-        self._recurrent, self._products = [], []
-        for layer in range(self.count):
+        self.count, hidden, size = len(weights) // 4, weights[1].size(1), embedded.size(1)
+        order = range(len(plan.steps.sizes))
+        self._recurrent: list[Tensor] = []
+        self._cells: list[Cells] = []
+        self.queries = self.asked = embedded.new_empty(plan.steps.total, hidden)
+        above: Above | None = None
+        dtype = plan.dtype or embedded.dtype
+        if dtype != embedded.dtype:
+            self.asked = torch.empty_like(self.queries, dtype=dtype)
+            above = Above(self.asked, None)
+        # From the top, since a layer writes what the one above it multiplies.
+        for layer in reversed(range(self.count)):
             weight, recurrent, *biases = weights[4 * layer : 4 * layer + 4]
             bias = double_candidate_(biases[0] + biases[1])
+            entering: Tensor | None = None
             if layer == 0:
-                self._lowest = double_candidate_(weight[:, :size].clone())
+                self._lowest = double_candidate_(weight[:, :size].to(dtype, copy=True))
                 gates = product(embedded, self._lowest, bias, plan.dtype)
-                self._embedded_gates = plan.repeats.spread(gates)
+                entering = plan.repeats.spread(gates)
                 weight = weight[:, size:]
-            both = double_candidate_(torch.cat([weight, recurrent], dim=1))
-            self._recurrent.append(both)
-            self._products.append(PreparedWeight(both, bias if layer > 0 else None, plan.dtype))
-        total = plan.steps.total
-        self._inputs = [embedded.new_empty(total, 2 * hidden) for _ in range(self.count)]
-        self._traces: list[list[CellTrace]] = []
+            both = weight.new_empty(weight.size(0), 2 * hidden, dtype=dtype)
+            for half, part in zip(both.chunk(2, dim=1), (weight, recurrent), strict=True):
+                half.copy_(part)
+            double_candidate_(both)
+            multiply = PreparedWeight(both, bias if layer else None, result=bias.dtype)
+            outputs = self.queries if layer == self.count - 1 else torch.empty_like(self.queries)
+            ends = last[0][layer], last[1][layer]
+            cells = make_cells(plan.steps, order, multiply, entering, outputs, ends, above)
+            factors = None if plan.between is None or layer == 0 else plan.between[layer - 1]
+            self.fed = cells.inputs[:, :hidden]
+            above = Above(self.fed, factors)
+            self._cells.insert(0, cells)
+            self._recurrent.insert(0, both)
 
-    def step(
-        self, step: int, feed: Tensor, hidden: list[Tensor], cell: list[Tensor]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """New hidden and cell states of every layer, ``(rows, hidden)`` each."""
-        rows = self._plan.steps.rows(step)
-        size = rows.stop - rows.start
-        below, mask = feed, None
-        hidden_now, cell_now, traces = [], [], []
-        for layer, multiply in enumerate(self._products):
-            inputs = self._inputs[layer][rows]
-            first, second = inputs.chunk(2, dim=1)
-            if mask is None:
-                first.copy_(below[:size])
-            else:
-                torch.mul(below, mask[layer - 1, rows], out=first)
-            second.copy_(hidden[layer][:size])
-            gates = multiply(inputs, self._embedded_gates[rows] if layer == 0 else None)
-            below, state, trace = lstm_cell(gates, cell[layer][:size])
-            mask = self._plan.between
-            hidden_now.append(below)
-            cell_now.append(state)
-            traces.append(trace)
-        self._traces.append(traces)
-        return hidden_now, cell_now
+    def begin(self, hidden: Tensor, cell: Tensor, feed: Tensor) -> None:
+        """Set what is there before the first step.
 
-    def start_backward(self) -> None:
-        """Prepare what the steps back share."""
-        dtype = self._plan.dtype
-        self._back = [PreparedWeight(both.t(), None, dtype) for both in self._recurrent]
-        self._grad_gates = [
-            inputs.new_empty(inputs.size(0), 2 * inputs.size(1)) for inputs in self._inputs
-        ]
+        Args:
+            hidden: states, ``(layers, batch, hidden)``.
+            cell: likewise.
+            feed: ``(batch, hidden)``.
+        """
+        for cells, *states in zip(self._cells, hidden, cell, strict=True):
+            cells.begin(*states)
+        if self._plan.steps.sizes:
+            rows = self._plan.steps.rows(0)
+            self.fed[rows] = feed[: rows.stop]
 
-    def step_backward(self, step: int, grad_hidden: Tensor, grad_cell: Tensor) -> Tensor:
-        """Gradient of the fed vectors ``(rows, hidden)``.
+    def forward(self, step: int) -> None:
+        """Run a step; what it is fed is in `fed`."""
+        for cells in self._cells:
+            cells.forward(step)
+
+    def end(self) -> None:
+        """Let go of the results."""
+        for cells in self._cells:
+            cells.end()
+
+    def start_backward(self, hidden: Tensor, cell: Tensor) -> None:
+        """Prepare the way back, as `Cells`, for all layers: ``(layers, batch, hidden)`` each."""
+        for cells, both, *states in zip(self._cells, self._recurrent, hidden, cell, strict=True):
+            cells.start_backward(PreparedWeight(both.t(), result=hidden.dtype), *states)
+
+    def backward(self, step: int, grad: Tensor, more: Tensor | None) -> Tensor:
+        """Gradient of what a step was fed, ``(rows, hidden)``.
 
         Args:
             step: steps come in reverse order.
-            grad_hidden: of the states after the step, ``(layers, batch, hidden)``; becomes the
-                gradient of the states before it.
-            grad_cell: likewise.
+            grad: of the queries, ``(rows, hidden)``.
+            more: to be added to it, or None.
         """
-        rows = self._plan.steps.rows(step)
-        size = rows.stop - rows.start
-        below = grad_hidden
-        for layer in range(self.count - 1, -1, -1):
-            grad_gates = self._grad_gates[layer][rows]
-            state = grad_hidden[layer, :size]
-            lstm_cell_backward(
-                state, grad_cell[layer, :size], self._traces[step][layer], grad_gates
-            )
-            below, before = self._back[layer](grad_gates).chunk(2, dim=1)
-            state.copy_(before)
-            if layer > 0:
-                if self._plan.between is None:
-                    grad_hidden[layer - 1, :size] += below
-                else:
-                    grad_hidden[layer - 1, :size].addcmul_(
-                        below, self._plan.between[layer - 1, rows]
-                    )
-        return below
+        arriving: Tensor | None = grad
+        for cells in reversed(self._cells):
+            entered = cells.backward(step, arriving, more)
+            arriving, more = None, entered[:, : grad.size(1)]
+        assert more is not None
+        return more
 
     def finish_backward(self) -> tuple[Tensor, list[Tensor]]:
         """Gradient of the embeddings, and of the weights in the order they came."""
-        dtype = self._plan.dtype
+        dtype, repeats = self._plan.dtype, self._plan.repeats
         grads: list[Tensor] = []
-        for layer, (inputs, grad) in enumerate(zip(self._inputs, self._grad_gates, strict=True)):
-            both = double_candidate_(weight_gradient(grad, inputs, dtype))
+        for layer, cells in enumerate(self._cells):
+            both, bias = cells.finish_backward()
             below, recurrent = both.chunk(2, dim=1)
-            bias = double_candidate_(grad.sum(dim=0))
             if layer == 0:
-                grad = self._plan.repeats.collect(grad)
-                grad_embedded = product(grad, self._lowest.t(), None, dtype)
-                lowest = double_candidate_(weight_gradient(grad, self._embedded, dtype))
-                below = torch.cat([lowest, below], dim=1)
+                grad = repeats.collect(cells.gates_gradient(repeats.places is not None))
+                given = below.dtype
+                grad_embedded = product(grad, self._lowest.t(), None, dtype, given)
+                lowest = weight_gradient(grad, self._embedded, dtype, given)
+                below = torch.cat([double_candidate_(lowest), below], dim=1)
             grads += [below, recurrent, bias, bias]
         return grad_embedded, grads
 
 
-def _attention(
-    plan: Plan, bank: Tensor, weights: dict[str, Tensor]
-) -> RecurrentAttention | RecurrentTwoHeads:
-    if plan.padding is not None and plan.padding.dim() == 3:
-        return RecurrentTwoHeads(plan.steps, bank, plan.padding, plan.alpha, weights, plan.dtype)
-    return RecurrentAttention(plan.steps, bank, plan.padding, plan.alpha, weights, plan.dtype)
+def _readout(plan: Plan, bank: Tensor, weights: dict[str, Tensor], layers: _Layers) -> Readout:
+    padding, lengths = plan.padding, None
+    more = plan.alpha, weights, plan.dtype, layers.queries, layers.asked
+    attention: Attention
+    if padding is not None and padding.dim() == 3:
+        attention = RecurrentTwoHeads(plan.steps, bank, padding, *more)
+    else:
+        attention = RecurrentAttention(plan.steps, bank, padding, *more)
+        lengths = None if padding is None else (padding == 0).sum(dim=1)
+    return make_readout(plan.steps, attention, plan.alpha, plan.above, layers.fed, lengths)
 
 
 class InputFeedRecurrence(torch.autograd.Function):
@@ -196,32 +208,21 @@ class InputFeedRecurrence(torch.autograd.Function):
         feed: Tensor,
         *weights: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        steps, split = plan.steps, len(weights) - len(plan.attention_names)
+        split = len(weights) - len(plan.attention_names)
         names = dict(zip(plan.attention_names, weights[split:], strict=True))
-        attention = _attention(plan, bank, names)
-        layers = _Layers(plan, embedded, weights[:split])
-        plain = embedded.new_empty(steps.total, bank.size(2))
-        outputs = plain if plan.above is None else torch.empty_like(plain)
-        last_hidden, last_cell = hidden.clone(), cell.clone()
-        hiddens, cells = list(hidden), list(cell)
-        for step, size in enumerate(steps.sizes):
-            rows = steps.rows(step)
-            hiddens, cells = layers.step(step, feed, hiddens, cells)
-            plain[rows] = attention.step(step, hiddens[-1])
-            if plan.above is not None:
-                torch.mul(plain[rows], plan.above[rows], out=outputs[rows])
-            feed = outputs[rows]
-            going_on = steps.sizes[step + 1] if step + 1 < len(steps.sizes) else 0
-            if going_on < size:
-                for layer in range(layers.count):
-                    last_hidden[layer, going_on:size] = hiddens[layer][going_on:]
-                    last_cell[layer, going_on:size] = cells[layer][going_on:]
-        ctx.plan, ctx.attention, ctx.layers = plan, attention, layers
-        # Results must not hang on ctx, which they hold: that circle would never be freed.
-        ctx.save_for_backward(plain, attention.weights)
-        attended, attention.weights = attention.weights, bank
+        last = hidden.clone(), cell.clone()
+        layers = _Layers(plan, embedded, weights[:split], last)
+        readout = _readout(plan, bank, names, layers)
+        layers.begin(hidden, cell, feed)
+        for step in range(len(plan.steps.sizes)):
+            layers.forward(step)
+            readout.forward(step)
+        layers.end()
+        outputs, plain, attended = readout.end()
+        ctx.plan, ctx.readout, ctx.layers = plan, readout, layers
+        ctx.save_for_backward(plain, attended)
         ctx.set_materialize_grads(False)
-        return outputs, attended, last_hidden, last_cell
+        return outputs, attended, *last
 
     @staticmethod
     @once_differentiable
@@ -233,32 +234,30 @@ class InputFeedRecurrence(torch.autograd.Function):
         grad_cell: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
         plan: Plan = ctx.plan
-        attention: RecurrentAttention | RecurrentTwoHeads = ctx.attention
+        readout: Readout = ctx.readout
         layers: _Layers = ctx.layers
         plain, attended = ctx.saved_tensors
         steps = plan.steps
         states = (layers.count, steps.batch, plain.size(1))
-        grad = torch.zeros_like(plain) if grad_outputs is None else grad_outputs.clone()
-        hidden = plain.new_zeros(states) if grad_hidden is None else grad_hidden.clone()
-        cell = plain.new_zeros(states) if grad_cell is None else grad_cell.clone()
-        factors = plan.above
-        if not attention.additive:
-            ones = torch.ones_like(plain) if factors is None else factors
-            factors = torch.ops.aten.tanh_backward(ones, plain)
-        attention.start_backward(attended)
-        layers.start_backward()
-        fed = plain[:0]
-        for step in range(len(steps.sizes) - 1, -1, -1):
-            grad_step = grad[steps.rows(step)]
-            grad_step[: fed.size(0)] += fed
-            if factors is not None:
-                grad_step *= factors[steps.rows(step)]
-            top = hidden[-1, : grad_step.size(0)]
-            top += attention.step_backward(step, grad_step, grad_attended)
-            fed = layers.step_backward(step, hidden, cell)
-        attention.weights = attended
-        grad_bank, by_name = attention.finish_backward(grad)
+        grad = torch.zeros_like(plain) if grad_outputs is None else _copy(grad_outputs)
+        hidden = plain.new_zeros(states) if grad_hidden is None else _copy(grad_hidden)
+        cell = plain.new_zeros(states) if grad_cell is None else _copy(grad_cell)
+        if grad_attended is not None:
+            grad_attended = grad_attended.contiguous()
+        readout.start_backward(plain, attended, grad, grad_attended)
+        layers.start_backward(hidden, cell)
+        fed: Tensor | None = None
+        for step in reversed(range(len(steps.sizes))):
+            fed = layers.backward(step, *readout.backward(step, fed))
+        grad_bank, by_name = readout.finish_backward()
         grad_embedded, grads = layers.finish_backward()
         grads += [by_name[name] for name in plan.attention_names]
-        grad_feed = torch.cat([fed, fed.new_zeros(steps.batch - fed.size(0), fed.size(1))])
+        grad_feed = plain.new_zeros(steps.batch, plain.size(1))
+        if fed is not None:
+            grad_feed[: fed.size(0)] = fed
         return None, grad_embedded, grad_bank, hidden, cell, grad_feed, *grads
+
+
+def _copy(gradient: Tensor) -> Tensor:
+    """A gradient to be written to."""
+    return gradient.clone(memory_format=torch.contiguous_format)

@@ -53,14 +53,26 @@ def _dense(matrix: Tensor) -> Tensor:
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
 
+def rounded_empty(rows: int, size: int, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Memory for ``(rows, size)`` with rows of zeros after it, up to a multiple of `_ROWS`.
+
+    Args:
+        rows: to be filled.
+        size: of a row.
+        like: gives the device, and the type unless `dtype` does.
+        dtype: or None.
+    """
+    rounded = like.new_empty(-(-rows // _ROWS) * _ROWS, size, dtype=dtype or like.dtype)
+    rounded[rows:].zero_()
+    return rounded
+
+
 def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     """`x`, of this type and on the CPU, with rows of zeros up to a multiple of `_ROWS`."""
-    rows = -(-x.size(0) // _ROWS) * _ROWS
-    if not _uses_onednn(x) or dtype not in _ONEDNN_TYPES or rows == x.size(0):
+    if not _uses_onednn(x) or dtype not in _ONEDNN_TYPES or x.size(0) % _ROWS == 0:
         return x.to(dtype)
-    rounded = x.new_empty(rows, x.size(1), dtype=dtype)
+    rounded = rounded_empty(x.size(0), x.size(1), x, dtype)
     rounded[: x.size(0)] = x
-    rounded[x.size(0) :].zero_()
     return rounded
 
 
@@ -71,41 +83,52 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def product(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    result: torch.dtype | None = None,
 ) -> Tensor:
     """``x @ weight.T (+ bias)``, once, for many rows.
 
     Args:
         x: ``(rows, in)``.
         weight: ``(out, in)``, as in `torch.nn.Linear`; may be a transposed view.
-        bias: ``(out,)`` or None.
-        dtype: type of the factors, e.g. `torch.bfloat16`; None keeps their own.
+        bias: ``(out,)`` in the type of the result, or None.
+        dtype: type of the factors, e.g. `torch.bfloat16`; None keeps that of `x`.
+        result: type of the product; None is that of `x`.
 
     Returns:
-        ``(rows, out)`` in the type of `x`.
+        ``(rows, out)``.
     """
-    rows, given, dtype = x.size(0), x.dtype, dtype or x.dtype
-    x = _rounded(x, dtype)
-    if dtype == given:
+    rows, dtype, result = x.size(0), dtype or x.dtype, result or x.dtype
+    x, weight = _rounded(x, dtype), weight.to(dtype)
+    if dtype == result:
         return _product(x, weight, bias)[:rows]
-    result = _product(x, weight.to(dtype), None)[:rows].to(given)
-    return result if bias is None else result.add_(bias)
+    made = _product(x, weight, None)[:rows].to(result)
+    return made if bias is None else made.add_(bias)
 
 
-def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+def weight_gradient(
+    grad: Tensor,
+    x: Tensor,
+    dtype: torch.dtype | None = None,
+    result: torch.dtype | None = None,
+) -> Tensor:
     """Gradient of the weight of ``y = x @ weight.T``, which is ``grad.T @ x``.
 
     Args:
         grad: gradient of y, ``(rows, out)``.
         x: ``(rows, in)``.
         dtype: as in `product`.
+        result: type of the gradient; None is that of `grad`.
 
     Returns:
-        ``(out, in)``, contiguous, in the type of `grad`.
+        ``(out, in)``, contiguous.
     """
-    given, dtype = grad.dtype, dtype or grad.dtype
+    result, dtype = result or grad.dtype, dtype or grad.dtype
     grad, x = (_rounded(factor, dtype).contiguous().t() for factor in (grad, x))
-    return _product(grad, x, None).to(given)
+    return _product(grad, x, None).to(result)
 
 
 class PreparedWeight:
@@ -113,16 +136,28 @@ class PreparedWeight:
 
     Args:
         weight: ``(out, in)``; may be a transposed view.
-        bias: ``(out,)`` or None.
-        dtype: as in `product`.
+        bias: ``(out,)`` in the type of the result, or None.
+        dtype: of the factors, as in `product`; None keeps that of `weight`.
+        result: type of the products; None is that of `weight`.
+
+    Attributes:
+        bias: as given.
+        dtype: of the factors.
+        size: of a row that is multiplied.
     """
 
     def __init__(
-        self, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
+        self,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        dtype: torch.dtype | None = None,
+        result: torch.dtype | None = None,
     ) -> None:
-        self._given = weight.dtype
-        self._bias = bias
-        self._weight = weight.to(dtype or weight.dtype)
+        self._result = result or weight.dtype
+        self.bias = bias
+        self.dtype = dtype or weight.dtype
+        self.size = weight.size(1)
+        self._weight = weight.to(self.dtype)
         self._prepared = _uses_onednn(self._weight)
         if self._prepared:
             batch = 64  # a hint only: the layout it gives is as quick for fewer rows
@@ -136,17 +171,19 @@ class PreparedWeight:
             add: ``(rows, out)``; not together with a bias.
 
         Returns:
-            ``(rows, out)`` in the type that the weight came in.
+            ``(rows, out)`` in the type of the result.
         """
-        assert add is None or self._bias is None
-        bias = self._bias if add is None else add
-        if self._weight.dtype != self._given:
-            x = x.to(self._weight.dtype)
-            plain = _onednn(x, self._weight) if self._prepared else x @ self._weight.t()
-            result = plain.to(self._given)
+        assert add is None or self.bias is None
+        bias = self.bias if add is None else add
+        if self.dtype != self._result:
+            result = self.plain(x.to(self.dtype)).to(self._result)
             return result if bias is None else result.add_(bias)
         if not self._prepared:
             return x @ self._weight.t() if bias is None else bias.addmm(x, self._weight.t())
         if add is None:
             return _onednn(x, self._weight, bias)
         return torch.ops.mkldnn._linear_pointwise.binary(x, add, self._weight, None, "add")
+
+    def plain(self, x: Tensor) -> Tensor:
+        """``x @ weight.T`` of ``(rows, in)`` in the type of the factors, and in that type."""
+        return _onednn(x, self._weight) if self._prepared else x @ self._weight.t()

@@ -32,9 +32,9 @@ class Repeats:
         return values if self.places is None else values.index_select(0, self.places)
 
     def collect(self, gradient: Tensor) -> Tensor:
-        """``(total, size)`` to its sums ``(rows, size)``."""
+        """``(total, size)`` to its sums ``(rows, size)``; rows after the total do not count."""
         if self.places is None:
-            return gradient
+            return gradient[: self.rows]
         counts = torch.bincount(self.places, minlength=self.rows)
         starts = counts.cumsum(0) - counts
         return embedding_bag(self.places.argsort(stable=True), gradient, starts, mode="sum")

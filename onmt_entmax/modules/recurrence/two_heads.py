@@ -24,6 +24,8 @@ class RecurrentTwoHeads:
         alpha: of the heads' mapping.
         weights: `TwoHeadedAttention`'s parameters by name.
         dtype: type of the products with the heads' weights, see `PreparedWeight`.
+        queries: of all steps, packed ``(total, hidden)``; a step reads its own rows.
+        asked: the same in the type of the products.
     """
 
     additive = True  # no tanh is taken of the mixed vectors
@@ -36,8 +38,10 @@ class RecurrentTwoHeads:
         alpha: float,
         weights: Mapping[str, Tensor],
         dtype: torch.dtype | None,
+        queries: Tensor,
+        asked: Tensor,
     ) -> None:
-        self._steps, self._size = steps, bank.size(2)
+        self._steps, self._size, self._queries = steps, bank.size(2), queries
         self._gate_weight, self._gate_bias = weights["gate.weight"], weights["gate.bias"]
         self._heads = [
             RecurrentAttention(
@@ -47,6 +51,8 @@ class RecurrentTwoHeads:
                 alpha,
                 {"linear_in.weight": match, "linear_out.weight": out},
                 dtype,
+                queries,
+                asked,
             )
             for number, (match, out) in enumerate(
                 zip(
@@ -61,14 +67,14 @@ class RecurrentTwoHeads:
         self._gates = bank.new_empty(steps.total, 2)
         self.weights = bank.new_zeros(len(steps.sizes), steps.batch, bank.size(1))
 
-    def step(self, step: int, query: Tensor) -> Tensor:
-        """Attentional vectors ``(rows, hidden)`` of the queries ``(rows, hidden)`` of a step."""
-        rows, size = self._steps.rows(step), query.size(0)
+    def step(self, step: int) -> Tensor:
+        """Attentional vectors ``(rows, hidden)`` of a step."""
+        rows, size = self._steps.rows(step), self._steps.sizes[step]
         inputs = self._inputs[rows]
         first, second, last = inputs.chunk(3, dim=1)
-        first.copy_(self._heads[0].step(step, query))
-        second.copy_(self._heads[1].step(step, query))
-        last.copy_(query)
+        first.copy_(self._heads[0].step(step))
+        second.copy_(self._heads[1].step(step))
+        last.copy_(self._queries[rows])
         gate = entmax(linear(inputs, self._gate_weight, self._gate_bias), 2.0)
         self._gates[rows] = gate
         one, other = gate.split(1, dim=1)

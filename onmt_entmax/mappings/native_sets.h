@@ -1,0 +1,41 @@
+// ENTMAX_BODY under each instruction set, and the choice among them: see native_common.h.
+
+namespace {
+
+namespace any_processor {
+#define ENTMAX_SET 1
+#define TARGET
+#include ENTMAX_BODY
+#undef ENTMAX_SET
+#undef TARGET
+}  // namespace any_processor
+
+#ifdef ENTMAX_SETS
+namespace with_avx2 {
+#define ENTMAX_SET 2
+#define TARGET __attribute__((target("avx2,fma,bmi")))
+#include ENTMAX_BODY
+#undef ENTMAX_SET
+#undef TARGET
+}  // namespace with_avx2
+
+namespace with_avx512 {
+#define ENTMAX_SET 3
+#define TARGET \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,prefer-vector-width=512")))
+#include ENTMAX_BODY
+#undef ENTMAX_SET
+#undef TARGET
+}  // namespace with_avx512
+#endif
+
+template <class T>
+const Kernels *kernels() {
+#ifdef ENTMAX_SETS
+    if (instruction_set == 3) return with_avx512::kernels<T>();
+    if (instruction_set == 2) return with_avx2::kernels<T>();
+#endif
+    return any_processor::kernels<T>();
+}
+
+}  // namespace
