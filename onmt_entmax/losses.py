@@ -30,7 +30,7 @@ from onmt_entmax.mappings.conjugate import (
 )
 from onmt_entmax.mappings.device import by_kernel, has_kernels
 from onmt_entmax.mappings.gradient import entropy_alpha_derivative
-from onmt_entmax.mappings.native import is_traced
+from onmt_entmax.mappings.native import has_memory, is_traced
 
 
 class ClassTargets(NamedTuple):
@@ -99,7 +99,7 @@ class EntmaxRowLoss(Function):
         scores_grad = alpha_grad = None
         if per_row is not None:
             massed = per_row if ctx.targets is None else per_row * ctx.targets.mass
-            if torch.is_grad_enabled():
+            if torch.is_grad_enabled() or not has_memory(massed):  # several gradients at once
                 whole = _differentiable_probabilities(ctx, scores, alpha, entries)
                 scores_grad = whole * massed.unsqueeze(1)
             else:
@@ -221,7 +221,7 @@ def entmax_loss(
     """Fenchel-Young loss of entmax; at alpha = 1 equal to ``torch.nn.functional.cross_entropy``.
 
     Three differences from cross-entropy: a batch in which every target is ignored has mean 0, not
-    nan, a class of probability 0 in the target may have a score of -inf, and no `torch.func.vmap`.
+    nan, a class of probability 0 in the target may have a score of -inf, and no `torch.func`.
 
     Args:
         scores: (classes,), (rows, classes) or (rows, classes, d1, ...), floating point.

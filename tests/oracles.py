@@ -1,5 +1,8 @@
 """Slow, obvious versions of the numerics, in float64, for tests to compare with."""
 
+from decimal import Decimal, localcontext
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -44,3 +47,19 @@ def loss_oracle(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
     conjugate = (p * finite).sum(-1) + entropy_oracle(p, alpha)
     weighed = torch.where(target == 0, 0.0, z) * target.double()
     return target.double().sum(-1) * conjugate - weighed.sum(-1)
+
+
+@cache
+def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
+    """Entmax of a row, for an alpha above 2: a probability p moves its score by p ** (alpha - 1),
+    so that as many more digits are needed, and slowly had."""
+    digits = int(17 * (alpha - 1)) + 10
+    with localcontext() as context:
+        context.prec = digits
+        beta, z = Decimal(alpha) - 1, [Decimal(score) for score in scores]
+        low, high = max(z) - 1 / beta, max(z)
+        for _ in range(int(3.4 * digits)):
+            cut = (low + high) / 2
+            total = sum((beta * (x - cut)) ** (1 / beta) for x in z if x > cut)
+            low, high = (cut, high) if total >= 1 else (low, cut)
+        return [float((beta * (x - low)) ** (1 / beta)) if x > low else 0.0 for x in z]

@@ -323,3 +323,16 @@ def test_scores_far_from_zero_keep_their_digits(
         outcomes.append((losses.detach(), z.grad))
     for near, far in zip(*outcomes, strict=True):
         torch.testing.assert_close(near, far, rtol=0, atol=1e-6)
+
+
+def test_several_gradients_at_once() -> None:
+    scores, target = torch.randn(3, 7), torch.tensor([1, 2, 3])
+
+    def losses(z: Tensor) -> Tensor:
+        return entmax_loss(z, target, label_smoothing=0.1, reduction="none")
+
+    one, all_at_once = (
+        torch.autograd.functional.jacobian(losses, scores, vectorize=vectorize)
+        for vectorize in (False, True)
+    )
+    assert torch.equal(one, all_at_once)

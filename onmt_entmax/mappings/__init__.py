@@ -46,8 +46,9 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     Raises:
         ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
-            all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan). On a GPU,
-            where looking for such a row would mean waiting, it gives nan.
+            all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan). Where
+            looking for such a row or at such a tensor would mean waiting, on a GPU or while
+            `torch.compile` traces, it gives nan.
     """
     return _along_dim(_entmax_last, scores, alpha, dim)
 
@@ -82,7 +83,8 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     """Alpha as a number, or as a float64-safe tensor of the shape of ``scores``, 1 in ``dim``.
 
     Raises:
-        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast.
+        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where looking
+            at a tensor would mean waiting, an alpha below 1 becomes nan.
     """
     if not isinstance(alpha, Tensor):
         if not 1 <= alpha < float("inf"):
@@ -92,6 +94,8 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
         return checked_alpha(float(alpha), scores, dim)
     shape = list(scores.shape)
     shape[dim] = 1
+    if alpha.dim() == 0:
+        alpha = alpha.to(scores.device)
     try:
         rows = alpha.expand(shape)
     except RuntimeError:
@@ -99,14 +103,15 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
             f"alpha of shape {tuple(alpha.shape)} does not broadcast to the rows of the scores, "
             f"{tuple(shape)}; give it size 1 in the normalised dimension"
         ) from None
-    if alpha.dim() and alpha.device != scores.device:
+    if alpha.device != scores.device:
         raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
     if alpha.device.type == "cpu" and not is_traced():
         fits = (alpha >= 1) & alpha.isfinite()
         if not bool(fits.all()):
             wrong = float(alpha[~fits][0])
             raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
-    return rows
+        return rows
+    return torch.where(rows >= 1, rows, torch.nan)
 
 
 def _along_dim(
@@ -152,7 +157,11 @@ def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
     if isinstance(alpha, Tensor):
         return LogEntmax.apply(scores, None, alpha)
     if alpha == 1:
-        return _checked_softmax(torch.log_softmax(scores, -1, working_type(scores)), scores)
+        logs = _checked_softmax(torch.log_softmax(scores, -1, working_type(scores)), scores)
+        if not logs.requires_grad:
+            return logs
+        # What arrives for an entry of -inf stops here: times its probability it would be nan.
+        return torch.where(logs == -torch.inf, -torch.inf, logs)
     if is_traced():
         return log_entmax_operator(scores, alpha)
     return LogEntmax.apply(scores, alpha, None)

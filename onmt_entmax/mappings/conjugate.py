@@ -26,6 +26,7 @@ from onmt_entmax.mappings.threshold import (
     refuse_rows_without_answer,
     solve_log,
     solve_power,
+    steep_logs,
     wide,
 )
 
@@ -191,10 +192,12 @@ def write_probabilities(
         if has_power_form(alpha):
             margin = torch.sub(scores, maxima).sub_(threshold).relu_()
             return power(margin, alpha - 1, out)
-    exact = log_curve(scores - maxima - threshold, alpha).exp_()
-    # Above 2 the curve is steep at the threshold: share out what bisection left over.
-    steep = torch.as_tensor(alpha, device=scores.device) > 2
-    return out.copy_(exact.div_(torch.where(steep, exact.sum(1, keepdim=True), 1.0)))
+    below = scores.double() - maxima.double()
+    logs = log_curve(below - threshold, alpha)
+    beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1
+    if bool((beta > 1).any()):
+        logs = torch.where(beta > 1, steep_logs(below, beta, threshold), logs)
+    return out.copy_(logs.exp_())
 
 
 def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size) -> Tensor:

@@ -36,7 +36,7 @@ def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
     ``torch.compile`` looks, and, after one warning, for the rest of the process once a kernel
     could not be compiled or started.
     """
-    if not has_kernels(scores):
+    if not has_kernels(scores) or not _suit(scores, *arguments):
         return getattr(native, name)(scores, *arguments)
     try:
         # Triton starts kernels on the current device.
@@ -52,6 +52,18 @@ def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
             stacklevel=2,
         )
         return None
+
+
+# Above this alpha a threshold in float64 leaves the smallest probabilities open, see `steep_logs`.
+_STEEP = 3.0
+
+
+def _suit(scores: Tensor, alpha: float | Tensor, *more: Any) -> bool:
+    """Whether kernels can work with such arguments: with tensors that have memory (under vmap they
+    have none), and an alpha for which they are exact."""
+    tensors = [given for given in (scores, alpha, *more) if isinstance(given, Tensor)]
+    exact = isinstance(alpha, Tensor) or alpha <= _STEEP
+    return exact and all(native.has_memory(tensor) for tensor in tensors)
 
 
 _failed: list[Exception] = []

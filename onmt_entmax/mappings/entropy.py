@@ -5,14 +5,19 @@ from torch import Tensor
 
 from onmt_entmax.mappings.native import has_memory, is_traced
 
+_SERIES_BELOW = 0.5
+_SERIES_TERMS = 14
+_TINY = 1e-30
+
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     r"""Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
 
     .. math:: H_\alpha(p) = \frac{1}{\alpha(\alpha-1)} \sum_j (p_j - p_j^\alpha)
 
-    Computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, which does not cancel
-    when alpha is near 1. Source: Peters, Niculae and Martins (2019), equation 9.
+    Computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, and by its series where
+    the exponent is small, so that nothing cancels when alpha is near 1, in gradients neither.
+    Source: Peters, Niculae and Martins (2019), equation 9.
 
     Args:
         probabilities: any shape; non-negative, summing to one along ``dim``.
@@ -36,8 +41,18 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
-    shannon = beta == 0
-    safe = beta.masked_fill(shannon, 1)
-    powers = torch.where(positive, torch.expm1(safe * logs), -1.0) / safe
-    terms = probabilities * torch.where(shannon, logs, powers)
+    powers = torch.where(positive, logs * _expm1_over(beta * logs), -1.0 / beta.clamp_min(_TINY))
+    terms = probabilities * torch.where(positive | (beta > 0), powers, 0.0)
     return -(terms / (1 + beta)).sum(dim)
+
+
+def _expm1_over(y: Tensor) -> Tensor:
+    """``expm1(y) / y``, 1 at 0: by its series near 0, where the derivative of this cancels."""
+    if not (torch.is_grad_enabled() and y.requires_grad):
+        return torch.where(y == 0, 1.0, torch.expm1(y) / y)
+    near = y.abs() < _SERIES_BELOW
+    small, large = torch.where(near, y, 0.0), torch.where(near, 1.0, y)
+    series = torch.ones_like(y)
+    for n in range(_SERIES_TERMS, 1, -1):
+        series = 1.0 + series * small / n
+    return torch.where(near, series, torch.expm1(large) / large)

@@ -165,6 +165,8 @@ def write_probabilities(
         return None
     if not (scores.is_contiguous() and out.is_contiguous() and out.dtype == scores.dtype):
         return None
+    if factors is not None and not has_memory(factors):
+        return None
     threshold = threshold.double() - 1 / (alpha - 1) if alpha > 2 else threshold.double()
     kept = (maxima.contiguous(), threshold.contiguous())
     factors = None if factors is None else factors.to(scores.dtype).contiguous()

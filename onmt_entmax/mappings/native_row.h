@@ -2,12 +2,55 @@
 
 #include "mappings/native_threshold.h"
 
-// Where the curve is steep at the threshold: share out what its rounding left over.
+// The smallest score of the support of a row whose order is below 1 (alpha above 2), from a lower
+// bound next to the threshold, and how many scores are not below it.
 template <class T>
-TARGET void share_out(T *probability, long n, T whole) {
-    double sum = 0;
-    for (long i = 0; i < n; ++i) sum += probability[i];
-    for (long i = 0; i < n; ++i) probability[i] = (T)(probability[i] * (whole / sum));
+TARGET T least_member(const T *x, long n, const Solved &solved, const Curve &curve, long &count) {
+    T floor = -(T)INFINITY;
+    for (;;) {
+        T least = (T)solved.maximum;
+        count = 0;
+        for (long i = 0; i < n; ++i) {
+            if (!(x[i] > floor && (x[i] - solved.maximum) - solved.threshold > 0)) continue;
+            ++count;
+            if (x[i] < least) least = x[i];
+        }
+        double above = 0;
+        for (long i = 0; i < n; ++i)
+            if (x[i] > least) above += pow(curve.beta * ((double)x[i] - least), curve.order);
+        // With more than 1 above it, it is not in the support after all.
+        if (above < 1) return least;
+        floor = least;
+    }
+}
+
+// Probabilities where the curve is infinitely steep at the threshold, and so the best number for
+// that leaves the smallest of them open: they are solved for instead (see steep_logs in
+// threshold.py). ``out`` may be the scores.
+template <class T>
+TARGET void finish_steep(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+    long count;
+    const T least = least_member(x, n, solved, curve, count);
+    double v = 1.0 / count;
+    for (int step = 0; step < 100; ++step) {
+        const double power = pow(v, curve.beta);
+        double total = 0, slope = 0;
+        for (long i = 0; i < n; ++i) {
+            if (x[i] < least) continue;
+            const double lead = curve.beta * ((double)x[i] - least);
+            const double p = lead > 0 ? pow(lead + power, curve.order) : v;
+            total += p;
+            slope += lead > 0 ? pow(v / p, curve.beta - 1) : 1;
+        }
+        const double following = fmax(v - (total - 1) / slope, 0.0);
+        if (!(following < v)) break;
+        v = following;
+    }
+    const double power = pow(v, curve.beta);
+    for (long i = 0; i < n; ++i) {
+        const double lead = curve.beta * ((double)x[i] - least);
+        out[i] = lead < 0 ? (T)0 : lead > 0 ? (T)pow(lead + power, curve.order) : (T)v;
+    }
 }
 
 // Probabilities of scores, computed in float64, into ``out``, which may be the scores.
@@ -33,9 +76,8 @@ TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve
         case 2:
             return finish_in<T, TWO>(x, out, n, solved, curve);
         case -1:
-            finish_in<T, ANY>(x, out, n, solved, curve);
-            if (curve.order < 1) share_out(out, n, (T)1);
-            return;
+            if (curve.order < 1) return finish_steep(x, out, n, solved, curve);
+            return finish_in<T, ANY>(x, out, n, solved, curve);
         default:
             return finish_in<T, WHOLE>(x, out, n, solved, curve);
     }

@@ -320,11 +320,48 @@ def solve_log(scores: Tensor, alpha: float | Tensor) -> LogForm:
         step = -total * _expm1_over(beta, -total.log()) / slope
         shift = torch.where(bisect, (low + high) / 2, shift + step)
     if bool(bisect.any()):
-        # The lower end keeps the whole support; there the curve is steep, so share out the excess.
+        # The lower end keeps the whole support.
         shift = torch.where(bisect, low, shift)
-        logs = log_curve(below_max - shift, beta + 1)
-        logs = logs - torch.where(bisect, logs.logsumexp(-1, keepdim=True), 0.0)
+        logs = torch.where(bisect, steep_logs(below_max, beta, shift), logs)
     return LogForm(maxima, shift, logs)
+
+
+def steep_logs(below: Tensor, beta: Tensor, shift: Tensor) -> Tensor:
+    """Log-probabilities where alpha is above 2, from a lower bound next to the threshold.
+
+    There the curve is infinitely steep at the threshold: the best number for that still leaves the
+    smallest probabilities open. So the unknown is the smallest one, ``v`` of the score ``x_k``:
+    the others are ``(beta (x_i - x_k) + v ** beta) ** (1 / beta)``. Their sum is a norm of each
+    two terms, hence convex in v and growing, and Newton's method comes down to 1 from above.
+
+    Args:
+        below: scores under the largest one, (..., n) in float64.
+        beta: alpha - 1, broadcasting; where it is not above 1 the result means nothing.
+        shift: (..., 1), as in :class:`LogForm`.
+    """
+    beta = torch.where(beta > 1, beta, 2.0)
+    inside = 1 + beta * (below - shift) > 0
+    while True:
+        least = torch.where(inside, below, math.inf).amin(-1, keepdim=True)
+        lead = torch.where(inside, beta * (below - least), 0.0)
+        # With more than 1 above it, the smallest score is not in the support after all.
+        over = lead.pow(1 / beta).sum(-1, keepdim=True) >= 1
+        if not bool(over.any()):
+            break
+        inside &= ~(over & (below == least))
+    first = inside & (lead == 0)
+    v = 1 / inside.sum(-1, keepdim=True).to(below.dtype)
+    for _ in range(_ITERATIONS):
+        p = torch.where(first, v, (lead + v**beta) ** (1 / beta)) * inside
+        slope = torch.where(first, 1.0, (v / p) ** (beta - 1)).nan_to_num_(0.0) * inside
+        step = (p.sum(-1, keepdim=True) - 1) / slope.sum(-1, keepdim=True)
+        following = torch.minimum(v - step, v).clamp_min_(0.0)
+        if bool((following == v).all()):
+            break
+        v = following
+    logs = torch.where(first, v.log(), torch.log(lead + v**beta) / beta)
+    logs = torch.where(inside, logs, -math.inf)
+    return torch.where(below.isnan().any(-1, keepdim=True), math.nan, logs)
 
 
 def _expm1_over(beta: Tensor, factor: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from onmt_entmax.modules.output_decoding import (
     find_support,
     join,
 )
-from onmt_entmax.modules.output_divergence import LinearDivergence
+from onmt_entmax.modules.output_divergence import linear_divergence
 from onmt_entmax.modules.output_loss import LinearLoss
 from onmt_entmax.modules.recurrence.products import product
 
@@ -170,7 +170,7 @@ class OutputLayer(nn.Module):
         """
         dtype = self.weight.dtype
         with torch.autocast(one.device.type, enabled=False):
-            return LinearDivergence.apply(
+            return linear_divergence(
                 one.to(dtype), other.to(dtype), self.weight, self.bias, self.alpha
             )
 

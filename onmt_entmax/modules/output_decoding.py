@@ -84,7 +84,7 @@ def _solved(
     else:
         logs = solve_log(found.scores, alpha).log_probabilities
         values = logs.view(-1)[found.slot].to(found.scores.dtype)
-    inside = (values > -torch.inf).nonzero().squeeze(1)
+    inside = (values != -torch.inf).nonzero().squeeze(1)
     position, row, values = (x[inside] for x in (found.position, found.row, values))
     return Support(len(found.scores), vocabulary, row, position - row * vocabulary, values)
 
@@ -112,9 +112,9 @@ def dense_log_probs(scores: Tensor, alpha: float) -> Tensor:
 
 
 def as_support(log_probs: Tensor) -> Support:
-    """What is not -inf in log-probabilities (rows, vocabulary), contiguous."""
+    """What is not -inf in log-probabilities (rows, vocabulary), contiguous; nan is not -inf."""
     rows, vocabulary = log_probs.shape
-    position = nonzero(log_probs > -torch.inf)
+    position = nonzero(log_probs != -torch.inf)
     row = position // vocabulary
     return Support(rows, vocabulary, row, position - row * vocabulary, log_probs.view(-1)[position])
 
@@ -171,6 +171,8 @@ class PreparedOutput:
             return whole
         if not self._looks:
             return dense_log_probs(self._scores(hidden), self._alpha)
+        if not groups:
+            return as_support(self._scores(hidden))
         parts = [self._of(hidden[begin:end]) for begin, end in groups]
         supports = [part for part in parts if isinstance(part, Support)]
         if len(supports) == len(parts):

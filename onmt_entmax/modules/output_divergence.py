@@ -25,17 +25,32 @@ def divergence(one: Tensor, other: Tensor, alpha: float) -> Tensor:
     With p and q the entmax of scores z and w, the Fenchel-Young losses of each prediction against
     the other as a target (Blondel, Martins and Niculae 2020, definition 2) add up to
     ``(p - q) @ (z - w)``: conjugates and entropies cancel. It is never negative, 0 where p = q,
-    and for alpha = 1 the sum of the Kullback-Leibler divergences in both directions.
+    and for alpha = 1 the sum of the Kullback-Leibler divergences in both directions. A class with
+    a score of -inf in both sets counts nothing.
     """
-    return ((entmax(one, alpha) - entmax(other, alpha)) * (one - other)).sum(1)
+    outside = torch.isneginf(one) & torch.isneginf(other)
+    lead = torch.where(outside, 0.0, one) - torch.where(outside, 0.0, other)
+    return ((entmax(one, alpha) - entmax(other, alpha)) * lead).sum(1)
 
 
-class LinearDivergence(Function):
-    """Sum of the divergences between a linear layer's scores of two sets of states.
+def linear_divergence(
+    one: Tensor, other: Tensor, weight: Tensor, bias: Tensor, alpha: float
+) -> Tensor:
+    """Sum of the divergences between a linear layer's scores of two sets of states (rows, hidden).
 
-    ``apply(one, other, weight, bias, alpha)`` with both sets (rows, hidden); see
-    :meth:`OutputLayer.divergence`.
+    See :meth:`OutputLayer.divergence`.
     """
+    if torch.is_grad_enabled():
+        return _LinearDivergence.apply(one, other, weight, bias, alpha)
+    total = one.new_zeros(())
+    for begin, end in row_groups(0, len(one), len(weight), _SCORES, _ROWS):
+        first, second = (product(states[begin:end], weight, bias) for states in (one, other))
+        total += divergence(first, second, alpha).sum()
+    return total
+
+
+class _LinearDivergence(Function):
+    """`linear_divergence` with its gradients, which are there when it is."""
 
     @staticmethod
     def forward(

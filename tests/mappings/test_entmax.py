@@ -7,9 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from onmt_entmax.losses import entmax_loss
-from onmt_entmax.mappings import entmax, log_entmax, tsallis_entropy
+from onmt_entmax.mappings import checked_alpha, entmax, log_entmax, tsallis_entropy
 from onmt_entmax.mappings.threshold import solve_log, solve_power
 from tests.oracles import entmax_oracle, entropy_oracle
 
@@ -309,3 +311,42 @@ def test_every_alpha_of_a_tensor_must_be_a_number() -> None:
     for wrong in (0.5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="every alpha must be a number from 1"):
             entmax(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, torch.tensor([1.0]).requires_grad_()])
+def test_what_arrives_outside_the_support_is_not_used(alpha: float | Tensor) -> None:
+    scores = torch.tensor([0.0, 1.0, -INF], requires_grad=True)
+    logs = log_entmax(scores, alpha)
+    clean, broken = (
+        torch.autograd.grad(logs, scores, torch.tensor([1.0, 0.0, last]), retain_graph=True)[0]
+        for last in (0.0, torch.nan)
+    )
+    assert torch.equal(clean, broken)
+    assert clean[2] == 0
+
+
+def test_an_alpha_below_1_is_not_a_number_where_it_cannot_be_looked_at() -> None:
+    scores = torch.randn(2, 5)
+    with FlopCounterMode(display=False):  # one of PyTorch's modes, under which nothing is looked at
+        assert entmax(scores, torch.tensor(0.5)).isnan().all()
+        assert entmax(scores, torch.tensor([1.5])).isfinite().all()
+
+
+def test_an_alpha_of_no_dimensions_goes_to_the_scores() -> None:
+    scores = torch.randn(2, 5, device="meta")
+    assert checked_alpha(torch.nn.Parameter(torch.tensor(1.5)), scores, -1).device == scores.device
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7, 1.000002, 1.2, 1.5])
+def test_the_entropys_gradient_in_alpha(alpha: float, dtype: torch.dtype) -> None:
+    """Near Shannon's, too: half of sum p log(p)^2 from the power, and H from the factor."""
+    p = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    given = torch.tensor(alpha, dtype=dtype).requires_grad_()
+    tsallis_entropy(p.to(dtype), given).backward()
+    near = [entropy_oracle(p, max(alpha, 1.001) + step) for step in (1e-6, -1e-6)]
+    expected = float(near[0] - near[1]) / 2e-6
+    if alpha < 1.001:
+        expected = float(-(p * p.log() ** 2).sum() / 2 + (p * p.log()).sum())
+    assert given.grad is not None
+    assert float(given.grad) == pytest.approx(expected, rel=2e-5)

@@ -90,7 +90,7 @@ def test_what_log_entmax_refuses_or_cannot_answer() -> None:
     with pytest.raises(ValueError, match="-inf everywhere"):
         layer.support(hidden)
     layer.bias.fill_(math.nan)
-    assert len(layer.support(hidden).row) == 0
+    assert layer.support(hidden).log_prob.isnan().all()
     with pytest.raises(ValueError, match="softmax"):
         OutputLayer(4, 5, 1.0).support(hidden[:, :4])
     assert layer.support(hidden[:0]).dense().shape == (0, 5000)
@@ -246,3 +246,19 @@ def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch
     assert abs(result.support - support) <= 1
     for single, double in zip(gradients, torch.autograd.grad(loss, doubles), strict=True):
         assert (single.double() - double).abs().max() <= 5e-5 * double.abs().max()
+
+
+def test_no_rows_have_no_support() -> None:
+    found = PreparedOutput(torch.randn(50, 8), torch.zeros(50), 1.5)(torch.empty(0, 8))
+    assert isinstance(found, Support)
+    assert (found.rows, found.vocabulary, len(found.token)) == (0, 50, 0)
+
+
+def test_rows_that_are_not_numbers_are_not_left_out() -> None:
+    """They would seem to be distributions of nothing."""
+    layer, hidden = OutputLayer(8, 50, 1.5), torch.randn(5, 8)
+    for broken in (torch.nan, 3e38):
+        hidden[2] = broken
+        found = layer.support(hidden)
+        assert found.row.unique().tolist() == [0, 1, 2, 3, 4]
+        assert not found.log_prob[found.row == 2].isfinite().any()

@@ -12,7 +12,7 @@ from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import entmax, tsallis_entropy
 from onmt_entmax.modules import output_divergence
 from onmt_entmax.modules.output import OutputLayer
-from onmt_entmax.modules.output_divergence import LinearDivergence, divergence
+from onmt_entmax.modules.output_divergence import divergence, linear_divergence
 
 ALPHAS = (1.0, 1.3, 1.5, 2.0, 2.5)
 
@@ -78,7 +78,7 @@ def test_gradients_are_slopes(alpha: float) -> None:
     one, other = some_scores(3, 4), some_scores(3, 4)
 
     inputs = (one, other, layer.weight, layer.bias)
-    assert gradcheck(lambda *given: LinearDivergence.apply(*given, alpha), inputs)
+    assert gradcheck(lambda *given: linear_divergence(*given, alpha), inputs)
 
 
 def test_nothing_to_learn_where_both_are_sure() -> None:
@@ -97,3 +97,19 @@ def test_gradients_of_gradients_are_refused() -> None:
     one, other = torch.randn(2, 8, requires_grad=True), torch.randn(2, 8)
     with pytest.raises(RuntimeError, match="gradients of gradients"):
         torch.autograd.grad(layer.divergence(one, other), one, create_graph=True)
+
+
+def test_classes_outside_both_count_nothing() -> None:
+    z, w = torch.tensor([[0.0, 1.0, -torch.inf]]), torch.tensor([[0.1, 1.2, -torch.inf]])
+    torch.testing.assert_close(divergence(z, w, 1.5), divergence(z[:, :2], w[:, :2], 1.5))
+
+
+def test_without_gradients() -> None:
+    """The same number, in inference mode too."""
+    layer = OutputLayer(4, 7, 1.5)
+    one, other = torch.randn(3, 4), torch.randn(3, 4)
+    expected = layer.divergence(one, other).detach()
+    with torch.no_grad():
+        torch.testing.assert_close(layer.divergence(one, other), expected)
+    with torch.inference_mode():
+        torch.testing.assert_close(layer.divergence(one.clone(), other.clone()), expected)
