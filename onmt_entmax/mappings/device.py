@@ -56,14 +56,20 @@ def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
 
 # Above this alpha a threshold in float64 leaves the smallest probabilities open, see `steep_logs`.
 _STEEP = 3.0
+# Longer rows would need more programs than a GPU can start in the second place of a grid.
+_LONGEST = 1 << 27
 
 
 def _suit(scores: Tensor, alpha: float | Tensor, *more: Any) -> bool:
     """Whether kernels can work with such arguments: with tensors that have memory (under vmap they
-    have none), and an alpha for which they are exact."""
+    have none), rows that they can start on, and an alpha for which they are exact."""
     tensors = [given for given in (scores, alpha, *more) if isinstance(given, Tensor)]
     exact = isinstance(alpha, Tensor) or alpha <= _STEEP
-    return exact and all(native.has_memory(tensor) for tensor in tensors)
+    return (
+        exact
+        and scores.shape[-1] < _LONGEST
+        and all(native.has_memory(tensor) for tensor in tensors)
+    )
 
 
 _failed: list[Exception] = []

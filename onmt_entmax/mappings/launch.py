@@ -16,7 +16,8 @@ its gradient                 1 read, 1 write            1 read, 1 write
 
 So the floor of a training step over N x V float32 scores is 12 N V bytes for the loss and 20 N V
 for the mapping; rows with more than ``_ROOM`` scores near the threshold are read once more for each
-step of Newton's method.
+step of Newton's method. Of an alpha above 2, or one for each row, the loss's gradient is written to
+memory of its own, summed and shared out: 3 reads and 2 writes more.
 """
 
 from typing import NamedTuple

@@ -24,6 +24,8 @@ from onmt_entmax.mappings.threshold import (
     whole_power,
 )
 
+# Columns are 32-bit numbers there.
+_LONGEST = 1 << 31
 # Runs of rows with large supports above which every row is taken as one.
 _MOST_RANGES = 8
 _KINDS = {torch.float32: "f", torch.float64: "d"}
@@ -51,6 +53,7 @@ def _does(scores: Tensor, alpha: float) -> bool:
         and scores.device.type == "cpu"
         and alpha >= SMALLEST_POWER_ALPHA
         and scores.numel() > 0
+        and scores.shape[-1] < _LONGEST
         and has_memory(scores)
         and not is_traced()
     )
