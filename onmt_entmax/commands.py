@@ -75,8 +75,8 @@ def command(main: Callable[..., int]) -> Callable[..., int]:
 def ending(name: str, work: Callable[[], int]) -> int:
     """The exit status of `work`, or of what stopped it.
 
-    An error of the user's, or a disk's, is one line on the standard error and status 2; an
-    interrupt from the keyboard is one line and status 130.
+    An error of the user's, or a disk's, or a text that cannot be written, is one line on the
+    standard error and status 2; an interrupt from the keyboard is one line and status 130.
     """
     try:
         return work()
@@ -90,6 +90,9 @@ def ending(name: str, work: Callable[[], int]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         print(f"{name}: error: {where}{error.strerror or error}", file=sys.stderr)
         return 2
+    except UnicodeEncodeError as error:
+        print(f"{name}: error: {_unwritten(error)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
@@ -100,6 +103,20 @@ def ending(name: str, work: Callable[[], int]) -> int:
             raise
         print(f"{name}: error: longer than a Transformer model reads ({error})", file=sys.stderr)
         return 2
+
+
+def _unwritten(error: UnicodeEncodeError) -> str:
+    """What cannot be written and what to do; in ASCII, which every terminal has."""
+    text, start = error.object, error.start
+    # As such halves of characters Python keeps the bytes of an argument that are no text.
+    if "\ud800" <= text[start] <= "\udfff":
+        around = text[:start].rsplit("\n", 1)[-1][-20:] + text[start:].split("\n", 1)[0][:20]
+        return (
+            f"not UTF-8 text, and so not to be written: {around!a}; mend the argument, the name "
+            "of the file or the input that has it"
+        )
+    lacks = text[start : min(error.end, start + 20)]
+    return f"the output is in {error.encoding}, which has no {lacks!a}; set PYTHONIOENCODING=utf-8"
 
 
 def _one_line(message: Warning | str, *_: object) -> None:

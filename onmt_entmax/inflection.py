@@ -21,6 +21,7 @@ from onmt_entmax.text.morphology import (
     encode_source,
     encode_word,
     is_tag,
+    turned,
 )
 from onmt_entmax.translation import Translator
 
@@ -81,6 +82,9 @@ class Inflector:
         beam_size: prefixes kept in a search; at least `n_best` are.
         max_length: longest form, in characters.
         device: where to compute; the CPU unless told otherwise.
+        reverse: whether the models write forms from right to left (`prepare --reverse`); the
+            forms are then turned around. Models that write in other directions are not to be
+            averaged here, as their next characters are not the same ones: see tools/combine.py.
 
     Raises:
         InflectionError: the model does not read a language first.
@@ -96,7 +100,9 @@ class Inflector:
         beam_size: int = 5,
         max_length: int = 100,
         device: torch.device | None = None,
+        reverse: bool = False,
     ) -> None:
+        self._reverse = reverse
         search = SearchConfig(max(beam_size, n_best), n_best, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
         self._translator = Translator.from_folders(folders, task, device)
@@ -164,9 +170,11 @@ class Inflector:
 
     def _inflection(self, question: Question, answer: Answer) -> Inflection:
         assert answer.result is not None, "a question is never blank"
+        # Copied characters have taken their places in a text already, so it is safe to turn.
+        texts = [turned(found.text, self._reverse) for found in answer.hypotheses]
         forms = tuple(
-            Form(decode_word(found.text.split()), found.hypothesis.log_prob, found.hypothesis.prob)
-            for found in answer.hypotheses
+            Form(decode_word(text.split()), found.hypothesis.log_prob, found.hypothesis.prob)
+            for text, found in zip(texts, answer.hypotheses, strict=True)
         )
         certificate = answer.result.certificate
         return Inflection(

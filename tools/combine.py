@@ -42,6 +42,7 @@ from onmt_entmax.files import replaced_when_done
 from onmt_entmax.reports.reading import read_report
 from onmt_entmax.reports.writers import ROUNDING
 from onmt_entmax.search import Listed, Mixture, mix
+from onmt_entmax.text.morphology import turned
 
 
 def listed(record: dict[str, Any], reverse: bool) -> Listed:
@@ -61,11 +62,6 @@ def listed(record: dict[str, Any], reverse: bool) -> Listed:
     if record["certificate"] != "exhaustive":
         rest = max(rest, sys.float_info.min)  # a bound too small for a float is not 0
     return Listed(found, rest, slack)
-
-
-def turned(text: str, reverse: bool) -> str:
-    """The tokens of a text, from the last to the first where its model writes backwards."""
-    return " ".join(text.split()[:: -1 if reverse else 1])
 
 
 def as_record(of_first: dict[str, Any], mixture: Mixture, excluded: float) -> dict[str, Any]:

@@ -9,6 +9,9 @@
 `--report` is what `translate.py -exactness_report` wrote beside the predictions. Every table gives
 the number of words of a kind, how many of them are right, and which part of all errors they are:
 kinds of questions (unseen characters, rare tags, certificates, languages), then kinds of errors.
+
+`--reversed` is for models and data of `prepare --reverse`: what is trained, expected and predicted
+is read from right to left, so that the tables speak of the forms as they are.
 """
 
 from __future__ import annotations
@@ -32,12 +35,13 @@ from errors_kinds import (
     place_kind,
     tags_kind,
 )
+from figures_style import picture_format, write_picture
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.text.morphology import decode_source, decode_word
+from onmt_entmax.text.morphology import decode_source, decode_word, turned
 
 EXAMPLES = 20
 
@@ -67,15 +71,19 @@ def read_words(options: argparse.Namespace) -> list[Word]:
         level = record["certificate"]
         level = "only" if level == "exhaustive" and record["finished"] == 1 else level
         language, tags, lemma = _decoded(paths[0], number, source)
-        form, guess = decode_word(target.split()), decode_word(prediction.split())
+        form, guess = (_word(text, options.reversed) for text in (target, prediction))
         words.append(Word(language, tags, lemma, form, guess, level))
     if not words:
         raise UserError(f"{paths[0]}: no words")
     return words
 
 
-def read_training(prefix: Path) -> Training:
+def read_training(prefix: Path, reverse: bool) -> Training:
     """What training showed.
+
+    Args:
+        prefix: of the training files.
+        reverse: whether their forms are written from right to left.
 
     Raises:
         UserError: a file cannot be read, or they differ in length.
@@ -86,13 +94,18 @@ def read_training(prefix: Path) -> Training:
         raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
     training = Training()
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
-        training.add(*_decoded(source, number, line), decode_word(form.split()))
+        training.add(*_decoded(source, number, line), _word(form, reverse))
     return training
 
 
 def _pair(prefix: Path) -> list[Path]:
     """The files of a data set: a prefix, which may have a dot in it, and what they end in."""
     return [prefix.with_name(f"{prefix.name}{ending}") for ending in (".src", ".tgt")]
+
+
+def _word(text: str, reverse: bool) -> str:
+    """The word of a line of tokens, which may be written from right to left."""
+    return decode_word(turned(text, reverse).split())
 
 
 def _decoded(path: Path, number: int, line: str) -> tuple[str, tuple[str, ...], str]:
@@ -230,10 +243,7 @@ def draw(words: Sequence[Word], training: Training, output: Path) -> None:
         axes[name].tick_params(labelsize=7)
         axes[name].set_xlim(0, 150)
         axes[name].invert_yaxis()
-    try:
-        figure.savefig(output, dpi=120)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{output}: cannot be written ({error})") from None
+    write_picture(figure, output)
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -248,6 +258,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
     add("--output", type=Path, required=True, metavar="FILE", help="page to write, Markdown")
     add("--picture", type=Path, metavar="FILE", help="picture to write, .png, .pdf or .svg")
+    add("--reversed", action="store_true", help="the forms are written from right to left")
     add("--languages", type=int, default=15, metavar="N", help="show the N worst (default 15)")
     options = parser.parse_args(arguments)
     if options.languages < 1:
@@ -259,11 +270,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
-    words, training = read_words(options), read_training(options.train)
+    if options.picture:
+        picture_format(options.picture)  # before the work, not after
+    words, training = read_words(options), read_training(options.train, options.reversed)
     text = page(words, training, options.languages)
+    write_files({options.output: text})
     if options.picture:
         draw(words, training, options.picture)
-    write_files({options.output: text})
     print(text.split("\n", 1)[0])
     return 0
 

@@ -66,7 +66,7 @@ def _cells(path: Path) -> Iterator[dict[str, Any]]:
     """Rows with alphas and measures: of a CSV file, of figures.json files, or of a run folder."""
     if path.is_file():
         try:
-            with open(path, encoding="utf-8", newline="") as file:
+            with open(path, encoding="utf-8-sig", newline="") as file:
                 yield from csv.DictReader(file)
         except (OSError, UnicodeDecodeError, csv.Error):
             raise UserError(f"{path}: cannot be read as CSV") from None

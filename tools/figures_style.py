@@ -22,6 +22,7 @@ PAGE = 6.9  # and its whole width
 # Okabe and Ito's colours: told apart by every eye, and in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 INK = "#222222"
+PICTURES = (".png", ".pdf", ".svg")
 JOINER = "￭"  # pyonmttok's mark of subwords, which few fonts have
 SOFT = "#888888"
 _SETTINGS: dict[Any, Any] = {
@@ -108,8 +109,28 @@ def readable(token: str, longest: int = 18) -> str:
     # From 3.11 on matplotlib orders and joins letters itself.
     ordered = tuple(map(int, matplotlib.__version__.split(".")[:2])) >= (3, 11)
     if not ordered and any(unicodedata.bidirectional(c) in ("R", "AL") for c in token):
-        return token[::-1]
+        return _from_right(token)
     return token
+
+
+def _from_right(token: str) -> str:
+    """A token of right-to-left letters as it is seen, from left to right.
+
+    Marks stay behind the letter that they belong to; digits and Latin letters stay in order.
+    """
+    parts: list[str] = []
+    for character in token:
+        mark = unicodedata.combining(character) != 0
+        if parts and (mark or (_is_forward(character) and _is_forward(parts[-1][0]))):
+            parts[-1] += character
+        else:
+            parts.append(character)
+    return "".join(reversed(parts))
+
+
+def _is_forward(character: str) -> bool:
+    """Whether a character is written from left to right, in whatever script it stands."""
+    return unicodedata.bidirectional(character) in ("L", "EN", "AN")
 
 
 def write_figure(figure: Figure, stem: Path) -> str:
@@ -136,6 +157,30 @@ def write_figure(figure: Figure, stem: Path) -> str:
             write_atomically(path, write)
     pyplot.close(figure)
     return ", ".join(map(str, paths))
+
+
+def picture_format(path: Path) -> str:
+    """What the name of a picture ends in.
+
+    Raises:
+        UserError: no format is called so.
+    """
+    if path.suffix.lower() not in PICTURES:
+        raise UserError(f"{path}: a picture ends in {', '.join(PICTURES)}")
+    return path.suffix[1:].lower()
+
+
+def write_picture(figure: Figure, path: Path) -> None:
+    """Write a figure in the one format that the name ends in, whole or not at all.
+
+    Raises:
+        UserError: no format is called so, a name cannot be drawn, or the place cannot be written.
+    """
+    ending = picture_format(path)
+    try:
+        write_atomically(path, lambda temporary: figure.savefig(temporary, format=ending, dpi=120))
+    except ValueError as error:  # dollar signs around what is no formula
+        raise UserError(f"{path}: cannot be written ({' '.join(str(error).split())})") from None
 
 
 def output_stem(path: Path) -> Path:

@@ -6,7 +6,8 @@
 
 A question is a line `language lemma tags`, divided by tabs, or by spaces where the lemma has none;
 with --language, `lemma tags`. Tags are joined by semicolons, as in the data of CoNLL-SIGMORPHON
-2018. Several models are averaged. The output has a line for each form:
+2018. Several models are averaged; with --reversed they are models that write from right to left,
+all of them (tools/combine.py combines both kinds). The output has a line for each form:
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 
@@ -140,6 +141,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--beam_size", type=int, default=5, help="prefixes kept in a search (default 5)"
     )
     parser.add_argument("--batch_size", type=int, default=64, help="words searched together")
+    parser.add_argument(
+        "--reversed", action="store_true", help="the models write from right to left"
+    )
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     options = parser.parse_args(arguments)
     if min(options.n_best, options.beam_size, options.batch_size) < 1:
@@ -152,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Inflects; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     n_best = 0 if options.all else options.n_best
-    inflector = Inflector(options.models, n_best, options.beam_size)
+    inflector = Inflector(options.models, n_best, options.beam_size, reverse=options.reversed)
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in answered(inflector, options))

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from onmt_entmax.errors import UserError
 Pairs = list[tuple[str, str]]
 PARTS = ("train", "val")
 TATOEBA_VAL = 1500  # pairs of the development set that is split off
+# What reading an archive raises where it is damaged or another one.
+_NO_ARCHIVE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError, OSError)
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def read_lines(path: Path) -> list[str]:
             try:
                 data = found.read_bytes()
                 return to_lines(openers.get(found.suffix, bytes)(data), str(found))
-            except (OSError, EOFError, lzma.LZMAError) as error:
+            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 raise UserError(f"{found}: cannot read: {error}") from None
     raise UserError(f"{path}: no such file, nor with .xz or .gz")
 
@@ -215,7 +218,7 @@ def fetch(corpus: Corpus, url: str, timeout: float) -> dict[str, Pairs]:
                 return split_tatoeba(to_lines(archive.read("deu.txt"), "deu.txt"))
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             return _assemble(corpus, lambda name: _member(archive, name))
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, KeyError, OSError) as error:
+    except _NO_ARCHIVE as error:
         raise UserError(f"{address}: not the archive that was expected: {error}") from None
 
 

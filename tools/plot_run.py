@@ -15,8 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from figures_style import picture_format, write_picture
+
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 
 # Panels in this order, where at least one run has measured them.
 PANELS = {
@@ -34,20 +37,26 @@ PANELS = {
 def read_metrics(run: Path) -> list[dict[str, Any]]:
     """The measurements of a run, in order of time.
 
+    Each has `kind`, a string, and `step`, an integer. Half a line at the end, which a run that was
+    killed leaves, is passed over.
+
     Raises:
-        UserError: there are none, or a line is damaged.
+        UserError: there are none, or names the line that is no measurement.
     """
     path = run / "metrics.jsonl"
-    rows = []
-    try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    rows.append(json.loads(line))
-                except json.JSONDecodeError:
-                    raise UserError(f"{path}: line {number} is not JSON") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+    rows: list[dict[str, Any]] = []
+    lines = list(read_lines(path))
+    if lines and lines[-1].startswith("{") and not lines[-1].endswith("}"):
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            raise UserError(f"{path}:{number}: not JSON") from None
+        known = isinstance(row, dict) and isinstance(row.get("kind"), str)
+        if not known or not isinstance(row.get("step"), int):
+            raise UserError(f"{path}:{number}: not a measurement, with its `kind` and `step`")
+        rows.append(row)
     if not rows:
         raise UserError(f"{path}: nothing has been measured yet")
     return rows
@@ -60,7 +69,18 @@ def series(rows: Sequence[dict[str, Any]], kind: str, name: str) -> tuple[list[i
 
 
 def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
-    """Draw the panels that the runs have measured."""
+    """Draw the panels that the runs have measured.
+
+    Args:
+        runs: run folders.
+        names: of the runs, for the legend.
+        output: the picture, which its name gives the format.
+
+    Raises:
+        UserError: a run has no measurements or none of them has one that is drawn, matplotlib is
+            missing, or the picture cannot be written.
+    """
+    picture_format(output)  # before the work, not after
     try:
         import matplotlib
     except ImportError:
@@ -70,6 +90,8 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
 
     measured = [read_metrics(run) for run in runs]
     shown = [panel for panel in PANELS if any(series(rows, *panel)[0] for rows in measured)]
+    if not shown:
+        raise UserError(f"{', '.join(map(str, runs))}: nothing that can be drawn was measured")
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
     figure, axes = pyplot.subplots(
@@ -89,10 +111,7 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
         axis.set_visible(False)
     lines_and_names = axes.flat[0].get_legend_handles_labels()
     figure.legend(*lines_and_names, loc="outside lower center", ncols=columns, fontsize=9)
-    try:
-        figure.savefig(output, dpi=120)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{output}: cannot be written ({error})") from None
+    write_picture(figure, output)
 
 
 @command

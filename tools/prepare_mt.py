@@ -182,7 +182,8 @@ def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
     lines = ["transforms: [onmt_tokenize]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
         lines.append(f"{side}_subword_type: {plan.kind}")
-        lines.append(f"{side}_subword_model: {model}")
+        quoted = json.dumps(str(model), ensure_ascii=False)  # it may have a `: ` or a ` #` in it
+        lines.append(f"{side}_subword_model: {quoted}")
         lines.append(f'{side}_onmttok_kwargs: "{plan.settings}"')
     return "\n".join(lines)
 

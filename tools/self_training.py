@@ -14,7 +14,9 @@ al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is
     python tools/self_training.py keep --report run/medium/asked.jsonl --prob 0.9 \\
         --out run/medium/data/answered
 
-The last writes `answered.src` and `answered.tgt`, which a configuration mixes in by weight.
+The last writes `answered.src` and `answered.tgt`, which a configuration mixes in by weight. Forms
+stay as the report has them: those of models that write from right to left are for training such
+models alone, and what `tools/combine.py --report` writes is for the others.
 """
 
 from __future__ import annotations

@@ -9,7 +9,13 @@ const LEVELS = {
   exhaustive: { mark: "●", meaning: "every string the model can produce was found" },
   optimal: { mark: "◐", meaning: "the first hypothesis is the most probable string of all" },
   none: { mark: "○", meaning: "not proven; the bound says what may have been missed" },
+  blank: { mark: "–", meaning: "there is nothing to read in this line" },
 };
+
+// A blank line is no sentence: nothing was searched, so nothing is missing its proof.
+const isBlank = (record) => !record.source.trim();
+const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
+const sentences = records.filter((record) => !isBlank(record));
 
 const best = (record) => record.hypotheses[0] || null;
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
@@ -20,7 +26,7 @@ const COLUMNS = [
   { name: "source", label: "Source", value: (r) => r.source },
   { name: "best", label: "Best hypothesis", value: bestText },
   { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true },
-  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(r.certificate) },
+  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(levelOf(r)) },
   { name: "found", label: "Found", value: found, number: true, title: "strings found" },
   { name: "mass", label: "Mass", value: (r) => r.mass, number: true,
     title: "total probability of the strings that were found" },
@@ -43,19 +49,23 @@ function share(count, total) {
 }
 
 function drawSummary() {
-  const total = records.length;
-  const count = (test) => records.filter(test).length;
-  const levels = Object.keys(LEVELS).map((level) => [level, count((r) => r.certificate === level)]);
+  const total = sentences.length;
+  const blank = records.length - total;
+  const count = (test) => sentences.filter(test).length;
+  const levels = Object.keys(LEVELS).filter((level) => level !== "blank")
+    .map((level) => [level, count((r) => r.certificate === level)]);
   const bar = el("div", { class: "stack", role: "img",
     "aria-label": levels.map(([level, n]) => `${level} ${n}`).join(", ") });
   for (const [level, n] of levels) {
     if (n) bar.append(el("span", { class: level, style: `flex-grow:${n}`, title: `${level}: ${n}` }));
   }
   const proven = levels[0][1] + levels[1][1];
+  const left = `and ${blank.toLocaleString("en")} blank line${blank === 1 ? "" : "s"}, not counted`;
   const wrong = count((r) => r.verified === false);
   at("summary").append(
     el("div", { class: "card" },
       el("p", { class: "big" }, el("b", {}, total.toLocaleString("en")), " sentences"),
+      blank ? el("p", { class: "muted" }, left) : null,
       el("p", {}, el("b", {}, share(levels[0][1], total)), " all possible outputs found"),
       el("p", {}, el("b", {}, share(proven, total)), " most probable output proven"),
       wrong ? el("p", { class: "alarm" }, `${wrong} verifications disagree`) : null, bar),
@@ -64,7 +74,7 @@ function drawSummary() {
     histogram("Probability of the best (%)", [["0–20", 0, 0.2], ["20–40", 0.2, 0.4], ["40–60", 0.4, 0.6],
       ["60–80", 0.6, 0.8], ["80–95", 0.8, 0.95], ["95–100", 0.95, Infinity]],
     (r) => (best(r) ? best(r).prob : -1), true));
-  for (const [level, n] of levels) {
+  for (const [level, n] of blank ? [...levels, ["blank", blank]] : levels) {
     const button = el("button", { type: "button", "aria-pressed": "true", "data-level": level },
       badge(level), el("span", { class: "n" }, n.toLocaleString("en")));
     button.addEventListener("click", () => {
@@ -76,9 +86,9 @@ function drawSummary() {
   }
 }
 
-/** Bars of how many records have a value in each range; `half` leaves the upper end out. */
+/** Bars of how many sentences have a value in each range; `half` leaves the upper end out. */
 function histogram(title, ranges, value, half) {
-  const values = records.map(value);
+  const values = sentences.map(value);
   const counts = ranges.map(([, low, high]) =>
     values.filter((v) => v >= low && (half ? v < high : v <= high)).length);
   const most = Math.max(1, ...counts);
@@ -118,7 +128,7 @@ function refresh(keep) {
   const keys = records.map(column.value);
   const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
   state.shown = records.map((_, i) => i).filter((i) =>
-    state.levels.has(records[i].certificate) && (!phrase || matches(haystack(i))));
+    state.levels.has(levelOf(records[i])) && (!phrase || matches(haystack(i))));
   state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
   state.active = Math.max(0, keep === undefined ? 0 : state.shown.indexOf(keep));
   at("grid").setAttribute("aria-rowcount", state.shown.length + 1);
@@ -158,7 +168,7 @@ function rowOf(place) {
     hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
       record.unfinished ? line(record.unfinished) : ""),
     hypothesis ? el("span", { class: "prob" }, percent(hypothesis.prob), meter) : "–",
-    badge(record.certificate), String(found(record)), percent(record.mass), percent(record.bound),
+    badge(levelOf(record)), String(found(record)), percent(record.mass), percent(record.bound),
   ];
   const pictures = at(`drawing-${index}`) ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null;
   const row = el("div", { class: "row", role: "row", id: `row-${index}`, "aria-rowindex": place + 2,

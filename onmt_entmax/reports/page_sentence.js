@@ -4,9 +4,11 @@ const MINIMA = [0, 1e-4, 1e-3, 1e-2, 0.1];
 const LISTED_HYPOTHESES = 200;
 
 function proof(record) {
+  if (isBlank(record)) return "There is nothing to read in this line.";
   const bound = percent(record.bound);
   const rest = record.excluded > 0 ? " among the strings that were asked for" : "";
   if (record.certificate === "exhaustive") {
+    if (!found(record)) return "Proven: the model can produce no string that was asked for.";
     return `Proven: the model can produce ${found(record) === 1 ? "this one string" : `these ${found(record)} strings`}${rest} and no other.`;
   }
   if (record.certificate === "optimal") {
@@ -47,7 +49,7 @@ function showSentence(index) {
       el("span", { class: "muted" }, `${state.active + 1} of ${state.shown.length}`)),
     el("h2", { id: "title", tabindex: "-1" },
       el("span", { class: "muted" }, `Line ${record.id}`), " ", line(record.source)),
-    el("p", { class: "proof" }, badge(record.certificate), " ", proof(record)),
+    el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record)),
     el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record)),
     pictures);
   drawPictures(view, pictures, record);
@@ -87,10 +89,13 @@ function hypothesesOf(record, view, pictures) {
     list.firstChild.setAttribute("aria-selected", "true");
     list.setAttribute("aria-activedescendant", "hypothesis-0");
   }
-  const more = found(record) - shown.length;
+  const more = record.hypotheses.length - shown.length;
+  const unlisted = found(record) - record.hypotheses.length;
   return el("section", { class: "hypotheses" }, el("h3", {}, "Hypotheses"),
     shown.length ? list : el("p", {}, record.unfinished ? "None ended within the length limit." : "None."),
-    more > 0 ? el("p", { class: "muted" }, `${more} more found, but not listed in the report (-n_best lists more).`) : null);
+    more > 0 ? note(`${more} more are in the report, too many to show here.`) : null,
+    unlisted > 0
+      ? note(`${unlisted} more found, but not listed in the report (-n_best lists more).`) : null);
 }
 
 /** The smallest minimum at which the lattice has few enough leaves. */

@@ -48,6 +48,11 @@ def decode_word(tokens: Iterable[str]) -> str:
     return "".join(characters)
 
 
+def turned(text: str, reverse: bool) -> str:
+    """The tokens of a text, from the last to the first where its model writes backwards."""
+    return " ".join(text.split()[:: -1 if reverse else 1])
+
+
 def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
     """The source tokens of one question: language, tags, characters of the lemma."""
     marked = [LANGUAGE + language] + [encode_tag(tag) for tag in tags]

@@ -48,7 +48,7 @@ RECORDS = [
     record(1, "Der Baum", {"the tree": 0.7, "a tree": 0.3}, "exhaustive"),
     record(2, EVIL, {EVIL: 0.9}, "none", bound=0.5),
     record(3, "s a t", {"s i t": 1.0}, "exhaustive"),
-    record(4, "", {}, "none", unfinished="a a a a"),
+    record(4, "z", {}, "none", unfinished="a a a a"),
 ]
 
 
@@ -198,6 +198,49 @@ def test_filters_and_search(opened: Browser) -> None:
     assert type_query(opened, "nothing has this") == []
     assert opened("at('empty').hidden") is False
     assert type_query(opened, "") == [0, 1, 3]
+
+
+def test_blank_lines_are_no_sentences(browser: Browser, tmp_path: Path) -> None:
+    blank = [record(number, " " * (number - 5), {}, "none", bound=1.0) for number in (5, 6)]
+    browser.open(page(tmp_path, [*RECORDS, *blank], []))
+    summary = browser("at('summary').textContent")
+    assert summary.startswith("5 sentencesand 2 blank lines, not counted40.0 % all possible")
+    assert "60.0 % most probable output proven" in summary
+    bars = "[...document.querySelectorAll('.histogram')].map(h => h.textContent)"
+    assert browser(bars)[0].startswith(
+        "102122"
+    )  # 0 strings found in one sentence, 1 in two, 2 in two
+    levels = "[...document.querySelectorAll('#levels button')].map(b => b.textContent)"
+    assert browser(levels) == ["● exhaustive2", "◐ optimal1", "○ none2", "– blank2"]
+    browser("document.querySelector('[data-level=none]').click()")
+    assert browser(SHOWN) == [0, 1, 3, 5, 6]
+    browser("document.querySelector('[data-level=blank]').click()")
+    assert browser(SHOWN) == [0, 1, 3]
+    browser("openSentence(6)")
+    proof = browser("document.querySelector('.proof').textContent")
+    assert proof == "– blank There is nothing to read in this line."
+    assert browser.complaints() == []
+
+
+def test_what_is_said_of_very_many_hypotheses_and_of_none(browser: Browser, tmp_path: Path) -> None:
+    many = {f"a{number}": 0.001 for number in range(205)}
+    records = [
+        record(0, "a", many, "none", finished=300, bound=0.1),
+        record(1, "b", {}, "exhaustive", excluded=1.0),
+        record(2, "c", {"x": 0.5}, "exhaustive", finished=2),
+    ]
+    browser.open(page(tmp_path, records, []))
+    notes = "[...document.querySelectorAll('.hypotheses p')].map(p => p.textContent)"
+    unlisted = "more found, but not listed in the report (-n_best lists more)."
+    browser("openSentence(0)")
+    shown = "5 more are in the report, too many to show here."
+    assert browser(notes) == [shown, f"95 {unlisted}"]
+    browser("openSentence(2)")
+    assert browser(notes) == [f"1 {unlisted}"]
+    browser("openSentence(1)")
+    proof = browser("document.querySelector('.proof').textContent")
+    assert proof.endswith("Proven: the model can produce no string that was asked for.")
+    assert browser.complaints() == []
 
 
 def test_sorting(opened: Browser) -> None:

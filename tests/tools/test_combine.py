@@ -153,7 +153,11 @@ def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
         assert after["certificate"] != "exhaustive" or before["certificate"] == "exhaustive"
     third = tmp_path / "third.jsonl"
     assert combined("--reports", again, "--output", pred, "--report", third) == 0
-    assert third.read_text() == again.read_text()
+    for before, after in zip(mixed, read_report(third), strict=True):
+        # A string with a slack may have more than its probability: less is certain of its rank.
+        unsure = {"certificate", "gap", "proven"} if "slack" in before else set()
+        assert {**after, **{key: before[key] for key in unsure}} == before
+        assert after["proven"] <= before["proven"]
 
 
 def test_bad_input_is_one_line_and_writes_nothing(

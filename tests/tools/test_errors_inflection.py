@@ -1,6 +1,7 @@
 """`tools/errors_inflection.py`: kinds of words and errors, the page, and bad input."""
 
 import json
+import sys
 from pathlib import Path
 
 import errors_inflection
@@ -126,6 +127,42 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
     ):
         assert line in page.splitlines()
     assert (tmp_path / "errors.png").stat().st_size > 1000
+
+
+def turn_around(folder: Path) -> None:
+    """Write all forms of `files` from right to left, as `prepare --reverse` and its models do."""
+    for name in ("train.tgt", "dev.tgt", "dev.pred"):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        turned = (" ".join(line.split()[::-1]) + "\n" for line in lines)
+        (folder / name).write_text("".join(turned), encoding="utf-8")
+    path = folder / "report.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for record in records:
+        for hypothesis in record["hypotheses"]:
+            hypothesis["text"] = " ".join(hypothesis["text"].split()[::-1])
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def test_forms_from_right_to_left_give_the_same_page(tmp_path):
+    arguments = files(tmp_path, ["none"] * 3)
+    assert errors_inflection.main(arguments) == 0
+    page = (tmp_path / "errors.md").read_text(encoding="utf-8")
+    turn_around(tmp_path)
+    assert errors_inflection.main([*arguments, "--reversed"]) == 0
+    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
+    assert errors_inflection.main(arguments) == 0  # backwards: another place, another example
+    assert (tmp_path / "errors.md").read_text(encoding="utf-8") != page
+
+
+def test_the_page_is_there_without_a_picture(tmp_path, capsys, monkeypatch):
+    arguments = files(tmp_path, ["none"] * 3)
+    assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.doc")]) == 2
+    assert "errors.doc: a picture ends in .png, .pdf, .svg" in capsys.readouterr().err
+    assert not (tmp_path / "errors.md").exists()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.png")]) == 2
+    assert '".[plot]"' in capsys.readouterr().err
+    assert (tmp_path / "errors.md").exists()
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,8 @@ def test_a_sweep_is_read_from_an_experiment_and_from_csv(tmp_path) -> None:
     rows = [f"{p.attention},{p.output},{p.value}" for p in points]
     table.write_text("\n".join(["attention_alpha,output_alpha,bleu", *rows]) + "\n")
     assert figures_runs.read_points([table], "bleu")[0] == points
+    table.write_text(table.read_text(), encoding="utf-8-sig")  # as spreadsheets write it
+    assert figures_runs.read_points([table], "bleu")[0] == points
     figures_style.prepare()
     picture = figures_runs.draw_sweep(points, label, 1.5)
     lines = [axis.lines[0].get_xydata().tolist() for axis in picture.axes]
@@ -187,6 +189,23 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert '".[plot]"' in refused("sweep", sweep)
     assert not (tmp_path / "out.pdf").exists()
+
+
+def test_letters_from_right_to_left_where_matplotlib_does_not_order_them(monkeypatch) -> None:
+    monkeypatch.setattr("matplotlib.__version__", "3.10.8")
+    alef, bet, qamats, dagesh = "\u05d0", "\u05d1", "\u05b8", "\u05bc"
+    for token, seen in {
+        alef + bet: bet + alef,
+        alef + "12": "12" + alef,
+        f"{alef}abc{bet}": f"{bet}abc{alef}",
+        bet + dagesh + qamats + alef: alef + bet + dagesh + qamats,
+        qamats + alef: alef + qamats,
+        "\u0628\u0661\u0662": "\u0661\u0662\u0628",  # an Arabic letter and Arabic digits
+        "1a": "1a",
+    }.items():
+        assert figures_style.readable(token) == seen
+    monkeypatch.setattr("matplotlib.__version__", "3.11.0")
+    assert figures_style.readable(alef + "12") == alef + "12"
 
 
 def test_letters_that_no_font_has_are_told_once(capsys) -> None:

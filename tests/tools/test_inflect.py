@@ -49,6 +49,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("inflect") / "model", 22)
 
 
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with forms that are others from right to left."""
+    return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
+
+
 def test_a_source_is_taken_apart_as_it_was_put_together():
     tokens = encode_source("english", "give + up", ["V", "V.PTCP"])
     assert decode_source(tokens) == ("english", ("V", "V.PTCP"), "give + up")
@@ -99,6 +105,15 @@ class TestInflector:
         alone = [Inflector([folder], n_best=0).inflect("english", "a", "V") for folder in folders]
         assert together.forms != alone[0].forms
         assert together.forms != alone[1].forms
+
+    def test_a_model_that_writes_backwards_gives_its_forms_forwards(self, uneven):
+        question = "english", "ab", "V"
+        plain = Inflector([uneven], n_best=5).inflect(*question)
+        turned = Inflector([uneven], n_best=5, reverse=True).inflect(*question)
+        assert [form.text for form in turned.forms] == [form.text[::-1] for form in plain.forms]
+        assert any(form.text != form.text[::-1] for form in plain.forms)
+        assert [form.prob for form in turned.forms] == [form.prob for form in plain.forms]
+        assert turned.certificate == plain.certificate
 
     def test_what_training_never_saw_is_told(self, model):
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
@@ -156,6 +171,26 @@ class TestCommand:
         assert rows[0][4] == best.forms[0].text
         assert float(rows[0][5]) == pytest.approx(best.forms[0].prob, rel=1e-4)
         assert rows[0][6] == best.level
+
+    def test_forms_of_a_model_that_writes_backwards(self, uneven, capsys, monkeypatch):
+        plain, turned = (
+            self.run(uneven, capsys, monkeypatch, "english ab V\n", "--n_best", "5", *more)
+            for more in ([], ["--reversed"])
+        )
+        forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
+        assert forms[1] == [form[::-1] for form in forms[0]]
+        assert plain != turned
+
+    def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
+        """One line that says what to do, as `PYTHONIOENCODING=latin-1` has it."""
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("english שא V\n".encode())))
+        output = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr("sys.stdout", output)
+        assert inflect.main([str(model)]) == 2
+        assert capsys.readouterr().err == (
+            "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
+            "set PYTHONIOENCODING=utf-8\n"
+        )
 
     def test_json_with_one_language_to_a_file(self, model, capsys, monkeypatch, tmp_path):
         (tmp_path / "in.tsv").write_text("ab\tV;PST\nb\tV\n", encoding="utf-8")

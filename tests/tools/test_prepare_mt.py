@@ -1,6 +1,7 @@
 """`tools/prepare_mt.py`: from a corpus to text, subwords and the YAML that goes with them."""
 
 import functools
+import gzip
 import http.server
 import io
 import json
@@ -8,6 +9,7 @@ import random
 import tarfile
 import threading
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -189,6 +191,13 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
     assert "￭" not in translations
 
 
+def test_a_path_may_be_what_yaml_means_otherwise() -> None:
+    models = [Path("my: corpus #1/bpe.ü.model"), Path("true")]
+    plan = mt_text.SubwordPlan("bpe", 60, False, False)
+    settings = yaml.safe_load(prepare_mt.yaml_lines(plan, models))
+    assert [settings[f"{side}_subword_model"] for side in ("src", "tgt")] == list(map(str, models))
+
+
 def test_each_known_corpus_from_a_local_folder(small, tmp_path: Path, capsys) -> None:
     for name, corpus in mt_corpora.CORPORA.items():
         for language in corpus.languages:
@@ -281,12 +290,26 @@ def test_the_split_of_tatoeba_depends_on_no_order() -> None:
         mt_corpora.split_tatoeba(["a\tb", "c"])
 
 
+def damaged(text: bytes) -> bytes:
+    """Compressed by gzip; the second half begins with a kind of block that there is not."""
+    packer = zlib.compressobj(wbits=31)
+    half = packer.compress(text[: len(text) // 2]) + packer.flush(zlib.Z_FULL_FLUSH)
+    return half + b"\x07"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda d: write(d / "dev.en", ["one"]), "20 and 1 lines"),
         (lambda d: write(d / "dev.en", [""] * 20), "20 pairs with an empty side"),
         (lambda d: (d / "train.de").unlink(), "no such file, nor with .xz or .gz"),
+        (
+            lambda d: [
+                (d / "train.de.gz").write_bytes(damaged((d / "train.de").read_bytes())),
+                (d / "train.de").unlink(),
+            ],
+            r"train\.de\.gz: cannot read: Error -3",
+        ),
         (lambda d: (d / "train.de").write_bytes(b"a\n\xff\n"), "line 2 is not UTF-8"),
         (lambda d: (d / "data").write_text("a file"), "data"),
     ],
@@ -310,9 +333,12 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
     assert "train has 20 pairs, expected 300" in capsys.readouterr().err
     assert prepare_mt.main(["tanaka", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
     assert "cannot download" in capsys.readouterr().err
-    (server[0] / "kftt-data-1.0.tar.gz").write_bytes(b"no archive")
-    assert prepare_mt.main(["kftt", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
-    assert "not the archive that was expected" in capsys.readouterr().err
+    archive = server[0] / "kftt-data-1.0.tar.gz"
+    publish("kftt", server[0])
+    for content in (b"no archive", damaged(gzip.decompress(archive.read_bytes()))):
+        archive.write_bytes(content)
+        assert prepare_mt.main(["kftt", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
+        assert "not the archive that was expected" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -76,4 +76,7 @@ def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
     assert "is empty" in fails(capsys, arguments(run, report="bad"))
     assert "other probabilities" in fails(capsys, arguments(run, model="model1"))
     assert "no transform 'magic'" in fails(capsys, arguments(run, "-transforms", "magic"))
-    assert not (run / "page.html").exists()
+    title = fails(capsys, arguments(run, "-details", "0", "-title", "a \udcff"))
+    assert "not UTF-8 text, and so not to be written: " in title
+    assert "a \\udcff" in title
+    assert not list(run.glob("*page.html*"))
