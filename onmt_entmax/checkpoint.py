@@ -171,7 +171,9 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
 def _check_format(path: Path, version: object) -> None:
     match = re.fullmatch(r"(\d+)\.(\d+)", str(version))
     if match is None:
-        raise CheckpointError(f"{path}: no format_version of the form 1.0")
+        model = path.parent / "model"  # as in the run folder of a cell of tools/experiment.py
+        there = f"; is it {model} that you mean?" if model.is_dir() else ""
+        raise CheckpointError(f"{path}: no format_version of the form 1.0{there}")
     if int(match[1]) > FORMAT_VERSION[0]:
         raise CheckpointError(
             f"{path}: format {version} is newer than this program reads "

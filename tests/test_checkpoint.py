@@ -115,6 +115,14 @@ def test_newer_formats_are_refused(folder: Path, version: str | None, message: s
         load(folder)
 
 
+def test_the_folder_around_a_model_names_it(folder: Path) -> None:
+    """As of a cell of tools/experiment.py, whose config.yaml is that of its training."""
+    (folder.parent / "model").mkdir(exist_ok=True)
+    (folder.parent / "config.yaml").write_text("train_steps: 100\n")
+    with pytest.raises(CheckpointError, match=r"no format_version .*; is it .*model that you mean"):
+        load(folder.parent)
+
+
 def test_a_newer_minor_format_is_read(folder: Path) -> None:
     path = folder / "config.yaml"
     config = yaml.safe_load(path.read_text())
