@@ -137,6 +137,17 @@ TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
     return room;
 }
 
+// For rows of any length up to n: a shorter one may have more candidates, or smaller blocks.
+template <class T>
+TARGET Room<T> room_up_to(long n, Memory &memory) {
+    const long size = Vector<T>::size, shallow = 4, deep = 16, most = n + (deep + 1) * size;
+    Room<T> room;
+    room.maxima = (T *)memory.take((n / (shallow * size) + 2) * size * sizeof(T));
+    room.score = (T *)memory.take(most * sizeof(T));
+    room.column = (int *)memory.take(most * sizeof(int));
+    return room;
+}
+
 // Probabilities of a solved row.
 template <class T>
 TARGET void write_solved(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,

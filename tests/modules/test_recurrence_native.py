@@ -152,7 +152,13 @@ def test_cells_of_extreme_gates(instructions: int) -> None:
 
 
 def run_readout(
-    kind: str, alpha: float, dtype: torch.dtype, whole: bool, hidden: int = 37
+    kind: str,
+    alpha: float,
+    dtype: torch.dtype,
+    whole: bool,
+    hidden: int = 37,
+    length: int = 19,
+    spread: float = 0.5,
 ) -> dict[str, Tensor]:
     """Everything that a readout writes in a run forth and back, or gives.
 
@@ -162,12 +168,15 @@ def run_readout(
         dtype: of the products.
         whole: without padding, dropout and a gradient of the attention.
         hidden: size.
+        length: of the longest source; others are shorter by so much that code for long rows and
+            for short ones takes turns.
+        spread: of the source vectors.
     """
     torch.manual_seed(1)
-    steps, length = Steps.of([4, 4, 3, 2, 2, 1]), 19
-    batch, single = steps.batch, alpha == 3.0
-    bank = torch.randn(batch, length, hidden) * (3 if single else 0.5)
-    lengths = torch.tensor([19, 3, 17, 16, 1, 12])
+    steps = Steps.of([4, 4, 3, 2, 2, 1])
+    batch = steps.batch
+    bank = torch.randn(batch, length, hidden) * spread
+    lengths = torch.tensor([length, 3, length - 1, length - 3, 1, length - 7])
     padding = torch.zeros(batch, length)
     padding.masked_fill_(torch.arange(length) >= lengths.unsqueeze(1), -torch.inf)
     weights = {
@@ -211,6 +220,18 @@ def test_readout(
     ours, theirs = (run_readout(kind, alpha, dtype, whole) for kind in ("native", "plain"))
     assert_close(ours, theirs, max(TOLERANCE[dtype], 1e-4 if alpha > 2 else 5e-6))
     assert torch.equal(ours["attended"] > 0, theirs["attended"] > 0)
+
+
+@built
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("length", [512, 515, 1030, 4097])
+def test_readout_of_long_sources(instructions: int, alpha: float, length: int) -> None:
+    """Nearly equal scores, so that every position is looked at."""
+    ours, theirs = (
+        run_readout(kind, alpha, torch.float32, False, 8, length, 1e-3)
+        for kind in ("native", "plain")
+    )
+    assert_close(ours, theirs, 1e-4)
 
 
 @built

@@ -85,7 +85,7 @@ TARGET void attend(const AttendPlan &plan, const AttendCall &call, long first, l
     const long n = plan.length, hidden = plan.hidden;
     const Curve curve = plan.curve();
     float *scores = (float *)memory.take((n + 16) * sizeof(float));
-    const Room<float> room = room_for<float>(n, curve, memory);
+    const Room<float> room = room_up_to<float>(n, memory);
     Support support(n, memory);
     for (long k = first; k < last; ++k) {
         const long row = call.start + k, real = plan.lengths ? plan.lengths[k] : n;
