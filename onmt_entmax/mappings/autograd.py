@@ -112,9 +112,8 @@ class Entmax(Function):
             if slope is None and not with_graph:
                 scores_grad = by_kernel("scores_gradient", result, alpha, output, ctx.dtype)
             if scores_grad is None:
-                if slope is None or with_graph:
-                    slope = gradient.slopes(result, alpha)
-                scores_grad = gradient.scores_gradient(slope, output)
+                known = None if with_graph else slope
+                scores_grad = gradient.scores_gradient(result, alpha, output, known)
         if ctx.needs_input_grad[2]:
             derivative = gradient.alpha_derivative(result, alpha_tensor.to(result.dtype))
             alpha_grad = (output * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)
@@ -196,7 +195,7 @@ class LongEntmax(Function):
 def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
     """Gradient in the scores, group by group of rows where no graph is needed."""
     if torch.is_grad_enabled():
-        return gradient.scores_gradient(gradient.slopes(result, alpha), output)
+        return gradient.scores_gradient(result, alpha, output)
     made: Tensor | None = by_kernel("scores_gradient", result, alpha, output, result.dtype)
     if made is not None:
         return made
@@ -205,6 +204,5 @@ def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
     whole = torch.empty_like(rows)
     for first, last in row_groups(0, len(rows), n, WHOLE):
         part = slice(first, last)
-        slope = gradient.slopes(rows[part], alpha)
-        whole[part] = gradient.scores_gradient(slope, outputs[part])
+        whole[part] = gradient.scores_gradient(rows[part], alpha, outputs[part])
     return whole.view(result.shape)

@@ -69,7 +69,7 @@ def _keep_probabilities(
 
 def _entmax_backward(ctx: Any, output: Tensor) -> tuple[Tensor, None]:
     (result,) = ctx.saved_tensors
-    return gradient.scores_gradient(gradient.slopes(result, ctx.alpha), output), None
+    return gradient.scores_gradient(result, ctx.alpha, output), None
 
 
 def _log_entmax_backward(ctx: Any, output: Tensor) -> tuple[Tensor, None]:
@@ -81,7 +81,7 @@ def _conjugate_backward(
     ctx: Any, per_row: Tensor, per_maximum: Tensor, per_entry: Tensor
 ) -> tuple[Tensor, None]:
     (result,) = ctx.saved_tensors
-    second = gradient.scores_gradient(gradient.slopes(result, ctx.alpha), per_entry)
+    second = gradient.scores_gradient(result, ctx.alpha, per_entry)
     return per_row.unsqueeze(1) * result + second, None
 
 

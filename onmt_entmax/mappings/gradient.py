@@ -35,10 +35,47 @@ def slopes(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     return torch.where(support, torch.where(support, probabilities, 1.0) ** (2 - alpha), 0.0)
 
 
-def scores_gradient(slope: Tensor, gradient: Tensor) -> Tensor:
-    """Gradient in the scores, from :func:`slopes` and that in the probabilities; all (..., n)."""
+def scores_gradient(
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, slope: Tensor | None = None
+) -> Tensor:
+    """Gradient in the scores, given that in the probabilities; all (..., n).
+
+    Args:
+        probabilities: of the scores.
+        alpha: a number, or (..., 1).
+        gradient: in the probabilities.
+        slope: :func:`slopes` of them, if they are known.
+    """
+    if isinstance(alpha, Tensor) or alpha > 2:
+        return _steep_gradient(probabilities, alpha, gradient)
+    slope = slopes(probabilities, alpha) if slope is None else slope
     along = slope * gradient
     return torch.addcmul(along, slope, along.sum(-1, True) / slope.sum(-1, True), value=-1)
+
+
+def _steep_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
+    """Above alpha 2 the smallest probability has the largest slope, which may be infinite and takes
+    nearly all the mean. Its gradient, a difference of next to nothing times that, is what the
+    others leave: they all add up to 0."""
+    logs = torch.where(probabilities > 0, _logs(probabilities), -torch.inf)
+    steepest = _steepest(logs)
+    mean = (_shares(logs, alpha) * gradient).sum(-1, True)
+    slope = slopes(torch.where(steepest, 0.0, probabilities), alpha)
+    others = slope * (gradient - mean)
+    return torch.where(steepest, -others.sum(-1, True), others)
+
+
+def _steepest(logs: Tensor) -> Tensor:
+    """A mask (..., n) with one smallest member of the support of log-probabilities (..., n)."""
+    place = torch.where(torch.isneginf(logs), torch.inf, logs).argmin(-1, keepdim=True)
+    return torch.zeros_like(logs, dtype=torch.bool).scatter_(-1, place, True)
+
+
+def _shares(logs: Tensor, alpha: float | Tensor) -> Tensor:
+    """The slopes over their sum, of log-probabilities (..., n) with -inf outside the support."""
+    outside = torch.isneginf(logs)
+    exponents = torch.where(outside, -torch.inf, (2 - alpha) * torch.where(outside, 0.0, logs))
+    return torch.softmax(exponents, -1)
 
 
 def _second_order(w: Tensor) -> Tensor:
@@ -65,8 +102,8 @@ def curvature(logs: Tensor, alpha: float | Tensor) -> Tensor:
 def alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     """Derivative of each probability in its row's alpha; the shape of ``probabilities``."""
     bend = probabilities * curvature(_logs(probabilities), alpha)
-    slope = slopes(probabilities, alpha)
-    return slope * (bend.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)) - bend
+    logs = torch.where(probabilities > 0, _logs(probabilities), -torch.inf)
+    return _shares(logs, alpha) * bend.sum(-1, keepdim=True) - bend
 
 
 def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
@@ -77,20 +114,31 @@ def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -
     """
     support = ~torch.isneginf(logs)
     inside = torch.where(support, logs, 0.0)
+    shares = _shares(logs, alpha)
     along = torch.where(support, gradient, 0.0) * torch.exp((1 - alpha) * inside)
-    slope = torch.where(support, torch.exp((2 - alpha) * inside), 0.0)
-    return along - slope / slope.sum(-1, keepdim=True) * along.sum(-1, keepdim=True)
+    if not isinstance(alpha, Tensor) and alpha <= 2:
+        return along - shares * along.sum(-1, keepdim=True)
+    # See _steep_gradient: here what the steepest gives to the others is finite as a product.
+    steepest = _steepest(logs)
+    others = torch.where(steepest, 0.0, along)
+    own = torch.where(steepest, torch.where(support, gradient, 0.0), 0.0).sum(-1, keepdim=True)
+    least = torch.where(steepest, inside, 0.0).sum(-1, keepdim=True)
+    given = own * torch.exp(torch.log(shares) + (1 - alpha) * least)
+    others = others - shares * others.sum(-1, keepdim=True) - given
+    others = torch.where(support & ~steepest, others, 0.0)
+    return torch.where(steepest, -others.sum(-1, keepdim=True), others)
 
 
 def log_alpha_derivative(logs: Tensor, alpha: float | Tensor) -> Tensor:
     """Derivative of each log-probability in its row's alpha, 0 outside the support; (..., n)."""
     support = ~torch.isneginf(logs)
     inside = torch.where(support, logs, 0.0)
-    slope = torch.where(support, torch.exp((2 - alpha) * inside), 0.0)
     bend = curvature(inside, alpha)
-    weighed = torch.where(support, torch.exp(inside), 0.0) * bend
-    mean = weighed.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)
-    return torch.where(support, torch.exp((1 - alpha) * inside) * mean - bend, 0.0)
+    weighed = (torch.where(support, torch.exp(inside), 0.0) * bend).sum(-1, keepdim=True)
+    exponents = torch.where(support, (2 - alpha) * inside, -torch.inf)
+    level = torch.logsumexp(exponents, -1, keepdim=True)
+    slope = torch.exp((1 - alpha) * inside - level)
+    return torch.where(support, slope * weighed - bend, 0.0)
 
 
 def entropy_alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:

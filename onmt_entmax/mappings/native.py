@@ -170,7 +170,10 @@ def write_probabilities(
         return None
     if factors is not None and not has_memory(factors):
         return None
-    threshold = threshold.double() - 1 / (alpha - 1) if alpha > 2 else threshold.double()
+    threshold = threshold.double()
+    if alpha > 2:
+        # A lower bound again, which the sum and the difference may have rounded up.
+        threshold = threshold - math.nextafter(1 / (alpha - 1), math.inf)
     kept = (maxima.contiguous(), threshold.contiguous())
     factors = None if factors is None else factors.to(scores.dtype).contiguous()
     _call("written", scores, alpha, *kept, factors, out)

@@ -107,6 +107,29 @@ INLINE typename Vector<T>::Of slope(typename Vector<T>::Of p, const Curve &curve
     return p > 0 ? result : V{};
 }
 
+// The same for an order below 1 (alpha above 2), where the smallest probability has nearly all the
+// slope, perhaps an infinite one: see _steep_gradient in gradient.py.
+template <class T>
+TARGET void steep_gradient(const T *p, const T *g, T *out, long n, double alpha) {
+    long least = -1;
+    for (long i = 0; i < n; ++i)
+        if (p[i] != 0 && (least < 0 || !(p[i] >= p[least]))) least = i;
+    double along = 0, all = 0, others = 0;
+    for (long i = 0; i < n; ++i) {
+        if (p[i] == 0) continue;
+        const double share = pow((double)p[i] / p[least], 2 - alpha);
+        along += share * g[i];
+        all += share;
+    }
+    for (long i = 0; i < n; ++i) {
+        const bool counts = p[i] != 0 && i != least;
+        const double here = counts ? pow((double)p[i], 2 - alpha) * (g[i] - along / all) : 0;
+        out[i] = (T)here;
+        others += here;
+    }
+    if (least >= 0) out[least] = (T)-others;
+}
+
 // s * g - s * sum(s * g) / sum(s), the Jacobian of Proposition 1 in Peters, Niculae and Martins
 // (2019).
 template <class T>
@@ -116,6 +139,10 @@ TARGET void gradients(const Work &work, long first, long last, Piece &) {
     for (long row = first; row < last; ++row) {
         const T *p = (const T *)work.scores + row * n, *g = (const T *)work.incoming + row * n;
         T *out = (T *)work.out + row * n;
+        if (work.curve.alpha > 2) {
+            steep_gradient(p, g, out, n, work.curve.alpha);
+            continue;
+        }
         double along = 0, all = 0;
         for (long begin = 0; begin < n; begin += flush) {
             V part = {}, whole = {};

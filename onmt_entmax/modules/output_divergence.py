@@ -25,12 +25,13 @@ def divergence(one: Tensor, other: Tensor, alpha: float) -> Tensor:
     With p and q the entmax of scores z and w, the Fenchel-Young losses of each prediction against
     the other as a target (Blondel, Martins and Niculae 2020, definition 2) add up to
     ``(p - q) @ (z - w)``: conjugates and entropies cancel. It is never negative, 0 where p = q,
-    and for alpha = 1 the sum of the Kullback-Leibler divergences in both directions. A class with
-    a score of -inf in both sets counts nothing.
+    and for alpha = 1 the sum of the Kullback-Leibler divergences in both directions. A class
+    outside both supports counts nothing, also where a score of it is -inf.
     """
-    outside = torch.isneginf(one) & torch.isneginf(other)
+    p, q = entmax(one, alpha), entmax(other, alpha)
+    outside = (torch.isneginf(one) | torch.isneginf(other)) & (p == 0) & (q == 0)
     lead = torch.where(outside, 0.0, one) - torch.where(outside, 0.0, other)
-    return ((entmax(one, alpha) - entmax(other, alpha)) * lead).sum(1)
+    return ((p - q) * lead).sum(1)
 
 
 def linear_divergence(

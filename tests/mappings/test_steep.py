@@ -85,3 +85,40 @@ def test_rows_that_are_not_numbers_stay_so(
     found = entmax(rows, 6.0)
     assert found[:2].isnan().all()
     assert found[2].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("module", ["native", None])
+@pytest.mark.parametrize("alpha", [3.0, 10.0, 20.0, 100.0])
+def test_gradients(alpha: float, module: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the loss, probabilities minus targets; of the mapping, finite where slopes are not."""
+    if module is None:
+        monkeypatch.setattr(native, "module", None)
+    torch.manual_seed(0)
+    scores = (torch.randn(3000, 10) / alpha).requires_grad_()
+    target = torch.randint(10, (3000,))
+    probabilities = entmax(scores, alpha)
+    loss = entmax_loss(scores, target, alpha, reduction="sum")
+    difference = probabilities.detach() - torch.nn.functional.one_hot(target, 10)
+    assert torch.allclose(torch.autograd.grad(loss, scores)[0], difference, atol=1e-6)
+    smallest = probabilities.detach().masked_fill(probabilities.detach() == 0, 1).amin(1)
+    arriving = torch.randn(3000, 10)
+    ours = torch.autograd.grad(probabilities, scores, arriving, retain_graph=True)[0]
+    assert ours.isfinite().all()
+    assert (ours.sum(1).abs() <= 1e-4 * ours.abs().sum(1)).all()
+    logs = log_entmax(scores, alpha)
+    ours_of_logs = torch.autograd.grad(logs, scores, arriving)[0]
+    assert not ours_of_logs.isnan().any()
+    # By the formula, in float64 and where no slope is too large for it.
+    p = probabilities.detach().double()
+    fine = smallest ** (2 - alpha) < 1e8
+    slopes = torch.where(p > 0, p, 1.0) ** (2 - alpha) * (p > 0)
+    mean = (slopes * arriving).sum(1, True) / slopes.sum(1, True)
+    expected = (slopes * (arriving - mean)).float()
+    scale = expected.abs().amax(1, True)
+    assert ((ours - expected).abs() <= 1e-4 * alpha * scale)[fine].all()
+    over = torch.where(p > 0, arriving / torch.where(p > 0, p, 1.0), 0.0)
+    mean = (slopes * over).sum(1, True) / slopes.sum(1, True)
+    expected = (slopes * (over - mean)).float()
+    scale = expected.abs().amax(1, True)
+    assert ((ours_of_logs - expected).abs() <= 1e-4 * alpha * scale)[fine].all()
+    assert fine.sum() > 100

@@ -102,6 +102,10 @@ def test_gradients_of_gradients_are_refused() -> None:
 def test_classes_outside_both_count_nothing() -> None:
     z, w = torch.tensor([[0.0, 1.0, -torch.inf]]), torch.tensor([[0.1, 1.2, -torch.inf]])
     torch.testing.assert_close(divergence(z, w, 1.5), divergence(z[:, :2], w[:, :2], 1.5))
+    z, w = torch.tensor([[5.0, 0.0, -torch.inf]]), torch.tensor([[5.0, 0.0, -9.0]]).requires_grad_()
+    between = divergence(z, w, 1.5)
+    assert between == 0
+    assert torch.autograd.grad(between, w)[0].tolist() == [[0.0, 0.0, 0.0]]
 
 
 def test_without_gradients() -> None:

@@ -337,6 +337,25 @@ def test_autocast_changes_nothing() -> None:
         assert torch.equal(case.packed(fast)[0], plain)
 
 
+@pytest.mark.parametrize("quick", [True, False])
+def test_gradients_under_autocast(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backward pass inside autocast is the same, with and without oneDNN."""
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
+    case, fast = Case(torch.float32), make_decoder(FastInputFeedRNNDecoder, dtype=torch.float32)
+    expected = case.gradients(case.packed(fast)[0].square().sum(), fast)
+    loss = case.packed(fast)[0].square().sum()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert_equal(case.gradients(loss, fast), expected, 1e-6)
+
+
+def test_layers_of_another_type_are_not_taken_for_float32() -> None:
+    case, fast = Case(torch.float32), make_decoder(FastInputFeedRNNDecoder, dtype=torch.float32)
+    fast.matmul_dtype = torch.bfloat16
+    expected = case.packed(fast)[0]
+    fast.rnn.double()
+    assert torch.allclose(case.packed(fast)[0].float(), expected, atol=0.05)
+
+
 def test_a_model_learns() -> None:
     """Training through encoder and decoder lowers the loss and reaches every weight."""
     torch.manual_seed(0)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings import entmax
-from onmt_entmax.mappings.gradient import slopes
+from onmt_entmax.mappings.gradient import scores_gradient, slopes
 from onmt_entmax.modules.recurrence.cell import tanh
 from onmt_entmax.modules.recurrence.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.modules.recurrence.steps import Steps
@@ -98,9 +98,10 @@ class RecurrentAttention:
         _, query = self._given["linear_out.weight"].split(self._bank.size(2), dim=1)
         self.to_query = PreparedWeight(query.t(), None, self._dtype)
         # The Jacobian of entmax (Peters et al. 2019, Prop. 1): diag(s) - s s^T / sum(s).
-        self._slopes = slopes(weights, self._alpha)
-        sums = self._slopes.sum(dim=2, keepdim=True)
-        self._shares = self._slopes / sums.masked_fill_(sums == 0, 1)  # rows that are over
+        if self._alpha <= 2:
+            self._slopes = slopes(weights, self._alpha)
+            sums = self._slopes.sum(dim=2, keepdim=True)
+            self._shares = self._slopes / sums.masked_fill_(sums == 0, 1)  # rows that are over
         self.grad_scores = torch.zeros_like(self.weights)
         if self.additive:
             matches = self._given["linear_query.weight"].t()
@@ -121,8 +122,11 @@ class RecurrentAttention:
         grad_p = _dots(grad, self.values[:rows])
         if grad_weights is not None:
             grad_p += grad_weights[step, :rows]
-        mean = torch.linalg.vecdot(self._shares[step, :rows], grad_p).unsqueeze(1)
-        grad_scores = grad_p.sub_(mean).mul_(self._slopes[step, :rows])
+        if self._alpha <= 2:
+            mean = torch.linalg.vecdot(self._shares[step, :rows], grad_p).unsqueeze(1)
+            grad_scores = grad_p.sub_(mean).mul_(self._slopes[step, :rows])
+        else:
+            grad_scores = scores_gradient(self.weights[step, :rows], self._alpha, grad_p)
         self.grad_scores[step, :rows] = grad_scores
         grad_query = self.to_query(grad)
         if not self.additive:

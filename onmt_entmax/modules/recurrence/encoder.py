@@ -134,7 +134,8 @@ class _LSTMLayer(torch.autograd.Function):
         parts = grad_outputs.contiguous().chunk(len(directions), dim=1)
         for at, (direction, part) in enumerate(zip(directions, parts, strict=True)):
             ends = grad_last[0, at], grad_last[1, at]
-            share, grad_weights = direction.run_backward(x, part, ends)
+            with torch.autocast(x.device.type, enabled=False):
+                share, grad_weights = direction.run_backward(x, part, ends)
             grad_x += share
             grads += grad_weights
         return None, None, None, grad_x, *grads

@@ -244,13 +244,14 @@ class InputFeedRecurrence(torch.autograd.Function):
         cell = plain.new_zeros(states) if grad_cell is None else _copy(grad_cell)
         if grad_attended is not None:
             grad_attended = grad_attended.contiguous()
-        readout.start_backward(plain, attended, grad, grad_attended)
-        layers.start_backward(hidden, cell)
         fed: Tensor | None = None
-        for step in reversed(range(len(steps.sizes))):
-            fed = layers.backward(step, *readout.backward(step, fed))
-        grad_bank, by_name = readout.finish_backward()
-        grad_embedded, grads = layers.finish_backward()
+        with torch.autocast(plain.device.type, enabled=False):  # as the way forth, see decoder.py
+            readout.start_backward(plain, attended, grad, grad_attended)
+            layers.start_backward(hidden, cell)
+            for step in reversed(range(len(steps.sizes))):
+                fed = layers.backward(step, *readout.backward(step, fed))
+            grad_bank, by_name = readout.finish_backward()
+            grad_embedded, grads = layers.finish_backward()
         grads += [by_name[name] for name in plan.attention_names]
         grad_feed = plain.new_zeros(steps.batch, plain.size(1))
         if fed is not None:

@@ -42,7 +42,9 @@ def make_cells(
     above: Above | None = None,
 ) -> Cells:
     """The quickest `Cells` there are for these arguments."""
-    kind = NativeCells if _does(outputs, multiply) else Cells
+    floats = (entering, multiply.bias, *last, None if above is None else above.factors)
+    alike = all(tensor is None or tensor.dtype == outputs.dtype for tensor in floats)
+    kind = NativeCells if alike and _does(outputs, multiply) else Cells
     return kind(steps, order, multiply, entering, outputs, last, above)
 
 

@@ -138,6 +138,31 @@ INLINE float slope_at(float p, double alpha) {
     return alpha == 2 ? 1.0f : powf(p, (float)(2 - alpha));
 }
 
+// Above alpha 2, where the smallest weight has nearly all the slope, perhaps an infinite one: see
+// _steep_gradient in gradient.py.
+INLINE void steep_scores_gradient(Support &support, const float *grad, const float *values,
+                                  const float *more, long hidden, double alpha) {
+    long least = 0;
+    for (long k = 1; k < support.count; ++k)
+        if (!(support.share[k] >= support.share[least])) least = k;
+    double along = 0, all = 0, others = 0;
+    for (long k = 0; k < support.count; ++k) {
+        const long j = support.position[k];
+        const double share = pow((double)support.share[k] / support.share[least], 2 - alpha);
+        support.arriving[k] = dot(grad, values + j * hidden, hidden) + (more ? more[j] : 0.0f);
+        along += share * support.arriving[k];
+        all += share;
+    }
+    for (long k = 0; k < support.count; ++k) {
+        if (k == least) continue;
+        const double slope = pow((double)support.share[k], 2 - alpha);
+        const double here = slope * (support.arriving[k] - along / all);
+        support.share[k] = (float)here;
+        others += here;
+    }
+    support.share[least] = (float)-others;
+}
+
 // The gradient of the scores on the support, in the place of the weights: the Jacobian of
 // Proposition 1 in Peters, Niculae and Martins (2019).
 INLINE void scores_gradient(Support &support, const float *grad, const float *values,
@@ -146,6 +171,7 @@ INLINE void scores_gradient(Support &support, const float *grad, const float *va
         support.share[0] *= 0;
         return;
     }
+    if (alpha > 2) return steep_scores_gradient(support, grad, values, more, hidden, alpha);
     float along = 0, all = 0;
     for (long k = 0; k < support.count; ++k) {
         const long j = support.position[k];
