@@ -73,9 +73,13 @@ def _steepest(logs: Tensor) -> Tensor:
 
 def _shares(logs: Tensor, alpha: float | Tensor) -> Tensor:
     """The slopes over their sum, of log-probabilities (..., n) with -inf outside the support."""
+    return _log_shares(logs, alpha).exp()
+
+
+def _log_shares(logs: Tensor, alpha: float | Tensor) -> Tensor:
     outside = torch.isneginf(logs)
     exponents = torch.where(outside, -torch.inf, (2 - alpha) * torch.where(outside, 0.0, logs))
-    return torch.softmax(exponents, -1)
+    return torch.log_softmax(exponents, -1)
 
 
 def _second_order(w: Tensor) -> Tensor:
@@ -123,7 +127,7 @@ def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -
     others = torch.where(steepest, 0.0, along)
     own = torch.where(steepest, torch.where(support, gradient, 0.0), 0.0).sum(-1, keepdim=True)
     least = torch.where(steepest, inside, 0.0).sum(-1, keepdim=True)
-    given = own * torch.exp(torch.log(shares) + (1 - alpha) * least)
+    given = own * torch.exp(_log_shares(logs, alpha) + (1 - alpha) * least)
     others = others - shares * others.sum(-1, keepdim=True) - given
     others = torch.where(support & ~steepest, others, 0.0)
     return torch.where(steepest, -others.sum(-1, keepdim=True), others)
