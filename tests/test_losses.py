@@ -335,4 +335,4 @@ def test_several_gradients_at_once() -> None:
         torch.autograd.functional.jacobian(losses, scores, vectorize=vectorize)
         for vectorize in (False, True)
     )
-    assert torch.equal(one, all_at_once)
+    torch.testing.assert_close(one, all_at_once)
