@@ -1,7 +1,6 @@
 """The native code: every instruction set against float64, and its place beside the PyTorch code."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import entmax, log_entmax, native
 from onmt_entmax.mappings.conjugate import conjugate, write_probabilities
 from tests.commands import ROOT
+from tests.native_modules import assert_built, under
 from tests.oracles import entmax_oracle
 
 INF = float("inf")
@@ -24,24 +24,13 @@ built = pytest.mark.skipif(native.module is None, reason="the native module was 
 
 
 def test_it_is_there_where_it_can_be_built() -> None:
-    """An installation that silently lost it would only be slow."""
-    if sys.platform != "linux" or not (shutil.which("c++") or shutil.which("g++")):
-        pytest.skip("no C++ compiler, or not Linux")
-    if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
-        pytest.skip("the native module is switched off")
-    assert native.module is not None, "install the package again: pip install -e ."
+    assert_built(native.module)
 
 
 @pytest.fixture(params=[1, 2, 3])
 def instructions(request: pytest.FixtureRequest) -> Iterator[int]:
     """One instruction set after the other, as far as this processor has them."""
-    assert native.module is not None
-    best = native.module.use_instruction_set()
-    if request.param > best:
-        pytest.skip(f"this processor has instruction sets up to {best}")
-    native.module.use_instruction_set(request.param)
-    yield request.param
-    native.module.use_instruction_set()
+    yield from under(native.module, request.param)
 
 
 def close(scores: Tensor, alpha: float) -> None:

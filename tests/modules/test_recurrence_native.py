@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +17,7 @@ from onmt_entmax.modules.recurrence.native import NativeCells, NativeReadout
 from onmt_entmax.modules.recurrence.products import PreparedWeight
 from onmt_entmax.modules.recurrence.readout import Readout
 from onmt_entmax.modules.recurrence.steps import Steps
+from tests.native_modules import assert_built, under
 
 built = pytest.mark.skipif(native.module is None, reason="the native module was not built")
 # Products round to 8 bits in one of them before other operations than in the other.
@@ -27,24 +25,13 @@ TOLERANCE = {torch.float32: 2e-6, torch.bfloat16: 0.02}
 
 
 def test_it_is_there_where_it_can_be_built() -> None:
-    """An installation that silently lost it would only be slow."""
-    if sys.platform != "linux" or not (shutil.which("c++") or shutil.which("g++")):
-        pytest.skip("no C++ compiler, or not Linux")
-    if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
-        pytest.skip("the native module is switched off")
-    assert native.module is not None, "install the package again: pip install -e ."
+    assert_built(native.module)
 
 
 @pytest.fixture(params=[1, 2, 3])
 def instructions(request: pytest.FixtureRequest) -> Iterator[int]:
     """One instruction set after the other, as far as this processor has them."""
-    assert native.module is not None
-    best = native.module.use_instruction_set()
-    if request.param > best:
-        pytest.skip(f"this processor has instruction sets up to {best}")
-    native.module.use_instruction_set(request.param)
-    yield request.param
-    native.module.use_instruction_set()
+    yield from under(native.module, request.param)
 
 
 @pytest.fixture(params=[1, 3])
