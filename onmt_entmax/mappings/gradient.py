@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings.entropy import tsallis_entropy
+from onmt_entmax.mappings.native import has_memory, is_traced
 
 _SERIES_BELOW = 0.5
 _SERIES_TERMS = 14
@@ -46,11 +47,19 @@ def scores_gradient(
         gradient: in the probabilities.
         slope: :func:`slopes` of them, if they are known.
     """
-    if isinstance(alpha, Tensor) or alpha > 2:
+    if _may_be_steep(alpha):
         return _steep_gradient(probabilities, alpha, gradient)
     slope = slopes(probabilities, alpha) if slope is None else slope
     along = slope * gradient
     return torch.addcmul(along, slope, along.sum(-1, True) / slope.sum(-1, True), value=-1)
+
+
+def _may_be_steep(alpha: float | Tensor) -> bool:
+    """Whether an alpha is above 2; also where a tensor cannot be looked at without waiting."""
+    if not isinstance(alpha, Tensor):
+        return alpha > 2
+    looking = alpha.device.type == "cpu" and has_memory(alpha) and not is_traced()
+    return not looking or bool((alpha > 2).any())
 
 
 def _steep_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
@@ -105,9 +114,10 @@ def curvature(logs: Tensor, alpha: float | Tensor) -> Tensor:
 
 def alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     """Derivative of each probability in its row's alpha; the shape of ``probabilities``."""
-    bend = probabilities * curvature(_logs(probabilities), alpha)
-    logs = torch.where(probabilities > 0, _logs(probabilities), -torch.inf)
-    return _shares(logs, alpha) * bend.sum(-1, keepdim=True) - bend
+    logs = _logs(probabilities)
+    bend = probabilities * curvature(logs, alpha)
+    shares = _shares(torch.where(probabilities > 0, logs, -torch.inf), alpha)
+    return shares * bend.sum(-1, keepdim=True) - bend
 
 
 def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
@@ -120,7 +130,7 @@ def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -
     inside = torch.where(support, logs, 0.0)
     shares = _shares(logs, alpha)
     along = torch.where(support, gradient, 0.0) * torch.exp((1 - alpha) * inside)
-    if not isinstance(alpha, Tensor) and alpha <= 2:
+    if not _may_be_steep(alpha):
         return along - shares * along.sum(-1, keepdim=True)
     # See _steep_gradient: here what the steepest gives to the others is finite as a product.
     steepest = _steepest(logs)
@@ -139,10 +149,9 @@ def log_alpha_derivative(logs: Tensor, alpha: float | Tensor) -> Tensor:
     inside = torch.where(support, logs, 0.0)
     bend = curvature(inside, alpha)
     weighed = (torch.where(support, torch.exp(inside), 0.0) * bend).sum(-1, keepdim=True)
-    exponents = torch.where(support, (2 - alpha) * inside, -torch.inf)
-    level = torch.logsumexp(exponents, -1, keepdim=True)
-    slope = torch.exp((1 - alpha) * inside - level)
-    return torch.where(support, slope * weighed - bend, 0.0)
+    # Slopes over their sum, and over the probabilities.
+    ratio = torch.exp(_log_shares(logs, alpha) - inside)
+    return torch.where(support, ratio * weighed - bend, 0.0)
 
 
 def entropy_alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:

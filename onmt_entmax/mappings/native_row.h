@@ -127,25 +127,26 @@ TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor,
 }
 
 template <class T>
-TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
-    const long size = Vector<T>::size, depth = depth_of<T>(n);
-    const long most = most_candidates(n, curve) + (depth + 1) * size;
+TARGET Room<T> room_of(long blocks, long most, Memory &memory) {
+    const long size = Vector<T>::size;
     Room<T> room;
-    room.maxima = (T *)memory.take(((n / (depth * size)) + 2) * size * sizeof(T));
+    room.maxima = (T *)memory.take((blocks + 2) * size * sizeof(T));
     room.score = (T *)memory.take(most * sizeof(T));
     room.column = (int *)memory.take(most * sizeof(int));
     return room;
 }
 
+template <class T>
+TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
+    const long size = Vector<T>::size, depth = depth_of<T>(n);
+    return room_of<T>(n / (depth * size), most_candidates(n, curve) + (depth + 1) * size, memory);
+}
+
 // For rows of any length up to n: a shorter one may have more candidates, or smaller blocks.
 template <class T>
 TARGET Room<T> room_up_to(long n, Memory &memory) {
-    const long size = Vector<T>::size, shallow = 4, deep = 16, most = n + (deep + 1) * size;
-    Room<T> room;
-    room.maxima = (T *)memory.take((n / (shallow * size) + 2) * size * sizeof(T));
-    room.score = (T *)memory.take(most * sizeof(T));
-    room.column = (int *)memory.take(most * sizeof(int));
-    return room;
+    const long size = Vector<T>::size, shallow = 4, deep = 16;
+    return room_of<T>(n / (shallow * size), n + (deep + 1) * size, memory);
 }
 
 // Probabilities of a solved row.

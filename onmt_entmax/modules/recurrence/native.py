@@ -121,10 +121,10 @@ class NativeCells(Cells):
         self._native, self._kind = module, _KINDS[multiply.dtype]
         self._threads = torch.get_num_threads()
         total, hidden = steps.total, self._hidden
-        if entering is None:
+        share = _rows(entering)
+        if entering is None:  # the same for every row
             assert multiply.bias is not None
-            entering = multiply.bias.expand(1, -1)
-        share = entering.data_ptr(), 0 if self._entering is None else entering.stride(0)
+            share = multiply.bias.data_ptr(), 0
         # Cell states before each step, and the trace of the way back.
         self._cells = outputs.new_zeros(total, hidden)
         self._gates = outputs.new_empty(total, 4 * hidden)
@@ -223,7 +223,7 @@ class NativeReadout(Readout):
         assert module is not None
         self._native, self._kind = module, _KINDS[attention.from_query.dtype]
         self._threads = torch.get_num_threads()
-        self._alpha, self._lengths, self._single = alpha, lengths, attention
+        self._lengths, self._single = lengths, attention  # held while the plan is used
         batch, length, hidden = attention.keys.shape
         assert attention.keys.is_contiguous()
         assert attention.values.is_contiguous()
