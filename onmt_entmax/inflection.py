@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from onmt_entmax.checkpoint import load
 from onmt_entmax.errors import UserError
+from onmt_entmax.reports.mixing import mixed
 from onmt_entmax.reports.writers import Answer
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.text.copying import copying
 from onmt_entmax.text.morphology import (
     LANGUAGE,
+    REVERSED,
+    ask_reversed,
     decode_tag,
     decode_word,
     encode_source,
@@ -70,26 +76,54 @@ class Inflection:
         return "only" if self.only else self.certificate.level
 
 
+@dataclass(frozen=True)
+class _Way:
+    """One order of writing, and the models that are asked for it."""
+
+    translator: Translator
+    marked: bool
+    """Whether questions have the mark for forms from right to left."""
+    reverse: bool
+    """Whether answers are to be turned around."""
+    models: float
+    """How many models it stands for; one of both directions is half a model in each."""
+
+    def line(self, question: Question) -> str:
+        """The question as the models read it."""
+        tokens = encode_source(question.language, question.lemma, question.tags)
+        return " ".join(ask_reversed(tokens) if self.marked else tokens)
+
+    def unknown(self, question: Question) -> list[str]:
+        """Characters of the lemma that training never saw."""
+        vocabularies = self.translator.vocabularies
+        letters = encode_word(question.lemma)
+        hidden = copying(letters, vocabularies).hide(letters)
+        pairs = zip(letters, hidden, strict=True)
+        return [decode_word([t]) for t, read in pairs if read not in vocabularies.source]
+
+
 class Inflector:
     """A model of inflection, or several whose probabilities are averaged.
 
-    The models were trained on files that `tools/sigmorphon.py prepare` writes.
+    The models were trained on files that `tools/sigmorphon.py prepare` writes. Models that write
+    in the same order are averaged character by character. A model that was trained to write in
+    both orders (`prepare --both`) is asked for both, and what is known of whole forms is averaged
+    (`onmt_entmax/search/mixture.py`), as it is where models of different orders are named.
 
     Args:
-        folders: model or run folders.
+        folders: model or run folders, of models that write from left to right or in both orders.
         n_best: forms a question; 0 lists every form of any probability, as far as 10,000 steps
             of the decoder reach (for sparse models that is nearly always all of them).
         beam_size: prefixes kept in a search; at least `n_best` are.
         max_length: longest form, in characters.
         device: where to compute; the CPU unless told otherwise.
-        reverse: whether the models write forms from right to left (`prepare --reverse`); the
-            forms are then turned around. Models that write in other directions are not to be
-            averaged here, as their next characters are not the same ones: see tools/combine.py.
+        reversed_folders: those of models that write from right to left only (`prepare --reverse`).
 
     Raises:
-        InflectionError: the model does not read a language first.
+        InflectionError: no folder is named, a model does not read a language first, or one of both
+            orders is among those of one.
         CheckpointError: a folder cannot be read.
-        TranslationError: the vocabularies of the models differ.
+        TranslationError: the vocabularies of models that write in the same order differ.
         ValueError: a number is out of range.
     """
 
@@ -100,20 +134,40 @@ class Inflector:
         beam_size: int = 5,
         max_length: int = 100,
         device: torch.device | None = None,
-        reverse: bool = False,
+        reversed_folders: Sequence[Path | str] = (),
     ) -> None:
-        self._reverse = reverse
-        search = SearchConfig(max(beam_size, n_best), n_best, max_length)
+        groups = [group for group in (folders, reversed_folders) if group]
+        if not groups:
+            raise InflectionError("no model is named")
+        self._n_best = n_best
+        loaded = [[load(Path(folder), device) for folder in group] for group in groups]
+        both = [REVERSED in models[0].vocabularies.source for models in loaded]
+        if both[-1] and reversed_folders:
+            raise InflectionError(
+                f"{reversed_folders[0]}: writes in both orders; name it where models from left to "
+                "right are named"
+            )
+        # A mixture knows as many forms of each way as are listed.
+        several = len(groups) > 1 or both[0]
+        listed = max(beam_size, n_best) if several and n_best else n_best
+        search = SearchConfig(max(beam_size, n_best), listed, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
-        self._translator = Translator.from_folders(folders, task, device)
-        tokens = self._translator.vocabularies.source.tokens
+        self._ways: list[_Way] = []
+        for group, models, two in zip(groups, loaded, both, strict=True):
+            translator = Translator(models, task)
+            share = len(group) / (2 if two else 1)
+            self._ways.append(_Way(translator, False, group is reversed_folders, share))
+            self._ways += [_Way(translator, True, True, share)] if two else []
+        tokens = set.intersection(
+            *(set(way.translator.vocabularies.source.tokens) for way in self._ways)
+        )
         self.languages = sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE))
-        """The languages that the model knows."""
+        """The languages that the models know."""
         self.tags = sorted(decode_tag(token) for token in tokens if is_tag(token))
-        """The tags that the model knows."""
+        """The tags that the models know."""
         if not self.languages:
             raise InflectionError(
-                f"{folders[0]}: not a model of inflection: its source vocabulary has no language "
+                f"{groups[0][0]}: not a model of inflection: its source vocabulary has no language "
                 f"({LANGUAGE}...); tools/sigmorphon.py prepares the data of one that has"
             )
 
@@ -149,10 +203,9 @@ class Inflector:
             except InflectionError as error:
                 where = f"question {number}: " if len(listed) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
-        lines = (" ".join(encode_source(q.language, q.lemma, q.tags)) for q in listed)
-        answers = self._translator.answers(lines, batch_size)
-        for question, answer in zip(listed, answers, strict=True):
-            yield self._inflection(question, answer)
+        each_way = [way.translator.answers(map(way.line, listed), batch_size) for way in self._ways]
+        for question, *answers in zip(listed, *each_way, strict=True):
+            yield self._inflection(question, answers)
 
     def _known_tag(self, tag: str) -> str:
         """The tag, without spaces around it where only so it is known; some data has them."""
@@ -168,38 +221,69 @@ class Inflector:
         if not question.tags or "" in question.tags:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
 
-    def _inflection(self, question: Question, answer: Answer) -> Inflection:
+    def _inflection(self, question: Question, answers: Sequence[Answer]) -> Inflection:
+        if len(answers) > 1:
+            return self._averaged(question, answers)
+        (answer,) = answers
         assert answer.result is not None, "a question is never blank"
         # Copied characters have taken their places in a text already, so it is safe to turn.
-        texts = [turned(found.text, self._reverse) for found in answer.hypotheses]
         forms = tuple(
-            Form(decode_word(text.split()), found.hypothesis.log_prob, found.hypothesis.prob)
-            for text, found in zip(texts, answer.hypotheses, strict=True)
+            _form(turned(each.text, self._ways[0].reverse), each.hypothesis.log_prob)
+            for each in answer.hypotheses
         )
         certificate = answer.result.certificate
-        return Inflection(
-            question,
-            forms,
-            certificate,
-            self._warnings(question, forms),
-            # A string with a symbol for start or padding, which search excludes, is no form.
-            only=certificate.level == "exhaustive" and answer.result.finished == 1,
+        # A string with a symbol for start or padding, which search excludes, is no form.
+        only = certificate.level == "exhaustive" and answer.result.finished == 1
+        return Inflection(question, forms, certificate, self._warnings(question, forms), only)
+
+    def _averaged(self, question: Question, answers: Sequence[Answer]) -> Inflection:
+        """What is known of the average of several ways to ask."""
+        total = sum(way.models for way in self._ways)
+        weights = [way.models / total for way in self._ways]
+        reverse = [way.reverse for way in self._ways]
+        record = mixed([answer.record() for answer in answers], reverse, weights)
+        forms = tuple(
+            _form(each["text"], -math.inf if each["log_prob"] is None else each["log_prob"])
+            for each in record["hypotheses"][: self._n_best or None]
         )
+        results = [answer.result for answer in answers if answer.result is not None]
+        certificate = _certificate(record, [result.certificate for result in results], weights)
+        certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
+        only = certificate.level == "exhaustive" and record["finished"] == 1
+        return Inflection(question, forms, certificate, self._warnings(question, forms), only)
 
     def _warnings(self, question: Question, forms: Sequence[Form]) -> tuple[str, ...]:
-        vocabularies = self._translator.vocabularies
-        tokens = encode_source(question.language, question.lemma, question.tags)
-        hidden = copying(tokens, vocabularies).hide(tokens)
         tags = [tag for tag in question.tags if tag not in self.tags]
-        letters = [
-            token
-            for token, read in zip(tokens, hidden, strict=True)
-            if read not in vocabularies.source and token in encode_word(question.lemma)
-        ]
+        letters = dict.fromkeys(letter for way in self._ways for letter in way.unknown(question))
         found = [f"unknown tag {tag}" for tag in tags]
-        found += [f"unknown character {decode_word([t])}" for t in dict.fromkeys(letters)]
+        found += [f"unknown character {letter}" for letter in letters]
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
+
+
+def _form(text: str, log_prob: float) -> Form:
+    return Form(decode_word(text.split()), log_prob, math.exp(log_prob))
+
+
+def _certificate(
+    record: Mapping[str, Any], parts: Sequence[Certificate], weights: Sequence[float]
+) -> Certificate:
+    """The certificate of a mixture, whose bound and gap are those of its forms: see `Mixture`."""
+    pairs = list(zip(weights, parts, strict=True))
+    forbidden = sum(w * math.exp(max(c.log_excluded_bound, c.log_bound)) for w, c in pairs)
+    first = math.inf if record["certificate"] == "exhaustive" else -math.inf
+    return Certificate(
+        level=record["certificate"],
+        log_bound=math.log(record["bound"]) if record["bound"] else -math.inf,
+        gap=first if record["gap"] is None else record["gap"],
+        proven=record["proven"],
+        mass=record["mass"],
+        dropped=sum(part.dropped for part in parts),
+        truncated=sum(part.truncated for part in parts),
+        excluded=record["excluded"],
+        log_excluded_bound=math.log(forbidden) if forbidden else -math.inf,
+        strict=all(part.strict for part in parts),
+    )
 
 
 def _some(names: Sequence[str]) -> str:

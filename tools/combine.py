@@ -16,12 +16,16 @@ of the models is known completely, and elsewhere the bounds of the reports bound
     python tools/combine.py --reports run/a.jsonl --reversed run/reversed.jsonl \\
         --output run/both.pred --report run/both.jsonl
 
+A model of both orders (`prepare --both`) is asked twice, the second time with the sources that
+have a mark, `dev.reversed.src`; its second report is one of `--reversed`, too.
+
 Each report weighs the same, unless `--weights` says more: one number for each of `--reports`, then
 for each of `--reversed`, whose strings are turned around, token by token. The report that is
 written is an exactness report again, without what a mixture does not have (dropped and truncated
 prefixes): a probability is the least that the string has on average, and it has at most `slack`
-more, which is missing where that is nothing. With more of `-n_best` fewer strings are known by a
-bound only. Where models are equally sure of different strings the report named first decides.
+more, which is missing where that is nothing. Its summary is beside it. With more of `-n_best` fewer
+strings are known by a bound only. Where models are equally sure of different strings the report
+named first decides.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -39,89 +44,79 @@ from typing import Any
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import replaced_when_done
+from onmt_entmax.reports.mixing import is_blank, mixed
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.reports.writers import ROUNDING
-from onmt_entmax.search import Listed, Mixture, mix
-from onmt_entmax.text.morphology import turned
+from onmt_entmax.text.morphology import ask_forward
 
 
-def listed(record: dict[str, Any], reverse: bool) -> Listed:
-    """What a record of an exactness report says of the strings.
+def asked(path: Path, reverse: bool) -> Iterator[dict[str, Any]]:
+    """The records of a report, with the questions that a model of one order is asked.
 
-    A string that finished and is not listed, because `-n_best` was small, has at most what is
-    left of `mass`; any other at most `bound`, or `slack` where the record has one.
+    Raises:
+        UserError: it cannot be read, or asks for forms from right to left in the place of others.
     """
-    found: dict[str, float] = {}
-    for hypothesis in record["hypotheses"]:
-        text = turned(hypothesis["text"], reverse)
-        found[text] = found.get(text, 0.0) + hypothesis["prob"]
-    slack = record.get("slack", 0.0)
-    rest = max(record["bound"], slack)
-    if record["finished"] > len(record["hypotheses"]):
-        rest = max(rest, max(0.0, record["mass"] - sum(found.values())) + ROUNDING)
-    if record["certificate"] != "exhaustive":
-        rest = max(rest, sys.float_info.min)  # a bound too small for a float is not 0
-    return Listed(found, rest, slack)
+    for number, record in enumerate(read_report(path), start=1):
+        plain = " ".join(ask_forward(record["source"].split(" ")))
+        if plain != record["source"] and not reverse:
+            raise UserError(f"{path}:{number}: asks for a reversed form; name it after --reversed")
+        yield record | {"source": plain}
 
 
-def as_record(of_first: dict[str, Any], mixture: Mixture, excluded: float) -> dict[str, Any]:
-    """A mixture as an object of an exactness report."""
-    pairs = zip(mixture.strings, mixture.probabilities, strict=True)
-    record = {
-        "id": of_first["id"],
-        "source": of_first["source"],
-        "certificate": mixture.level,
-        "bound": mixture.bound,
-        "gap": mixture.gap if math.isfinite(mixture.gap) else None,
-        "proven": mixture.proven,
-        "mass": min(sum(mixture.probabilities), 1.0),
-        "excluded": excluded,
-        "finished": len(mixture.strings),
-        "hypotheses": [
-            {"text": text, "log_prob": math.log(prob) if prob else None, "prob": prob}
-            for text, prob in pairs
-        ],
-    }
-    return record | ({"slack": mixture.bound} if mixture.bound else {})
-
-
-def together(paths: Sequence[Path]) -> Iterator[tuple[dict[str, Any], ...]]:
+def together(paths: Sequence[Path], reverse: Sequence[bool]) -> Iterator[list[dict[str, Any]]]:
     """The records of several reports, those of one sentence together.
 
     Raises:
         UserError: a report cannot be read, or one has other sentences than the first.
     """
-    for number, records in enumerate(zip_longest(*map(read_report, paths)), start=1):
+    for number, records in enumerate(zip_longest(*map(asked, paths, reverse)), start=1):
         for path, record in zip(paths, records, strict=True):
             if record is None or records[0] is None:
                 short = path if record is None else paths[0]
                 raise UserError(f"{short}: {number - 1} sentences, but another report has more")
             if record["source"] != records[0]["source"]:
                 raise UserError(f"{path}:{number}: another source than in {paths[0]}")
-        yield records
+        yield list(records)
 
 
-def combine(
-    rows: Iterable[tuple[dict[str, Any], ...]], reverse: Sequence[bool], weights: Sequence[float]
-) -> Iterator[dict[str, Any]]:
-    """The record of each sentence's mixture; a blank line stays as it is."""
-    for records in rows:
-        if is_blank(records[0]):
-            yield records[0]
-            continue
-        pairs = list(zip(records, reverse, strict=True))
-        mixture = mix([listed(*pair) for pair in pairs], weights)
-        excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
-        record = as_record(records[0], mixture, excluded)
-        unfinished = [turned(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
-        if unfinished and not mixture.strings:
-            record["unfinished"] = unfinished[0]
-        yield record
+@dataclass
+class Counts:
+    """What is proven of how many sentences."""
 
+    levels: Counter[str] = field(default_factory=Counter)
+    blank: int = 0
+    single: int = 0
+    several: int = 0
+    unfinished: int = 0
 
-def is_blank(record: dict[str, Any]) -> bool:
-    """Whether there was nothing to read in the line of a record."""
-    return not record["source"].strip()
+    def add(self, record: dict[str, Any]) -> None:
+        """Count a sentence."""
+        if is_blank(record):
+            self.blank += 1
+            return
+        self.levels[record["certificate"]] += 1
+        alone = record["certificate"] == "exhaustive" and record["finished"] == 1
+        self.single += alone and not record["excluded"]
+        self.several += record["finished"] > 1
+        self.unfinished += not record["hypotheses"] and record["certificate"] != "exhaustive"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts and percentages, under the names that translate.py has for them."""
+        sentences = sum(self.levels.values())
+
+        def percent(count: int) -> float:
+            return round(100 * count / max(sentences, 1), 2)
+
+        levels = ("exhaustive", "optimal", "none")
+        return {
+            "sentences": sentences,
+            "blank_lines": self.blank,
+            "certificates": {level: self.levels[level] for level in levels},
+            "exhaustive_percent": percent(self.levels["exhaustive"]),
+            "argmax_proven_percent": percent(sentences - self.levels["none"]),
+            "single_hypothesis_percent": percent(self.single),
+            "several_hypotheses_percent": percent(self.several),
+            "unfinished": self.unfinished,
+        }
 
 
 def best(record: dict[str, Any]) -> str:
@@ -158,25 +153,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
     weights = [weight / sum(options.weights) for weight in options.weights]
-    levels: Counter[str] = Counter()
-    single = 0
-    written = [options.output] + ([options.report] if options.report else [])
+    counts = Counts()
+    written = [options.output]
+    if options.report:
+        written += [options.report, options.report.with_name(options.report.name + ".summary.json")]
     with replaced_when_done(written) as files:
-        for record in combine(together(paths), reverse, weights):
+        for records in together(paths, reverse):
+            blank = is_blank(records[0])
+            record = records[0] if blank else mixed(records, reverse, weights)
+            counts.add(record)
             print(best(record), file=files[0])
-            for file in files[1:]:
-                print(json.dumps(record, ensure_ascii=False), file=file)
-            if is_blank(record):
-                continue
-            levels[record["certificate"]] += 1
-            alone = record["certificate"] == "exhaustive" and record["finished"] == 1
-            single += alone and not record["excluded"]
-    sentences = sum(levels.values())
-    total = max(sentences, 1)
-    print(f"{options.output}: {sentences} sentences")
-    print(f"  every possible string known        {levels['exhaustive'] / total:7.2%}")
-    print(f"  the most probable string proven    {(sentences - levels['none']) / total:7.2%}")
-    print(f"  one string has all the probability {single / total:7.2%}")
+            if options.report:
+                print(json.dumps(record, ensure_ascii=False), file=files[1])
+        found = counts.as_dict()
+        if options.report:
+            of = {"reports": [str(path) for path in paths], "weights": weights}
+            print(json.dumps(found | of, indent=2, ensure_ascii=False), file=files[2])
+    print(f"{options.output}: {found['sentences']} sentences")
+    print(f"  every possible string known        {found['exhaustive_percent']:6.2f}%")
+    print(f"  the most probable string proven    {found['argmax_proven_percent']:6.2f}%")
+    print(f"  one string has all the probability {found['single_hypothesis_percent']:6.2f}%")
     return 0
 
 

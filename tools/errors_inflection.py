@@ -41,7 +41,7 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.text.morphology import decode_source, decode_word, turned
+from onmt_entmax.text.morphology import asks_reversed, decode_source, decode_word, turned
 
 EXAMPLES = 20
 
@@ -79,7 +79,7 @@ def read_words(options: argparse.Namespace) -> list[Word]:
 
 
 def read_training(prefix: Path, reverse: bool) -> Training:
-    """What training showed.
+    """What training showed; of pairs in both directions (`prepare --both`) the first.
 
     Args:
         prefix: of the training files.
@@ -94,7 +94,8 @@ def read_training(prefix: Path, reverse: bool) -> Training:
         raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
     training = Training()
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
-        training.add(*_decoded(source, number, line), _word(form, reverse))
+        if not asks_reversed(line.split()):
+            training.add(*_decoded(source, number, line), _word(form, reverse))
     return training
 
 

@@ -6,8 +6,8 @@
 
 A question is a line `language lemma tags`, divided by tabs, or by spaces where the lemma has none;
 with --language, `lemma tags`. Tags are joined by semicolons, as in the data of CoNLL-SIGMORPHON
-2018. Several models are averaged; with --reversed they are models that write from right to left,
-all of them (tools/combine.py combines both kinds). The output has a line for each form:
+2018. Several models are averaged. Models that write from right to left are named after --reversed;
+one that was trained to write both ways is asked for both. The output has a line for each form:
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 
@@ -130,7 +130,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "models", nargs="+", type=Path, metavar="MODEL", help="run or model folders"
+        "models", nargs="*", type=Path, metavar="MODEL", help="run or model folders"
     )
     parser.add_argument("--input", type=Path, help="file of questions; else the standard input")
     parser.add_argument("--output", type=Path, help="file to write; else the standard output")
@@ -142,12 +142,15 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--batch_size", type=int, default=64, help="words searched together")
     parser.add_argument(
-        "--reversed", action="store_true", help="the models write from right to left"
-    )
+        "--reversed", nargs="+", type=Path, default=[], metavar="MODEL",
+        help="those that write from right to left",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     options = parser.parse_args(arguments)
     if min(options.n_best, options.beam_size, options.batch_size) < 1:
         parser.error("--n_best, --beam_size and --batch_size must be at least 1")
+    if not options.models and not options.reversed:
+        parser.error("name a model")
     return options
 
 
@@ -156,7 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Inflects; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     n_best = 0 if options.all else options.n_best
-    inflector = Inflector(options.models, n_best, options.beam_size, reverse=options.reversed)
+    inflector = Inflector(
+        options.models, n_best, options.beam_size, reversed_folders=options.reversed
+    )
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in answered(inflector, options))

@@ -35,7 +35,7 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.text.morphology import UNKNOWN, decode_source, encode_source
+from onmt_entmax.text.morphology import UNKNOWN, asks_reversed, decode_source, encode_source
 from onmt_entmax.text.vocabulary import COPY_SYMBOL
 
 _NAMELESS = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
@@ -50,7 +50,7 @@ class Question(NamedTuple):
 
 
 def read_questions(path: Path) -> dict[str, list[Question]]:
-    """The questions of a source file, by language.
+    """The questions of a source file, by language; those for forms from right to left are others.
 
     Raises:
         UserError: the file cannot be read, or names the line that is no question.
@@ -61,7 +61,8 @@ def read_questions(path: Path) -> dict[str, list[Question]]:
             language, tags, lemma = decode_source(line.split() or [""])
         except ValueError as error:
             raise UserError(f"{path}:{number}: {error}") from None
-        found.setdefault(language, []).append(Question(tags, lemma))
+        if not asks_reversed(line.split()):
+            found.setdefault(language, []).append(Question(tags, lemma))
     return found
 
 

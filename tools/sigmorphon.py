@@ -16,6 +16,7 @@ Commands:
         --languages english german --out run/pilot/data
     python tools/sigmorphon.py prepare ... --hallucinate 1000 --copy-lemmas
     python tools/sigmorphon.py prepare ... --reverse
+    python tools/sigmorphon.py prepare ... --both
     python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
         --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
 
@@ -25,7 +26,9 @@ and `--copy-lemmas` one a lemma, whose form is the lemma. They are written to fi
 
 `--reverse` writes the forms, and nothing else, from their last character to their first: for a
 model that writes them from right to left, which errs elsewhere than one from left to right
-(tools/combine.py).
+(tools/combine.py). `--both` trains one model to do both: each pair is in `train` twice, the second
+time with a mark in its source and a form that is turned around, and each other split has such pairs
+in files of their own, `dev.reversed.src` and `dev.reversed.tgt`.
 """
 
 from __future__ import annotations
@@ -45,9 +48,18 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
-from onmt_entmax.text.morphology import LANGUAGE, decode_word, encode_source, encode_word
+from onmt_entmax.text.morphology import (
+    LANGUAGE,
+    ask_reversed,
+    decode_word,
+    encode_source,
+    encode_word,
+    turned,
+)
 
 SETTINGS = ("low", "medium", "high")
+SPLITS = ("train", "dev", "test")
+ASKED = SPLITS[1:]  # what a model is not trained on
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -158,16 +170,41 @@ def more_rows(
     return made
 
 
-def as_pairs(language: str, rows: Iterable[Row], reverse: bool) -> list[tuple[str, str]]:
-    """Lines of the source and of the target file, the target from right to left if asked."""
-    step = -1 if reverse else 1
-    return [
-        (
-            " ".join(encode_source(language, row.lemma, row.tags)),
-            " ".join(encode_word(row.form)[::step]),
-        )
-        for row in rows
-    ]
+def as_pair(language: str, row: Row) -> tuple[str, str]:
+    """The line of the source and the line of the target file."""
+    source = encode_source(language, row.lemma, row.tags)
+    return " ".join(source), " ".join(encode_word(row.form))
+
+
+def in_order(
+    pairs: Mapping[str, list[tuple[str, str]]], order: str
+) -> dict[str, list[tuple[str, str]]]:
+    """The pairs as a model is to write them, by the name of their files.
+
+    Args:
+        pairs: with forms as they are read.
+        order: "forward", "reversed" or "both"; with the last each pair of training comes twice,
+            and those of other splits, which are asked one way at a time, are in files apart.
+    """
+    if order == "forward":
+        return dict(pairs)
+    turned_around = {
+        name: [(source, turned(target, reverse=True)) for source, target in some]
+        for name, some in pairs.items()
+    }
+    if order == "reversed":
+        return turned_around
+    found = {}
+    for name, some in pairs.items():
+        marked = [
+            (" ".join(ask_reversed(source.split(" "))), target)
+            for source, target in turned_around[name]
+        ]
+        if name in ASKED:
+            found |= {name: some, f"{name}.reversed": marked}
+        else:
+            found[name] = [pair for both in zip(some, marked, strict=True) for pair in both]
+    return found
 
 
 def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
@@ -199,8 +236,9 @@ def prepare(options: argparse.Namespace) -> int:
             if split == "train":
                 rows |= more_rows(options, language, rows["train"])
             for name, some in rows.items():
-                pairs.setdefault(name, []).extend(as_pairs(language, some, options.reverse))
-    for name in pairs.keys() - (needed.keys() - {"train"}):
+                pairs.setdefault(name, []).extend(as_pair(language, row) for row in some)
+    pairs = in_order(pairs, options.order)
+    for name in (each for each in pairs if each.split(".")[0] not in ASKED):
         # Training shuffles what it holds at a time: of many rows only a part, and that must not be
         # a few of the languages.
         random.Random(f"{options.seed}/{name}").shuffle(pairs[name])
@@ -278,7 +316,14 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
     add("--hallucinate", type=int, default=0, metavar="N", help="make N more pairs a language")
     add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
-    add("--reverse", action="store_true", help="write the forms from right to left")
+    order = command.add_mutually_exclusive_group()
+    order.set_defaults(order="forward")
+    for name, help in (
+        ("reverse", "write the forms from right to left"),
+        ("both", "write each pair of training in both directions, marked, and other splits apart"),
+    ):
+        value = "reversed" if name == "reverse" else name
+        order.add_argument(f"--{name}", dest="order", action="store_const", const=value, help=help)
     add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)
@@ -290,7 +335,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.run is prepare:
         for name, value, known in (
-            *(("split", split, ("train", "dev", "test")) for split in options.splits),
+            *(("split", split, SPLITS) for split in options.splits),
             *(("setting", setting, SETTINGS) for setting in filter(None, [options.setting])),
         ):
             if value not in known:

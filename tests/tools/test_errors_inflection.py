@@ -154,6 +154,20 @@ def test_forms_from_right_to_left_give_the_same_page(tmp_path):
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") != page
 
 
+def test_training_in_both_directions_is_read_once(tmp_path):
+    arguments = files(tmp_path, ["none"] * 3)
+    assert errors_inflection.main(arguments) == 0
+    page = (tmp_path / "errors.md").read_text(encoding="utf-8")
+    source, target = ((tmp_path / f"train.{side}") for side in ("src", "tgt"))
+    sources, targets = (path.read_text(encoding="utf-8").splitlines() for path in (source, target))
+    marked = [line.replace(" ", " order=reversed ", 1) for line in sources]
+    turned = [" ".join(line.split()[::-1]) for line in targets]
+    source.write_text("\n".join(sources + marked) + "\n", encoding="utf-8")
+    target.write_text("\n".join(targets + turned) + "\n", encoding="utf-8")
+    assert errors_inflection.main(arguments) == 0
+    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
+
+
 def test_the_page_is_there_without_a_picture(tmp_path, capsys, monkeypatch):
     arguments = files(tmp_path, ["none"] * 3)
     assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.doc")]) == 2

@@ -14,7 +14,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.inflection import InflectionError, Question
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.text.morphology import decode_source, decode_word, encode_source
+from onmt_entmax.text.morphology import REVERSED, decode_source, decode_word, encode_source
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
@@ -53,6 +53,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with forms that are others from right to left."""
     return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
+
+
+@pytest.fixture(scope="module")
+def both_orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that knows the mark for forms from right to left."""
+    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
+    folder = tmp_path_factory.mktemp("both") / "model"
+    return write_model(folder, 7, Vocabularies(source, VOCABULARIES.target), end=1)
 
 
 def test_a_source_is_taken_apart_as_it_was_put_together():
@@ -109,11 +117,70 @@ class TestInflector:
     def test_a_model_that_writes_backwards_gives_its_forms_forwards(self, uneven):
         question = "english", "ab", "V"
         plain = Inflector([uneven], n_best=5).inflect(*question)
-        turned = Inflector([uneven], n_best=5, reverse=True).inflect(*question)
+        turned = Inflector([], n_best=5, reversed_folders=[uneven]).inflect(*question)
         assert [form.text for form in turned.forms] == [form.text[::-1] for form in plain.forms]
         assert any(form.text != form.text[::-1] for form in plain.forms)
         assert [form.prob for form in turned.forms] == [form.prob for form in plain.forms]
         assert turned.certificate == plain.certificate
+
+    @pytest.mark.parametrize("lemma", ["a", "ab", "bba"])
+    def test_models_of_two_orders_are_averaged_by_whole_forms(self, uneven, tmp_path, lemma):
+        """Two models from the left have two thirds of the weight; all forms are known."""
+        other = write_model(tmp_path / "other", 24)
+        folders = [[uneven, other], [other]]
+        left, right = (Inflector(each, n_best=0, max_length=6) for each in folders)
+        both = Inflector(folders[0], 0, max_length=6, reversed_folders=folders[1])
+        expected: dict[str, float] = {}
+        for inflector, weight, step in ((left, 2 / 3, 1), (right, 1 / 3, -1)):
+            for form in inflector.inflect("english", lemma, "V").forms:
+                text = form.text[::step]
+                expected[text] = expected.get(text, 0) + weight * form.prob
+        answer = both.inflect("english", lemma, "V")
+        assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
+        probs = [form.prob for form in answer.forms]
+        assert probs == sorted(probs, reverse=True)
+        # With a beam and one form each, no more is claimed than there is.
+        some = Inflector(folders[0], 1, 2, max_length=6, reversed_folders=folders[1])
+        found = some.inflect("english", lemma, "V")
+        assert len(found.forms) == 1
+        first = found.forms[0]
+        assert first.prob <= expected[first.text] + 1e-6
+        if found.level in ("optimal", "exhaustive", "only"):
+            assert expected[first.text] == pytest.approx(max(expected.values()), abs=1e-6)
+        for text, prob in expected.items():
+            assert text == first.text or prob <= max(found.certificate.bound, first.prob) + 1e-6
+
+    def test_a_model_of_both_orders_is_asked_for_both(self, both_orders):
+        answer = Inflector([both_orders], n_best=0, max_length=6).inflect("german", "ab", "V;PST")
+        task = SearchTask(SearchConfig(5, 0, 6), "enumerate")
+        lines = ["lang=german +V +PST a b", "lang=german order=reversed +V +PST a b"]
+        expected: dict[str, float] = {}
+        answers = Translator.from_folders([both_orders], task).answers(lines)
+        for step, translated in zip((1, -1), answers, strict=True):
+            for each in translated.hypotheses:
+                text = decode_word(each.text.split()[::step])
+                expected[text] = expected.get(text, 0) + each.hypothesis.prob / 2
+        assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
+        assert len(expected) > 1
+
+    def test_what_proves_something_of_each_order_proves_it_of_both(self, both_orders):
+        questions = [Question("english", lemma, ("V",)) for lemma in ("a", "ab", "b", "bba")]
+        complete = list(Inflector([both_orders], 0, max_length=6).answers(questions))
+        for beam in (1, 2, 5, 50):
+            some = Inflector([both_orders], 1, beam, max_length=6).answers(questions)
+            for answer, whole in zip(some, complete, strict=True):
+                if answer.forms and answer.level != "none":
+                    best = whole.forms[0].prob
+                    named = {form.text: form.prob for form in whole.forms}
+                    assert named[answer.forms[0].text] == pytest.approx(best, abs=1e-6)
+                if answer.level == "only":
+                    assert whole.level == "only"
+
+    def test_a_model_of_both_orders_is_named_where_one_order_is(self, both_orders):
+        with pytest.raises(InflectionError, match="writes in both orders; name it where models"):
+            Inflector([], reversed_folders=[both_orders])
+        with pytest.raises(InflectionError, match="no model is named"):
+            Inflector([])
 
     def test_what_training_never_saw_is_told(self, model):
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
@@ -155,7 +222,7 @@ class TestInflector:
 class TestCommand:
     def run(self, model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert inflect.main([str(model), *more]) == 0
+        assert inflect.main([*more, str(model)]) == 0
         return capsys.readouterr().out.splitlines()
 
     def test_columns(self, model, capsys, monkeypatch):
@@ -180,6 +247,20 @@ class TestCommand:
         forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
         assert forms[1] == [form[::-1] for form in forms[0]]
         assert plain != turned
+
+    def test_models_of_two_orders(self, uneven, capsys, monkeypatch):
+        more = [str(uneven), "--json", "--reversed"]
+        (line,) = self.run(uneven, capsys, monkeypatch, "english ab V\n", *more)
+        inflector = Inflector([uneven], reversed_folders=[uneven])
+        (form,) = inflector.inflect("english", "ab", "V").forms
+        answer = json.loads(line)
+        assert answer["forms"][0]["form"] == form.text
+        assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
+
+    def test_a_model_has_to_be_named(self, capsys):
+        with pytest.raises(SystemExit):
+            inflect.main([])
+        assert "name a model" in capsys.readouterr().err
 
     def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
         """One line that says what to do, as `PYTHONIOENCODING=latin-1` has it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from self_training import Question, new_questions, sure_answers
+from self_training import Question, new_questions, read_questions, sure_answers
 
 from onmt_entmax.text.morphology import decode_source
 from tests.commands import run, succeed
@@ -49,6 +49,12 @@ def test_tags_are_drawn_as_often_as_training_has_them() -> None:
     fresh = {tag: count * (1000 - count) for tag, count in tags.items()}
     for tag, part in fresh.items():
         assert found[tag] / 200 == pytest.approx(part / sum(fresh.values()), abs=0.1)
+
+
+def test_a_question_in_both_orders_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "train.src"
+    path.write_text("lang=x +V a\nlang=x order=reversed +V a\nlang=y order=reversed +N b\n")
+    assert read_questions(path) == {"x": [Question(("V",), "a")]}
 
 
 def record(source: str, certificate: str, *hypotheses: tuple[str, float]) -> str:
