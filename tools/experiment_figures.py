@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment_matrix import Training, Work, check_configuration, digest, translation_options
+from experiment_matrix import Training, Work, check_configuration, digest, translations
 from sacrebleu.metrics import BLEU
 from sigmorphon import language_of
 
@@ -99,7 +99,7 @@ def measure(work: Work) -> dict[str, Any]:
         "output_alpha": config.generator_alpha,
         "attention_alpha": config.global_attention_alpha,
         "evaluate": work.matrix.evaluate,
-        "translation": translation_options(work),
+        "translation": _translation(work),
         "files": _files(work),
     }
     if isinstance(work, Training):
@@ -128,14 +128,20 @@ def figures_of(work: Work) -> dict[str, Any] | None:
         check_configuration(training)
     figures = _read_json(path)
     recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
-    now = [work.matrix.evaluate, translation_options(work), _files(work)]
+    now = [work.matrix.evaluate, _translation(work), _files(work)]
     return figures if recorded == now else None
+
+
+def _translation(work: Work) -> dict[str, Any]:
+    """The options of the translation, or of several by their names."""
+    found = translations(work)
+    return found if len(found) > 1 else next(iter(found.values()))
 
 
 def _files(work: Work) -> dict[str, str | None]:
     """Digests of what the figures are made from."""
     weights = [model / "model.safetensors" for model in work.models()]
-    paths = (work.matrix.source, work.matrix.reference, *weights)
+    paths = (*work.matrix.sources(), work.matrix.reference, *weights)
     return {str(path): digest(path) for path in paths}
 
 

@@ -30,7 +30,7 @@ from experiment_matrix import (
     Matrix,
     Training,
     Work,
-    translation_options,
+    translations,
     write_configuration,
     write_yaml,
 )
@@ -197,7 +197,7 @@ class Runner:
             UserError: before anything is started: a file is missing, a configuration is wrong, or
                 is another one than a run in its folder was trained with.
         """
-        for path in (self.matrix.source, self.matrix.reference):
+        for path in (*self.matrix.sources(), self.matrix.reference):
             if not path.is_file():
                 raise UserError(f"{self.matrix.path}: no such file: {path}")
         for training in self.trainings:
@@ -255,9 +255,8 @@ class Runner:
                     self._say(f"{work.name}: training")
                     self.processes.run(training_command(work), log, core, lock)
                 self._say(f"{work.name}: decoding")
-                write_yaml(work.folder / "translate.yaml", translation_options(work))
-                command = ["translate.py", "-config", str(work.folder / "translate.yaml")]
-                self.processes.run(command, log, core, lock)
+                for command in decoding_commands(work):
+                    self.processes.run(command, log, core, lock)
                 figures = measure(work)
         except Stopped:
             self._say(f"{work.name}: stopped")
@@ -305,13 +304,36 @@ def check_translation(training: Training) -> None:
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "translate.yaml"
-        write_yaml(path, {**translation_options(training), "model": [str(training.run)]})
+        options = next(iter(translations(training).values()))
+        write_yaml(path, {**options, "model": [str(training.run)]})
         try:
             translation_setup(["-config", str(path)])
         except UserError as error:
             message = str(error).removeprefix(f"{path}: ")
             where = f"{training.matrix.path}: translate of {training.cell.name}"
             raise UserError(f"{where}: {message}") from None
+
+
+def decoding_commands(work: Work) -> list[list[str]]:
+    """What decodes the development set to `dev.pred` and `dev.report.jsonl`; writes the
+    configurations that this needs."""
+    commands, reports = [], []
+    for name, options in translations(work).items():
+        path = work.folder / ("translate.yaml" if name == "dev" else f"translate.{name}.yaml")
+        write_yaml(path, options)
+        commands.append(["translate.py", "-config", str(path)])
+        reports.append(options["exactness_report"])
+    if len(reports) > 1:
+        folder = work.folder
+        written = [
+            "--output",
+            str(folder / "dev.pred"),
+            "--report",
+            str(folder / "dev.report.jsonl"),
+        ]
+        given = ["--reports", reports[0], "--reversed", reports[1]]
+        commands.append(["tools/combine.py", *given, *written])
+    return commands
 
 
 def training_command(training: Training) -> list[str]:
