@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import IO
 
 from onmt_entmax.errors import UserError
@@ -141,6 +144,7 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
             raise FileError(f"{path}: is to be written twice; give each output a file of its own")
     places = [t if stays else _temporary(t) for t, stays in zip(targets, direct, strict=True)]
     with ExitStack() as stack:
+        stack.enter_context(_leaving_nothing())
         files: list[IO[str]] = []
         for path, place, stays in zip(paths, places, direct, strict=True):
             if not stays:
@@ -159,6 +163,28 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
             with _naming(path):
                 file.close()
                 os.replace(place, target)
+
+
+@contextmanager
+def _leaving_nothing() -> Iterator[None]:
+    """Let a signal that would end the program at once end it as an exception does, with the status
+    that a shell gives such an end, so that no temporary file stays; where nobody else hears it."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    heard = []
+    if threading.current_thread() is threading.main_thread():
+        heard = [
+            n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL
+        ]
+    for number in heard:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def write_files(texts: Mapping[Path, str]) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -134,3 +135,45 @@ def test_the_standard_output_is_written_to_wherever_it_goes(tmp_path: Path) -> N
     with open(tmp_path / "out", "a") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "first\nsecond\nthird\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "text"
+    path.write_text("before")
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from onmt_entmax.files import replaced_when_done\n"
+        "with replaced_when_done([Path(sys.argv[1])]) as (file,):\n"
+        "    file.write('half')\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    with process, process.stdout as said:
+        assert said.readline() == b"ready\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(number)
+        status = process.wait(30)
+    # Python ends of an interrupt as a program ends that has no handler for it.
+    assert status == (-number if number == signal.SIGINT else 128 + number)
+    assert [each.name for each in tmp_path.iterdir()] == ["text"]
+    assert path.read_text() == "before"
+
+
+def test_signals_are_heard_by_others_again(tmp_path: Path) -> None:
+    def mine(*_: object) -> None:
+        raise AssertionError("nobody sends it")
+
+    for handler in (signal.SIG_DFL, signal.SIG_IGN, mine):
+        before = signal.signal(signal.SIGTERM, handler)
+        try:
+            with replaced_when_done([tmp_path / "text"]):
+                listens = signal.getsignal(signal.SIGTERM)
+                assert (listens is handler) == (handler is not signal.SIG_DFL)
+            assert signal.getsignal(signal.SIGTERM) is handler
+        finally:
+            signal.signal(signal.SIGTERM, before)
