@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.mixing import mixed
 from onmt_entmax.reports.writers import Answer
@@ -136,28 +136,32 @@ class Inflector:
         device: torch.device | None = None,
         reversed_folders: Sequence[Path | str] = (),
     ) -> None:
-        groups = [group for group in (folders, reversed_folders) if group]
-        if not groups:
+        left, right = (
+            [load(Path(folder), device) for folder in group]
+            for group in (folders, reversed_folders)
+        )
+        if not left and not right:
             raise InflectionError("no model is named")
-        self._n_best = n_best
-        loaded = [[load(Path(folder), device) for folder in group] for group in groups]
-        both = [REVERSED in models[0].vocabularies.source for models in loaded]
-        if both[-1] and reversed_folders:
+        both = _writes_both(left)
+        if _writes_both(right):
             raise InflectionError(
                 f"{reversed_folders[0]}: writes in both orders; name it where models from left to "
                 "right are named"
             )
         # A mixture knows as many forms of each way as are listed.
-        several = len(groups) > 1 or both[0]
+        several = both or (left and right)
         listed = max(beam_size, n_best) if several and n_best else n_best
         search = SearchConfig(max(beam_size, n_best), listed, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
+        self._n_best = n_best
         self._ways: list[_Way] = []
-        for group, models, two in zip(groups, loaded, both, strict=True):
-            translator = Translator(models, task)
-            share = len(group) / (2 if two else 1)
-            self._ways.append(_Way(translator, False, group is reversed_folders, share))
-            self._ways += [_Way(translator, True, True, share)] if two else []
+        if left:
+            translator = Translator(left, task)
+            share = len(left) / (2 if both else 1)
+            self._ways.append(_Way(translator, False, False, share))
+            self._ways += [_Way(translator, True, True, share)] if both else []
+        if right:
+            self._ways.append(_Way(Translator(right, task), False, True, len(right)))
         tokens = set.intersection(
             *(set(way.translator.vocabularies.source.tokens) for way in self._ways)
         )
@@ -167,8 +171,9 @@ class Inflector:
         """The tags that the models know."""
         if not self.languages:
             raise InflectionError(
-                f"{groups[0][0]}: not a model of inflection: its source vocabulary has no language "
-                f"({LANGUAGE}...); tools/sigmorphon.py prepares the data of one that has"
+                f"{[*folders, *reversed_folders][0]}: not a model of inflection: its source "
+                f"vocabulary has no language ({LANGUAGE}...); tools/sigmorphon.py prepares the "
+                "data of one that has"
             )
 
     def inflect(self, language: str, lemma: str, tags: Sequence[str] | str) -> Inflection:
@@ -259,6 +264,11 @@ class Inflector:
         found += [f"unknown character {letter}" for letter in letters]
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
+
+
+def _writes_both(models: Sequence[LoadedModel]) -> bool:
+    """Whether models were trained to write in both orders; those of one group are alike."""
+    return bool(models) and REVERSED in models[0].vocabularies.source
 
 
 def _form(text: str, log_prob: float) -> Form:
