@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +48,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Form:
-    """One form and the probability that the model gives it."""
+    """One form and the probability that the model gives it; of an average of both orders of writing
+    the least that is proven: see `Inflection.certificate`."""
 
     text: str
     log_prob: float
@@ -62,7 +64,8 @@ class Inflection:
     forms: tuple[Form, ...]
     """The most probable first; none where no form ended within the length limit."""
     certificate: Certificate
-    """What is proven about the forms."""
+    """What is proven about the forms. Of an average of both orders of writing, no form has more
+    than `bound` beyond what is said; where the level is `exhaustive` that is nothing."""
     warnings: tuple[str, ...]
     """What training never saw, and so what not to trust."""
     only: bool
@@ -142,15 +145,17 @@ class Inflector:
         )
         if not left and not right:
             raise InflectionError("no model is named")
-        both = _writes_both(left)
-        if _writes_both(right):
+        both = _writes_both(folders, left)
+        if _writes_both(reversed_folders, right):
             raise InflectionError(
                 f"{reversed_folders[0]}: writes in both orders; name it where models from left to "
                 "right are named"
             )
+        if beam_size < 1:
+            raise ValueError(f"beam_size must be at least 1, not {beam_size}")
         # A mixture knows as many forms of each way as are listed.
-        several = both or (left and right)
-        listed = max(beam_size, n_best) if several and n_best else n_best
+        several = both or bool(left and right)
+        listed = max(beam_size, n_best) if several and n_best > 0 else n_best
         search = SearchConfig(max(beam_size, n_best), listed, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
         self._n_best = n_best
@@ -163,18 +168,14 @@ class Inflector:
         if right:
             self._ways.append(_Way(Translator(right, task), False, True, len(right)))
         tokens = set.intersection(
-            *(set(way.translator.vocabularies.source.tokens) for way in self._ways)
+            *(set(models[0].vocabularies.source.tokens) for models in (left, right) if models)
         )
         self.languages = sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE))
-        """The languages that the models know."""
+        """The languages that all models know."""
         self.tags = sorted(decode_tag(token) for token in tokens if is_tag(token))
-        """The tags that the models know."""
+        """The tags that all models know."""
         if not self.languages:
-            raise InflectionError(
-                f"{[*folders, *reversed_folders][0]}: not a model of inflection: its source "
-                f"vocabulary has no language ({LANGUAGE}...); tools/sigmorphon.py prepares the "
-                "data of one that has"
-            )
+            raise InflectionError(f"{folders[0]} and {reversed_folders[0]}: no language in common")
 
     def inflect(self, language: str, lemma: str, tags: Sequence[str] | str) -> Inflection:
         """The forms of one word.
@@ -266,9 +267,27 @@ class Inflector:
         return tuple(found)
 
 
-def _writes_both(models: Sequence[LoadedModel]) -> bool:
-    """Whether models were trained to write in both orders; those of one group are alike."""
-    return bool(models) and REVERSED in models[0].vocabularies.source
+def _writes_both(folders: Sequence[Path | str], models: Sequence[LoadedModel]) -> bool:
+    """Whether models were trained to write in both orders.
+
+    Raises:
+        InflectionError: some were and some were not, or one is no model of inflection.
+    """
+    found = set()
+    for folder, each in zip(folders, models, strict=True):
+        source = each.vocabularies.source
+        if not any(token.startswith(LANGUAGE) for token in source.tokens):
+            raise InflectionError(
+                f"{folder}: not a model of inflection: its source vocabulary has no language "
+                f"({LANGUAGE}...); tools/sigmorphon.py prepares the data of one that has"
+            )
+        found.add(REVERSED in source)
+        if len(found) > 1:
+            raise InflectionError(
+                f"{folder}: of {folders[0]} and this, one writes in both orders and one does not; "
+                "tools/combine.py averages such models"
+            )
+    return True in found
 
 
 def _form(text: str, log_prob: float) -> Form:
@@ -280,7 +299,10 @@ def _certificate(
 ) -> Certificate:
     """The certificate of a mixture, whose bound and gap are those of its forms: see `Mixture`."""
     pairs = list(zip(weights, parts, strict=True))
-    forbidden = sum(w * math.exp(max(c.log_excluded_bound, c.log_bound)) for w, c in pairs)
+    possible = [(w, max(c.log_excluded_bound, c.log_bound)) for w, c in pairs]
+    forbidden = sum(w * math.exp(log_prob) for w, log_prob in possible)
+    if any(log_prob > -math.inf for _, log_prob in possible):
+        forbidden = max(forbidden, sys.float_info.min)  # too small for a float is not 0
     first = math.inf if record["certificate"] == "exhaustive" else -math.inf
     return Certificate(
         level=record["certificate"],

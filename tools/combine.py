@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,7 +42,7 @@ from typing import Any
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import replaced_when_done
+from onmt_entmax.files import is_stream, replaced_when_done
 from onmt_entmax.reports.mixing import is_blank, mixed
 from onmt_entmax.reports.reading import read_report
 from onmt_entmax.text.morphology import ask_forward
@@ -129,8 +128,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
     parser = argparse.ArgumentParser(description="Average models by the strings they found.")
     add = parser.add_argument
-    add("--reports", type=Path, nargs="+", default=[], help="-exactness_report of translate.py")
-    add("--reversed", type=Path, nargs="+", default=[], help="those of models that write backwards")
+    several = {"type": Path, "nargs": "+", "action": "extend", "default": []}
+    add("--reports", **several, help="-exactness_report of translate.py")
+    add("--reversed", **several, help="those of forms that were written from right to left")
     add("--weights", type=float, nargs="+", help="one for each report; all the same by default")
     add("--output", type=Path, required=True, help="the most probable strings, one a line")
     add("--report", type=Path, help="an exactness report of the average")
@@ -141,8 +141,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.weights = options.weights or [1.0] * count
     if len(options.weights) != count:
         raise UserError(f"--weights has {len(options.weights)} numbers for {count} reports")
-    if not all(0 < weight < math.inf for weight in options.weights):
-        raise UserError("--weights must be positive numbers")
+    total = sum(options.weights)
+    options.weights = [weight / total if total else 0.0 for weight in options.weights]
+    if not all(0 < weight <= 1 for weight in options.weights):
+        raise UserError("--weights must be positive numbers, whose sum a float can hold")
     return options
 
 
@@ -152,23 +154,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
-    weights = [weight / sum(options.weights) for weight in options.weights]
     counts = Counts()
-    written = [options.output]
-    if options.report:
-        written += [options.report, options.report.with_name(options.report.name + ".summary.json")]
+    written = [options.output, *([options.report] if options.report else [])]
+    if options.report and not (is_stream(options.report) or options.report.is_dir()):
+        written.append(options.report.with_name(options.report.name + ".summary.json"))
     with replaced_when_done(written) as files:
         for records in together(paths, reverse):
             blank = is_blank(records[0])
-            record = records[0] if blank else mixed(records, reverse, weights)
+            record = records[0] if blank else mixed(records, reverse, options.weights)
             counts.add(record)
             print(best(record), file=files[0])
             if options.report:
                 print(json.dumps(record, ensure_ascii=False), file=files[1])
         found = counts.as_dict()
-        if options.report:
-            of = {"reports": [str(path) for path in paths], "weights": weights}
-            print(json.dumps(found | of, indent=2, ensure_ascii=False), file=files[2])
+        for file in files[2:]:
+            of = {"reports": [str(path) for path in paths], "weights": options.weights}
+            print(json.dumps(found | of, indent=2, ensure_ascii=False), file=file)
     print(f"{options.output}: {found['sentences']} sentences")
     print(f"  every possible string known        {found['exhaustive_percent']:6.2f}%")
     print(f"  the most probable string proven    {found['argmax_proven_percent']:6.2f}%")

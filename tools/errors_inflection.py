@@ -71,7 +71,8 @@ def read_words(options: argparse.Namespace) -> list[Word]:
         level = record["certificate"]
         level = "only" if level == "exhaustive" and record["finished"] == 1 else level
         language, tags, lemma = _decoded(paths[0], number, source)
-        form, guess = (_word(text, options.reversed) for text in (target, prediction))
+        reverse = options.reversed or asks_reversed(source.split())
+        form, guess = (_word(text, reverse) for text in (target, prediction))
         words.append(Word(language, tags, lemma, form, guess, level))
     if not words:
         raise UserError(f"{paths[0]}: no words")
@@ -83,7 +84,7 @@ def read_training(prefix: Path, reverse: bool) -> Training:
 
     Args:
         prefix: of the training files.
-        reverse: whether their forms are written from right to left.
+        reverse: whether forms of training in one direction are written from right to left.
 
     Raises:
         UserError: a file cannot be read, or they differ in length.
@@ -93,8 +94,10 @@ def read_training(prefix: Path, reverse: bool) -> Training:
     if len(sources) != len(targets):
         raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
     training = Training()
+    marked = [asks_reversed(line.split()) for line in sources]
+    reverse = reverse and not any(marked)
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
-        if not asks_reversed(line.split()):
+        if not marked[number - 1]:
             training.add(*_decoded(source, number, line), _word(form, reverse))
     return training
 

@@ -177,7 +177,8 @@ def translations(work: Work) -> dict[str, dict[str, Any]]:
     sources = {"dev": work.matrix.source}
     if work.matrix.reversed_source is not None:
         sources = {"forward": work.matrix.source, "reversed": work.matrix.reversed_source}
-        own["n_best"] = own.setdefault("beam_size", BEAM_SIZE)
+        if own.get("search") != "enumerate":  # which lists all that there are
+            own["n_best"] = own.setdefault("beam_size", BEAM_SIZE)
     return {
         name: {
             **own,

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -38,8 +39,10 @@ from tqdm import tqdm
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
+from onmt_entmax.text.morphology import ask_reversed
 
 ROOT = Path(__file__).resolve().parent.parent  # train.py stands beside the folder of this file
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -200,6 +203,7 @@ class Runner:
         for path in (*self.matrix.sources(), self.matrix.reference):
             if not path.is_file():
                 raise UserError(f"{self.matrix.path}: no such file: {path}")
+        check_orders(self.matrix)
         for training in self.trainings:
             if is_running(training.folder):
                 continue
@@ -294,6 +298,23 @@ def _awaited(training: Training) -> Training | None:
     if beginning is None or checkpoint_steps(training.run) or figures_of(beginning) is not None:
         return None
     return beginning if is_running(beginning.folder) else _awaited(beginning)
+
+
+def check_orders(matrix: Matrix) -> None:
+    """Look at the questions for the other order of writing, before hours are spent on them.
+
+    Raises:
+        UserError: they are not those of `source` with the mark.
+    """
+    if matrix.reversed_source is None:
+        return
+    pairs = zip_longest(read_lines(matrix.source), read_lines(matrix.reversed_source))
+    for number, (plain, marked) in enumerate(pairs, 1):
+        if None in (plain, marked) or marked.split(" ") != ask_reversed(plain.split(" ")):
+            raise UserError(
+                f"{matrix.reversed_source}:{number}: reversed_source: not line {number} of "
+                f"{matrix.source} with the mark for a reversed form (sigmorphon.py prepare --both)"
+            )
 
 
 def check_translation(training: Training) -> None:

@@ -6,15 +6,16 @@
 
 A question is a line `language lemma tags`, divided by tabs, or by spaces where the lemma has none;
 with --language, `lemma tags`. Tags are joined by semicolons, as in the data of CoNLL-SIGMORPHON
-2018. Several models are averaged. Models that write from right to left are named after --reversed;
-one that was trained to write both ways is asked for both. The output has a line for each form:
+2018. Several models are averaged. One that writes from right to left is named by --reversed; one
+that was trained to write both ways is asked for both. The output has a line for each form:
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 
-divided by tabs. The certificate is `only` where no other form has any probability, `exhaustive`
-where every possible form was found (--all lists them), `optimal` where the first is proven to be
-the most probable one, `none` where nothing is proven. A warning names what training never saw: a
-tag, a character. --json writes a line of JSON for each question instead.
+divided by tabs. Where orders of writing are averaged, a probability is the least that is proven.
+The certificate is `only` where no other form has any probability, `exhaustive` where every possible
+form was found (--all lists them), `optimal` where the first is proven to be the most probable one,
+`none` where nothing is proven. A warning names what training never saw: a tag, a character. --json
+writes a line of JSON for each question instead.
 """
 
 from __future__ import annotations
@@ -87,8 +88,9 @@ def as_json(answer: Inflection) -> str:
         "lemma": answer.question.lemma,
         "tags": list(answer.question.tags),
         "forms": [
-            {"form": form.text, "prob": form.prob, "log_prob": form.log_prob}
-            for form in answer.forms
+            # JSON has no infinity: null where the least that is proven is nothing.
+            {"form": f.text, "prob": f.prob, "log_prob": f.log_prob if f.prob else None}
+            for f in answer.forms
         ],
         "certificate": answer.level,
         "proven": answer.certificate.proven,
@@ -142,11 +144,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--batch_size", type=int, default=64, help="words searched together")
     parser.add_argument(
-        "--reversed", nargs="+", type=Path, default=[], metavar="MODEL",
-        help="those that write from right to left",
+        "--reversed", action="append", type=Path, default=[], metavar="MODEL",
+        help="one that writes from right to left; once for each",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if min(options.n_best, options.beam_size, options.batch_size) < 1:
         parser.error("--n_best, --beam_size and --batch_size must be at least 1")
     if not options.models and not options.reversed:

@@ -16,7 +16,8 @@ al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is
 
 The last writes `answered.src` and `answered.tgt`, which a configuration mixes in by weight. Forms
 stay as the report has them: those of models that write from right to left are for training such
-models alone, and what `tools/combine.py --report` writes is for the others.
+models alone, and what `tools/combine.py --report` writes is for the others. Data of both orders
+(`sigmorphon.py prepare --both`) is asked for in one, and answers are pairs of one.
 """
 
 from __future__ import annotations

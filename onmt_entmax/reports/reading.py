@@ -5,21 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.search.certificate import Level
 
-_NUMBER = (int, float)
-_KINDS = {
-    "id": int,
-    "source": str,
-    "bound": _NUMBER,
-    "mass": _NUMBER,
-    "finished": int,
-    "hypotheses": list,
-}
+_MOST = 1 + 2e-5  # what sums of float32 probabilities and a slack may come to
 
 
 def read_report(path: Path) -> Iterator[dict[str, Any]]:
@@ -43,15 +35,36 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
 
 def _is_record(record: object) -> bool:
     """Whether an object is what a report has for a sentence."""
-
-    def has(content: object, kinds: dict[str, Any]) -> bool:
-        return isinstance(content, dict) and all(
-            isinstance(content.get(key), kind) for key, kind in kinds.items()
-        )
-
+    if not isinstance(record, dict):
+        return False
+    hypotheses, finished = record.get("hypotheses"), record.get("finished")
     return (
-        isinstance(record, dict)
-        and has(record, _KINDS)
+        _is_count(record.get("id"))
+        and isinstance(record.get("source"), str)
         and record.get("certificate") in get_args(Level)
-        and all(has(h, {"text": str, "prob": _NUMBER}) for h in record["hypotheses"])
+        and all(_is_probability(record.get(key)) for key in ("bound", "mass"))
+        and all(_is_probability(record[key]) for key in ("excluded", "slack") if key in record)
+        and isinstance(record.get("unfinished", ""), str)
+        and isinstance(hypotheses, list)
+        and all(map(_is_hypothesis, hypotheses))
+        and _is_count(finished)
+        and finished >= len(hypotheses)
     )
+
+
+def _is_hypothesis(each: object) -> bool:
+    return (
+        isinstance(each, dict)
+        and isinstance(each.get("text"), str)
+        and _is_probability(each.get("prob"))
+    )
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and value >= 0
+
+
+def _is_probability(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value <= _MOST  # which a nan is not

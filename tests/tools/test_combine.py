@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import threading
 from itertools import product
 from pathlib import Path
 
@@ -180,6 +182,50 @@ def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
         assert after["proven"] <= before["proven"]
 
 
+def test_a_report_goes_to_a_pipe_without_a_summary(tmp_path: Path, capfd) -> None:
+    path = write(tmp_path / "1.jsonl", record("x", "exhaustive", ("a", 1.0)))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got: list[str] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    assert combined("--reports", path, "--output", tmp_path / "o", "--report", pipe) == 0
+    reader.join(30)
+    assert json.loads(got[0])["source"] == "x"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["1.jsonl", "o", "pipe"]
+    assert combined("--reports", path, "--output", tmp_path / "o", "--report", tmp_path) == 2
+    assert "is a folder" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"slack": "x"},
+        {"slack": -1},
+        {"bound": math.nan},
+        {"bound": True},
+        {"bound": -1},
+        {"mass": 3},
+        {"excluded": None},
+        {"unfinished": None},
+        {"finished": 0},
+        {"finished": True},
+        {"certificate": "sure"},
+        {"hypotheses": [{"text": "a", "prob": -0.5}]},
+        {"hypotheses": [{"text": "a", "prob": math.nan}]},
+        {"hypotheses": [{"text": "a", "prob": 1.5}]},
+        {"hypotheses": [{"text": 1, "prob": 0.5}]},
+        {"hypotheses": ["a"]},
+    ],
+)
+def test_a_number_that_no_report_has_is_told(tmp_path: Path, capsys, wrong: dict) -> None:
+    right = json.loads(record("x", "exhaustive", ("a", 1.0)))
+    path = write(tmp_path / "1.jsonl", json.dumps(right | wrong))
+    assert combined("--reports", path, "--output", tmp_path / "o") == 2
+    assert "1.jsonl:1: not a record of an -exactness_report" in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
 def test_bad_input_is_one_line_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -199,6 +245,10 @@ def test_bad_input_is_one_line_and_writes_nothing(
         (["--reports", tmp_path / "none"], "cannot be read"),
         (["--reports", one, one, "--weights", 1], "--weights has 1 numbers for 2 reports"),
         (["--reports", one, one, "--weights", 1, 0], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", 0, 0], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", 2, -1], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", "nan", 1], "--weights must be positive numbers"),
+        (["--reports", one, "--reports", one, "--weights", 1e308, 1e308], "a float can hold"),
     ):
         assert combined(*arguments, "--output", output) == 2
         lines = capsys.readouterr().err.splitlines()

@@ -1,6 +1,7 @@
 """`tools/errors_inflection.py`: kinds of words and errors, the page, and bad input."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -166,6 +167,22 @@ def test_training_in_both_directions_is_read_once(tmp_path):
     target.write_text("\n".join(targets + turned) + "\n", encoding="utf-8")
     assert errors_inflection.main(arguments) == 0
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
+    mark_and_turn(tmp_path)  # what the same model answers to questions with the mark
+    assert errors_inflection.main(arguments) == 0
+    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
+    assert errors_inflection.main([*arguments, "--reversed"]) == 0
+    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
+
+
+def mark_and_turn(folder: Path) -> None:
+    """Ask for all forms of the development set from right to left, as `prepare --both` does."""
+    train = (folder / "train.tgt").read_text(encoding="utf-8")
+    turn_around(folder)
+    (folder / "train.tgt").write_text(train, encoding="utf-8")
+    for name in ("dev.src", "report.jsonl"):
+        text = (folder / name).read_text(encoding="utf-8")
+        marked = re.sub(r"lang=\w+", r"\g<0> order=reversed", text)
+        (folder / name).write_text(marked, encoding="utf-8")
 
 
 def test_the_page_is_there_without_a_picture(tmp_path, capsys, monkeypatch):

@@ -7,6 +7,7 @@ import combine
 import experiment
 import yaml
 from experiment_figures import figures_of
+from experiment_matrix import translations
 
 from onmt_entmax.reports.mixing import mixed
 from onmt_entmax.reports.reading import read_report
@@ -44,7 +45,28 @@ def test_both_orders_are_decoded_and_averaged(tmp_path: Path) -> None:
     assert figures_of(training) is None  # other questions
 
 
-def test_the_questions_of_the_other_order_have_to_be_there(tmp_path: Path, capsys) -> None:
-    path = write_matrix(tmp_path, seeds=[1], reversed_source=str(tmp_path / "none.src"))
-    assert experiment.main(["run", str(path)]) == 2
-    assert "no such file" in capsys.readouterr().err
+def test_the_questions_of_the_other_order_are_those_of_this_one(tmp_path: Path, capsys) -> None:
+    asked = tmp_path / "valid.reversed.src"
+    path = write_matrix(tmp_path, seeds=[1], reversed_source=str(asked))
+    lines = (tmp_path / "valid.src").read_text().splitlines()
+    marked = [" ".join(ask_reversed(line.split())) for line in lines]
+    other = marked[2].replace("+V", "+N")
+    for text, message in (
+        (None, "no such file"),
+        (lines, ".src:1: reversed_source: not line 1 of"),  # without the mark
+        ([*marked[:2], other, *marked[3:]], ".src:3: reversed_source: not line 3 of"),
+        (marked[:-1], f".src:{len(lines)}: reversed_source"),
+        ([*marked, marked[0]], f".src:{len(lines) + 1}: reversed_source"),
+    ):
+        if text is not None:
+            asked.write_text("".join(line + "\n" for line in text))
+        assert experiment.main(["run", str(path)]) == 2
+        assert message in capsys.readouterr().err
+        assert not list((tmp_path / "runs").rglob("log.txt"))
+
+
+def test_an_enumeration_lists_what_there_is(tmp_path: Path) -> None:
+    asked = str(tmp_path / "valid.reversed.src")
+    path = write_matrix(tmp_path, reversed_source=asked, translate={"search": "enumerate"})
+    for options in translations(read(path).trainings()[0]).values():
+        assert "n_best" not in options

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from pathlib import Path
 
 import inflect
@@ -61,6 +62,14 @@ def both_orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
     folder = tmp_path_factory.mktemp("both") / "model"
     return write_model(folder, 7, Vocabularies(source, VOCABULARIES.target), end=1)
+
+
+@pytest.fixture(scope="module")
+def short_forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, with few forms of any probability."""
+    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
+    folder = tmp_path_factory.mktemp("short") / "model"
+    return write_model(folder, 26, Vocabularies(source, VOCABULARIES.target), end=3)
 
 
 def test_a_source_is_taken_apart_as_it_was_put_together():
@@ -163,24 +172,81 @@ class TestInflector:
         assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
         assert len(expected) > 1
 
-    def test_what_proves_something_of_each_order_proves_it_of_both(self, both_orders):
-        questions = [Question("english", lemma, ("V",)) for lemma in ("a", "ab", "b", "bba")]
-        complete = list(Inflector([both_orders], 0, max_length=6).answers(questions))
-        for beam in (1, 2, 5, 50):
-            some = Inflector([both_orders], 1, beam, max_length=6).answers(questions)
-            for answer, whole in zip(some, complete, strict=True):
-                if answer.forms and answer.level != "none":
-                    best = whole.forms[0].prob
-                    named = {form.text: form.prob for form in whole.forms}
-                    assert named[answer.forms[0].text] == pytest.approx(best, abs=1e-6)
-                if answer.level == "only":
-                    assert whole.level == "only"
+    @pytest.mark.parametrize("beam", [1, 2, 5, 50])
+    def test_what_is_proven_of_both_orders_is_so(self, short_forms, beam):
+        """Against all forms of both orders; ends are likely, so that often few are possible."""
+        questions = [
+            Question(language, lemma, ("V",))
+            for language in ("english", "german")
+            for lemma in ("a", "ab", "b", "bba", "aab", "ba")
+        ]
+        whole = list(Inflector([short_forms], 0, max_length=8).answers(questions))
+        levels = {answer.level for answer in whole}
+        assert {"only", "exhaustive"} <= levels
+        some = Inflector([short_forms], 2, beam, max_length=8).answers(questions)
+        found = set()
+        for answer, all_forms in zip(some, whole, strict=True):
+            found.add(answer.level)
+            truth = {form.text: form.prob for form in all_forms.forms}
+            certificate, rest = answer.certificate, all_forms.certificate.bound
+            for form in answer.forms:
+                upper = form.prob + certificate.bound + rest
+                assert form.prob - 1e-6 <= truth[form.text] <= upper + 1e-6
+            best = max(truth.values())
+            if answer.level != "none":
+                assert truth[answer.forms[0].text] == pytest.approx(best, abs=1e-6)
+                assert certificate.proven >= 1
+            assert certificate.proven <= len(answer.forms) <= 2
+            if answer.level in ("only", "exhaustive"):
+                assert (certificate.bound, certificate.gap) == (0, math.inf)
+                # What is missing are strings with symbols for start and padding.
+                assert certificate.mass + certificate.excluded == pytest.approx(1, abs=1e-5)
+                assert len(answer.forms) == min(2, len(truth))
+                assert answer.only == (len(truth) == 1) == (answer.level == "only")
+            elif certificate.gap >= 0:
+                assert certificate.gap < math.inf
+            others = [prob for text, prob in truth.items() if text != answer.forms[0].text]
+            if answer.level == "optimal" and others:
+                apart = math.log(answer.forms[0].prob / max(*others, 1e-300))
+                assert certificate.gap <= apart + 1e-5
+        assert beam < 5 or {"only", "exhaustive"} <= found
+
+    def test_counts_of_a_mixture_are_those_of_its_parts(self, both_orders):
+        inflector = Inflector([both_orders], 1, 2, max_length=3)
+        answer = inflector.inflect("english", "ab", "V")
+        task = SearchTask(SearchConfig(2, 2, 3))
+        lines = ["lang=english +V a b", "lang=english order=reversed +V a b"]
+        parts = [
+            translated.result.certificate
+            for translated in Translator.from_folders([both_orders], task).answers(lines)
+        ]
+        certificate = answer.certificate
+        assert certificate.dropped == sum(part.dropped for part in parts) > 0
+        assert certificate.truncated == sum(part.truncated for part in parts)
+        assert certificate.excluded == pytest.approx(sum(part.excluded for part in parts) / 2)
+        assert certificate.strict == all(part.strict for part in parts)
+        assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
 
     def test_a_model_of_both_orders_is_named_where_one_order_is(self, both_orders):
         with pytest.raises(InflectionError, match="writes in both orders; name it where models"):
             Inflector([], reversed_folders=[both_orders])
         with pytest.raises(InflectionError, match="no model is named"):
             Inflector([])
+
+    def test_models_that_do_not_go_together(self, model, both_orders, tmp_path):
+        plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
+        other = write_model(tmp_path / "plain", 1, plain)
+        with pytest.raises(InflectionError, match=f"{other}: not a model of inflection"):
+            Inflector([model], reversed_folders=[other])
+        with pytest.raises(InflectionError, match="one writes in both orders and one does not"):
+            Inflector([model, both_orders])
+        words = tuple(word for word in WORDS if not word.startswith("lang="))
+        french = Vocabularies(
+            Vocabulary((*SOURCE_SPECIALS, "lang=french", *words)), VOCABULARIES.target
+        )
+        other = write_model(tmp_path / "french", 1, french)
+        with pytest.raises(InflectionError, match="no language in common"):
+            Inflector([model], reversed_folders=[other])
 
     def test_what_training_never_saw_is_told(self, model):
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
@@ -256,6 +322,16 @@ class TestCommand:
         answer = json.loads(line)
         assert answer["forms"][0]["form"] == form.text
         assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
+
+    def test_the_order_of_arguments_does_not_matter(self):
+        for arguments in (
+            "A --reversed R B --reversed S --json",
+            "--reversed R --reversed S A --json B",
+            "--json A B --reversed R --reversed S",
+        ):
+            options = inflect.parse_arguments(arguments.split())
+            assert [str(path) for path in options.models] == ["A", "B"]
+            assert [str(path) for path in options.reversed] == ["R", "S"]
 
     def test_a_model_has_to_be_named(self, capsys):
         with pytest.raises(SystemExit):
@@ -334,9 +410,12 @@ class TestCommand:
         assert captured.err.startswith("inflect.py: expected language lemma tags")
 
 
-def test_numbers_out_of_range_are_refused(model):
-    with pytest.raises(ValueError, match="n_best must be at least 0"):
-        Inflector([model], n_best=-1)
+def test_numbers_out_of_range_are_refused(model, both_orders):
+    for each in (model, both_orders):
+        with pytest.raises(ValueError, match="n_best must be at least 0"):
+            Inflector([each], n_best=-1)
+        with pytest.raises(ValueError, match="beam_size must be at least 1"):
+            Inflector([each], beam_size=0)
     with pytest.raises(SystemExit):
         inflect.parse_arguments([str(model), "--n_best", "0"])
     assert issubclass(InflectionError, UserError)
