@@ -32,6 +32,13 @@ from onmt_entmax.version import __version__
 
 FORMAT_VERSION = (1, 0)  # a reader refuses a larger first number
 _STEP = re.compile(r"step_(\d+)")
+# What a run that is killed may leave beside: see `write_atomically`, and `Records`.
+_OF_A_RUN = re.compile(
+    r"\.step_\d+(\.\d+\.tmp|\.old)"
+    r"|\.best\.json\.\d+\.tmp"
+    r"|\.nonfinite_step_\d+\.json\.\d+\.tmp"
+    r"|\.metrics\.jsonl\.tmp"
+)
 
 
 class CheckpointError(UserError):
@@ -105,20 +112,32 @@ def remember_best(run: Path, step: int, metric: str, value: float) -> None:
 
 
 def remove_leftovers(run: Path) -> None:
-    """Delete what a run that was killed while writing has left half-written."""
-    for path in run.glob(".*.tmp"):
-        if path.is_dir():
+    """Delete what a run that was killed while writing has left half-written, and nothing that
+    another program writes there; a checkpoint that was about to be replaced gets its name back."""
+    for path in run.iterdir() if run.is_dir() else ():
+        if not _OF_A_RUN.fullmatch(path.name):
+            continue
+        if path.suffix == ".old" and not (named := path.with_name(path.stem[1:])).exists():
+            path.rename(named)
+        elif path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
 
 
-def prune(run: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints and the best one; negative keeps all."""
-    steps = checkpoint_steps(run)
+def prune(run: Path, keep: int, newest: int) -> None:
+    """Delete checkpoints of a run.
+
+    Args:
+        run: its folder.
+        keep: how many stay, the newest, and the best one; negative keeps all.
+        newest: step that the run has come to. What is named later is of a run that has continued
+            from before it, is damaged, and says nothing about what may go.
+    """
+    steps = [step for step in checkpoint_steps(run) if step <= newest]
     if keep < 0:
         return
-    kept = {*steps[len(steps) - keep :], best_step(run)}
+    kept = {*steps[max(len(steps) - keep, 0) :], best_step(run)}
     for step in steps:
         if step not in kept:
             shutil.rmtree(run / f"step_{step}")
@@ -134,9 +153,11 @@ def checkpoint_steps(run: Path) -> list[int]:
 
 
 def best_step(run: Path) -> int | None:
-    """The step that `remember_best` named, or None."""
-    path = run / "best.json"
-    return int(json.loads(path.read_text(encoding="utf-8"))["step"]) if path.is_file() else None
+    """The step that `remember_best` named; None where there is none, or the file is damaged."""
+    try:
+        return int(json.loads((run / "best.json").read_text(encoding="utf-8"))["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def find_model(path: Path, newest: bool = False) -> Path:
@@ -217,7 +238,10 @@ def load(path: Path, device: torch.device | None = None) -> LoadedModel:
     folder = find_model(path)
     config, options = read_config(folder)
     vocabularies = read_vocabularies(folder)
-    model = build_model(config, vocabularies)
+    try:
+        model = build_model(config, vocabularies)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{folder / 'config.yaml'}: no such network ({error})") from None
     weights = folder / "model.safetensors"
     try:
         safetensors.torch.load_model(model, str(weights))
@@ -265,4 +289,4 @@ class RunFolder:
         """Write checkpoint `step` and prune old ones."""
         folder = self.path / f"step_{step}"
         save(folder, model, self.config, self.vocabularies, self.options, state)
-        prune(self.path, self.keep)
+        prune(self.path, self.keep, step)

@@ -78,22 +78,20 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
         FileError: the place cannot be written.
     """
     temporary = _temporary(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        for path in [*temporary.rglob("*"), temporary]:
-            _flush(path)
-        if target.is_dir() and not temporary.is_dir():
-            raise FileError(f"{target}: is a folder, not a file to write")
-        _take_place(temporary, target)
-        _flush(target.parent)
-    except OSError as error:
-        raise FileError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            _remove(temporary)
+    with _leaving_nothing(), ExitStack() as stack:
+        stack.callback(_remove, temporary)
+        _remove(temporary)  # of a process that had the same number and was killed
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write(temporary)
+            for path in [*temporary.rglob("*"), temporary]:
+                _flush(path)
+            if target.is_dir() and not temporary.is_dir():
+                raise FileError(f"{target}: is a folder, not a file to write")
+            _take_place(temporary, target)
+            _flush(target.parent)
+        except OSError as error:
+            raise FileError(f"{target}: cannot be written ({error.strerror})") from None
 
 
 def write_text(target: Path, text: str) -> None:
@@ -210,9 +208,12 @@ def is_stream(path: Path) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file if it is there and can be removed."""
+    """Remove a file or a folder if it is there and can be removed."""
     with suppress(OSError):
-        path.unlink(missing_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -94,7 +95,13 @@ def _lines_until(path: Path, step: int) -> list[str]:
     """Lines of an earlier run that stay true when training continues from `step`."""
     if step == 0 or not path.is_file():
         return []
-    with open(path, encoding="utf-8") as file:
-        # A run that was killed may have left half a line.
-        whole = [line for line in file if line.endswith("}\n")]
-    return [line for line in whole if json.loads(line)["step"] <= step]
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [line for line in file if line.endswith("}\n") and _step_of(line) <= step]
+
+
+def _step_of(line: str) -> float:
+    """The step of a line; infinite for what is none, as a run that was killed may leave."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return math.inf

@@ -38,8 +38,9 @@ def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
 
     def batches(size: int) -> list[Batch]:
         sample = sample_examples(examples, size, evenly)
-        groups = group_by_length(sample, setup.data.valid_batch_size, "sents")
-        return [make_batch(group, vocabularies) for group in groups]
+        groups = list(group_by_length(sample, setup.data.valid_batch_size, "sents"))
+        # The longest first: shorter ones fit where they were, and memory does not grow.
+        return [make_batch(group, vocabularies) for group in reversed(groups)]
 
     forced = batches(setup.run.valid_loss_size)
     decodes = setup.training.selection in ("exact_match", "macro_accuracy", "bleu")

@@ -14,8 +14,10 @@ from onmt_entmax.checkpoint import (
     checkpoint_steps,
     find_model,
     load,
+    prune,
     read_training_state,
     remember_best,
+    remove_leftovers,
     save,
 )
 from onmt_entmax.files import FileError, write_atomically
@@ -165,6 +167,58 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
     assert best_step(run.path) == 2
     assert find_model(run.path).name == "step_2"
     assert find_model(run.path, newest=True).name == "step_5"
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3, 4, 5, 10, -1])
+def test_as_many_checkpoints_stay_as_asked_for(tmp_path: Path, keep: int) -> None:
+    for step in range(1, 13):
+        (tmp_path / f"step_{step}").mkdir()
+        prune(tmp_path, keep, step)
+        first = 1 if keep < 0 else max(step - keep + 1, 1)
+        assert checkpoint_steps(tmp_path) == list(range(first, step + 1))
+
+
+def test_what_is_named_later_than_the_run_is_does_not_count(tmp_path: Path) -> None:
+    """Step 6 was damaged, and the run went on from 4."""
+    for step in (2, 4, 5, 6):
+        (tmp_path / f"step_{step}").mkdir()
+    prune(tmp_path, 1, 5)
+    assert checkpoint_steps(tmp_path) == [5, 6]
+
+
+def test_leftovers_are_those_of_the_run(tmp_path: Path) -> None:
+    for name in (".step_3.71.tmp", ".step_2.old", "step_2", ".step_4.old"):
+        (tmp_path / name).mkdir()
+    for name in (".best.json.71.tmp", ".metrics.jsonl.tmp", ".nonfinite_step_3.json.71.tmp"):
+        (tmp_path / name).touch()
+    others = [".test.out.71.tmp", ".step_x.71.tmp", "step_3.tmp", ".mine.old"]
+    for name in others:
+        (tmp_path / name).touch()
+    (tmp_path / ".step_4.old" / "whole").touch()
+    remove_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*others, "step_2", "step_4"}
+    assert (tmp_path / "step_4" / "whole").exists()
+    remove_leftovers(tmp_path / "none")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"step": null}', "\0", '{"step": "x"}'])
+def test_a_damaged_name_of_the_best_is_no_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "best.json").write_text(text)
+    for step in (1, 2):
+        (tmp_path / f"step_{step}").mkdir()
+    assert best_step(tmp_path) is None
+    assert find_model(tmp_path).name == "step_2"
+
+
+@pytest.mark.parametrize("change", ["encoder_type: tree", "rnn_size: x", "layers: {}"])
+def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "model"
+    save(folder, build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
+    described = yaml.safe_load((folder / "config.yaml").read_text())
+    described["model"] |= yaml.safe_load(change)
+    (folder / "config.yaml").write_text(yaml.safe_dump(described))
+    with pytest.raises(CheckpointError, match=r"config.yaml: (no such network|the model is not)"):
+        load(folder)
 
 
 @pytest.mark.parametrize("name", ["missing", "empty"])

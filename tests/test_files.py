@@ -137,20 +137,26 @@ def test_the_standard_output_is_written_to_wherever_it_goes(tmp_path: Path) -> N
     assert (tmp_path / "out").read_text() == "first\nsecond\nthird\n"
 
 
+OPENED = "with replaced_when_done([path]) as (file,):\n    wait(file.write)\n"
+WHOLE = "write_atomically(path, lambda place: wait(place.write_text))\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("how", [OPENED, WHOLE])
+def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, how: str) -> None:
     path = tmp_path / "text"
     path.write_text("before")
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from onmt_entmax.files import replaced_when_done\n"
-        "with replaced_when_done([Path(sys.argv[1])]) as (file,):\n"
-        "    file.write('half')\n"
+        "from onmt_entmax.files import replaced_when_done, write_atomically\n"
+        "path = Path(sys.argv[1])\n"
+        "def wait(write):\n"
+        "    write('half')\n"
         "    print('ready', flush=True)\n"
         "    time.sleep(60)\n"
     )
-    command = [sys.executable, "-c", script, str(path)]
+    command = [sys.executable, "-c", script + how, str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     with process, process.stdout as said:
@@ -162,6 +168,18 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) 
     assert status == (-number if number == signal.SIGINT else 128 + number)
     assert [each.name for each in tmp_path.iterdir()] == ["text"]
     assert path.read_text() == "before"
+
+
+def test_a_temporary_file_of_a_killed_namesake_is_no_obstacle(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    (tmp_path / f".model.{os.getpid()}.tmp").mkdir()
+
+    def write(place: Path) -> None:
+        place.mkdir()
+        (place / "weights").touch()
+
+    write_atomically(folder, write)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["model", "weights"]
 
 
 def test_signals_are_heard_by_others_again(tmp_path: Path) -> None:

@@ -1,14 +1,18 @@
 """Continuing a run: from where, under which changes, and what is refused."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
+import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps, load
-from onmt_entmax.experiment import train
+from onmt_entmax.experiment import train, training
 from onmt_entmax.options.train import OptionError
 from onmt_entmax.text.corpus import CorpusError
+from onmt_entmax.training.interrupt import collected_signals
 from tests.commands import weights
 from tests.toy import write_config
 
@@ -59,6 +63,87 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
     assert weights(tmp_path / "new", 2)["generator.weight"].equal(
         weights(run, 2)["generator.weight"]
     )
+
+
+def test_a_damaged_checkpoint_costs_no_whole_one(begun: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "step_6" / "training" / "state.pt").write_bytes(b"damaged")
+    (run / "best.json").unlink()
+    more = ["-train_steps", 5, "-save_checkpoint_steps", 1, "-keep_checkpoint", 1]
+    assert changed(begun, "-train_from", run, *more) == 0
+    assert 5 in checkpoint_steps(run)
+    assert load(run / "step_5").model is not None
+    assert best_step(run) in checkpoint_steps(run)
+
+
+def test_a_signal_in_the_last_validation_loses_nothing(tmp_path: Path, monkeypatch) -> None:
+    path = write_config(
+        tmp_path, train_steps=5, save_checkpoint_steps=100, valid_steps=3, rnn_size=8
+    )
+    steps: list[int] = []
+
+    def asked_to_end(*_: object) -> object:
+        def evaluate(model: object) -> dict[str, float]:
+            steps.append(len(steps))
+            if len(steps) == 2:  # at step 5; at step 3 nobody asks
+                os.kill(os.getpid(), signal.SIGTERM)
+            return {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
+
+        return evaluate
+
+    def died(*_: object) -> None:
+        raise AssertionError("the signal was not collected")
+
+    monkeypatch.setattr(training, "make_evaluate", asked_to_end)
+    before = signal.signal(signal.SIGTERM, died)
+    try:
+        train(["-config", str(path)])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert len(steps) == 2
+    assert 5 in checkpoint_steps(tmp_path / "run")
+
+
+def test_signals_are_collected_unless_they_are_ignored() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with collected_signals() as received:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert received == [signal.SIGTERM]
+            os.kill(os.getpid(), signal.SIGTERM)  # a second one is not collected
+        assert received == heard == [signal.SIGTERM]
+        signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+        with collected_signals() as received:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)  # whichever it is
+        assert (received, heard) == ([signal.SIGTERM], [signal.SIGTERM, signal.SIGINT])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, ignored)
+
+
+def test_a_model_is_no_run(begun: list[str], tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="is a model itself"):
+        changed(begun, "-save_model", tmp_path / "run" / "step_2")
+    with pytest.raises(OptionError, match="save_model: must name a folder"):
+        changed(begun, "-save_model", "")
+
+
+def test_a_state_of_a_later_version_and_damaged_metrics(begun: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    path = run / "step_6" / "training" / "state.pt"
+    state = torch.load(path, weights_only=True)
+    state["run"]["later"] = 1
+    state["position"]["later"] = 1
+    torch.save(state, path)
+    with open(run / "metrics.jsonl", "ab") as file:
+        file.write(b'\0\0}\n\xff}\n[1]}\n{"step": null}\n')
+    assert changed(begun, "-train_from", run, "-train_steps", 7) == 0
+    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert max(steps) == 7
 
 
 def test_a_finished_run_is_left_alone(begun: list[str], tmp_path: Path) -> None:
@@ -168,6 +253,8 @@ def test_tokens_that_a_model_does_not_know(begun: list[str], tmp_path: Path) -> 
         ({"enc_layers": 1, "dec_layers": 2, "layers": None}, "dec_layers"),
         ({"adam_beta2": 1.5}, "adam_beta2"),
         ({"seed": 10**20}, "seed"),
+        ({"param_init": float("inf")}, "param_init: must be a finite number"),
+        ({"transforms": 5}, "transforms"),
         ({"self_attn_type": "scaled_dot"}, "self_attn_type"),
         ({"position_encoding": True, "word_vec_size": 15}, "position_encoding"),
         ({"attention_warmup_steps": 5, "global_attention": "none"}, "attention_warmup_steps"),

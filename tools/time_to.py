@@ -12,6 +12,7 @@ validation earlier. A measure is better when it is larger, or smaller if its nam
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +43,13 @@ def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for run in runs:
         valid = [row for row in read_metrics(run) if row["kind"] == "valid"]
-        rows = [row for row in valid if measure in row and "seconds" in row]
+        rows = [
+            row
+            for row in valid
+            if isinstance(row.get(measure), (int, float))
+            and math.isfinite(row[measure])
+            and "seconds" in row
+        ]
         if not rows:
             raise UserError(f"{run}: no {measure} was measured on a development set")
         cells = [first_reached(rows, measure, value) for value in values]

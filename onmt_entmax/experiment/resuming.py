@@ -110,6 +110,8 @@ def _check_folder(setup: TrainingSetup, resumed: Resumed | None) -> None:
     """Refuse to mix a run with what another one, or a later part of it, has left in its folder."""
     run = Path(setup.run.save_model)
     steps = checkpoint_steps(run)
+    if (run / "config.yaml").is_file():
+        raise CheckpointError(f"{run}: is a model itself, and not a run; choose another save_model")
     if continues(setup) and resumed is not None:
         if resumed.state is None:
             raise CheckpointError(

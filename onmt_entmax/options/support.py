@@ -6,6 +6,7 @@ in a table here; a test holds this. A refused option may be given with the value
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -135,6 +136,7 @@ CHECKS: Mapping[str, Check] = {
     "adagrad_accumulator_init": _FINITE,
     "seed": (lambda value: -1 <= value < 2**32, "must be a number from 0 to 4294967295"),
     "mass": (lambda value: 0 < value <= 1, "must be above 0 and at most 1"),
+    "save_model": (lambda value: bool(value.strip()), "must name a folder"),
     "keep_checkpoint": (lambda value: value == -1 or value > 0, "must be -1 (all) or above 0"),
     **dict.fromkeys(
         (
@@ -185,3 +187,5 @@ def check_values(options: Options) -> None:
         # Defaults such as -1 stand for "not given".
         if options.given(name) and not all(single is None or fits(single) for single in values):
             raise options.error(name, f"{message}, not {value}")
+        if any(isinstance(single, float) and math.isinf(single) for single in values):
+            raise options.error(name, f"must be a finite number, not {value}")

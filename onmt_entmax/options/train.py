@@ -239,6 +239,8 @@ def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:
     transforms = entry.get("transforms", options["transforms"]) or []
     if isinstance(transforms, str):
         transforms = [transforms]
+    if not isinstance(transforms, list) or not all(isinstance(t, str) for t in transforms):
+        raise options.error("data", f"corpus {name!r}: transforms: expected names in a list")
     for transform in transforms:
         if transform not in AVAILABLE_TRANSFORMS:
             known = nearest(str(transform), AVAILABLE_TRANSFORMS)

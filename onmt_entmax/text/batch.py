@@ -11,7 +11,7 @@ from torch import Tensor
 from onmt_entmax.text.vocabulary import Vocabularies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be millions
 class Example:
     """One sentence pair as token ids; `target` has no start or end symbol, or is None.
 

@@ -48,11 +48,13 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
 def _rows(path: Path, file: IO[str], kind: str, size: int) -> Iterator[tuple[int, str, list[str]]]:
     """Number, word and columns of each line."""
     first = file.readline().split()
+    if not first:
+        raise UserError(f"{path}: line 1 is empty; expected a word and {size} numbers")
     is_header = len(first) == 2
     if is_header != (kind == "word2vec"):
         other = "GloVe" if kind == "word2vec" else "word2vec"
         raise UserError(f"{path}: line 1 is not of {kind}; is embeddings_type {other}?")
-    found = int(first[1]) if is_header and first[1].isdigit() else len(first) - 1
+    found = int(first[1]) if is_header and first[1].isdecimal() else len(first) - 1
     if found != size:
         raise UserError(f"{path}: vectors of {found} numbers, but word_vec_size is {size}")
     if not is_header:

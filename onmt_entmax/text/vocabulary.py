@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
+from onmt_entmax.files import read_lines, write_text
 from onmt_entmax.opennmt import DefaultTokens
 
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
@@ -154,7 +153,7 @@ def read_counts(path: str) -> Counter[str]:
     has_count = len(rows[0][1]) == 2
     counts: Counter[str] = Counter()
     for position, (number, columns) in enumerate(rows):
-        if len(columns) != 1 + has_count or (has_count and not columns[1].isdigit()):
+        if len(columns) != 1 + has_count or (has_count and not columns[1].isdecimal()):
             expected = "a token and its count" if has_count else "one token"
             raise VocabularyError(f"{path}: line {number}: expected {expected}")
         counts[columns[0]] = int(columns[1]) if has_count else len(rows) - position
@@ -162,11 +161,8 @@ def read_counts(path: str) -> Counter[str]:
 
 
 def _write_counts(path: str, counts: Counter[str]) -> None:
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.writelines(f"{token}\t{count}\n" for token, count in counts.most_common())
-    os.replace(temporary, path)
+    lines = (f"{token}\t{count}\n" for token, count in counts.most_common())
+    write_text(Path(path), "".join(lines))
 
 
 def build_vocabularies(
@@ -182,7 +178,7 @@ def build_vocabularies(
         extra: special tokens that transforms add to source and target.
     """
     paths = [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
-    absent = [path is None or not os.path.isfile(path) for path in paths]
+    absent = [path is None or not Path(path).is_file() for path in paths]
     counted = _count(examples, config.share_vocab) if any(absent) else [Counter() for _ in paths]
     for side, path in enumerate(paths):
         if path is not None and absent[side]:

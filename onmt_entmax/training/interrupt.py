@@ -10,19 +10,25 @@ from types import FrameType
 
 @contextmanager
 def collected_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying of them; a second one kills as usual."""
+    """Collect SIGINT and SIGTERM instead of dying of them; a second one of either kills as usual.
+
+    What is ignored stays so: SIGINT by what a script has put into the background.
+    """
     received: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        signal.signal(number, before[signal.Signals(number)])
+        restore()
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number in numbers:
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in before:
         signal.signal(number, handle)
     try:
         yield received
     finally:
-        for number in numbers:
-            signal.signal(number, before[number])
+        restore()

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from typing import Any
 
@@ -111,9 +111,10 @@ class Trainer:
                 elif self.state.step % self.config.save_checkpoint_steps == 0:
                     self._save()
                 outcome = self._finished()
-        if outcome.signal is None and self.state.validated < self.state.step:
-            self._validate()
-        self._save()
+            # A signal is collected here, too: what is done is saved before the program ends.
+            if outcome.signal is None and self.state.validated < self.state.step:
+                self._validate()
+            self._save()
         gc.unfreeze()
         return outcome
 
@@ -322,13 +323,15 @@ class Trainer:
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` gave: the same batches and, if there are as many
         processes as there were, the same random states."""
-        run = dict(saved["run"])
+        # Of a later version of the same format there may be more, which may be left out.
+        run = {name: value for name, value in saved["run"].items() if name in _names(RunState)}
         if run["waited"] == 0:  # what it was before checkpoints said so
             run.setdefault("best_step", run["validated"])
         self.state = RunState(**run)
         if self.state.step in checkpoint_steps(self.run.path):
             self._saved = self.state.step  # this is where it comes from
-        self.batches.position = Position(**saved["position"])
+        position = saved["position"]
+        self.batches.position = Position(**{name: position[name] for name in _names(Position)})
         self.optimizer.load_state_dict(saved["optimizer"])
         self.average.restore(saved.get("raw_weights"))
         states, rank = saved["random"], self.processes.rank
@@ -336,6 +339,11 @@ class Trainer:
             torch.random.set_rng_state(states["cpu"][rank])
             if len(states["cuda"][rank]) and device_of(self.model).type == "cuda":
                 torch.cuda.set_rng_state(states["cuda"][rank], device_of(self.model))
+
+
+def _names(kind: type) -> list[str]:
+    """The fields of a dataclass."""
+    return [field.name for field in fields(kind)]
 
 
 def _target_tokens(batch: Batch) -> int:

@@ -38,7 +38,7 @@ def test_both_forms_give_the_vectors_of_known_words(tmp_path: Path, kind: str, h
         ("dog 1 2 3\nStraße 1 two 3\n", "GloVe", 3, "line 2: expected a word and 3 numbers"),
         ("dog 1 2 3\nStraße 1 nan 3\n", "GloVe", 3, "line 2: .* finite numbers"),
         ("dog 1 2 3\nStraße 1\n", "GloVe", 2, "vectors of 3 numbers"),
-        ("", "GloVe", 3, "vectors of -1 numbers"),
+        ("", "GloVe", 3, "line 1 is empty; expected a word and 3 numbers"),
     ],
 )
 def test_files_that_do_not_fit(
