@@ -170,7 +170,8 @@ class Translator:
             TranslationError: a line is longer than the model can read, a transform takes all of
                 it away, or a prefix has a token that no output has.
         """
-        numbered = enumerate(zip(lines, prefixes or repeat(""), strict=False))
+        pairs = zip(lines, prefixes, strict=True) if prefixes else zip(lines, repeat(""))
+        numbered = enumerate(pairs)
         for place in count():
             window = list(islice(numbered, windows.size))
             if not window:

@@ -219,6 +219,40 @@ def test_outputs_may_be_devices_and_links_but_not_the_same_file(
     assert "is to be written twice" in message
 
 
+def test_no_output_takes_the_place_of_what_is_read_or_of_another(
+    trained: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "src"
+    source.write_text("a b\n")
+    asked = ["translate.py", "-model", trained / "run", "-src", source, "-output"]
+    report = tmp_path / "x"
+    for more, message in (
+        ([source], "output: is src, which would be overwritten"),
+        ([tmp_path / "o", "-exactness_report", source], "exactness_report: is src"),
+        ([f"{report}.summary.json", "-exactness_report", report], "is to be written twice"),
+        (
+            [tmp_path / "o", "-min_length", 5, "-max_length", 3],
+            "min_length: is above max_length, 3",
+        ),
+    ):
+        assert message in fail(*asked, *more)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["src"]
+    assert source.read_text() == "a b\n"
+    (tmp_path / "x.summary.json").mkdir()
+    fail(*asked, tmp_path / "o", "-exactness_report", report)
+    assert not (tmp_path / "o").exists()
+
+
+def test_scores_are_in_the_report_where_penalties_rank(trained: Path, tmp_path: Path) -> None:
+    text = "a b c\nd e\n"
+    options = ["-beam_size", 4, "-n_best", 3]
+    for record in translate(trained, tmp_path, text, *options):
+        assert not any("score" in hypothesis for hypothesis in record["hypotheses"])
+    ranked = translate(trained, tmp_path, text, *options, "-length_penalty", "avg")
+    scores = [[h["score"] for h in record["hypotheses"]] for record in ranked]
+    assert all(each == sorted(each, reverse=True) for each in scores)
+
+
 def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
     arguments = translation(trained / "run", tmp_path)
     for option, message in (

@@ -42,9 +42,10 @@ from typing import Any
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import is_stream, replaced_when_done
+from onmt_entmax.files import replaced_when_done
 from onmt_entmax.reports.mixing import is_blank, mixed
 from onmt_entmax.reports.reading import read_report
+from onmt_entmax.reports.writers import with_summary
 from onmt_entmax.text.morphology import ask_forward
 
 
@@ -155,10 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
     counts = Counts()
-    written = [options.output, *([options.report] if options.report else [])]
-    if options.report and not (is_stream(options.report) or options.report.is_dir()):
-        written.append(options.report.with_name(options.report.name + ".summary.json"))
-    with replaced_when_done(written) as files:
+    with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths, reverse):
             blank = is_blank(records[0])
             record = records[0] if blank else mixed(records, reverse, options.weights)

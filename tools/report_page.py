@@ -39,7 +39,7 @@ from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.translation import make_stepper
 
 LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
-CLOSE = 1e-3  # a probability computed in another batch differs by far less
+CLOSE = 1e-2  # a log-probability computed in another batch differs by far less
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Models:
         return cls(stepper, first.vocabularies, pipe)
 
     def tokens(self, source: str, target: str) -> tuple[list[str], list[str]]:
-        """Tokens of a source and of one of its hypotheses."""
+        """Tokens of a source and of one of its hypotheses; none where a transform drops them."""
         example: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
         example |= {"src_original": example["src"], "tgt_original": example["tgt"]}
-        done = self.pipe.apply(example, is_train=False, corpus_name="translate") or example
-        return done["src"], done["tgt"]
+        done = self.pipe.apply(example, is_train=False, corpus_name="translate")
+        return (done["src"], done["tgt"]) if done else ([], [])
 
     def draw(self, record: dict[str, Any]) -> Any:
         """What the page draws of a record; None where the models do not give the hypotheses the
@@ -88,7 +88,9 @@ class Models:
         batch = make_batch([example], self.vocabularies)
         lattice = build_lattice(self.stepper, batch, strings, limit=LIMIT)
         for i, hypothesis in enumerate(record["hypotheses"]):
-            if abs(math.exp(lattice.log_prob(i)) - hypothesis["prob"]) > CLOSE:
+            known = math.log(max(hypothesis["prob"], sys.float_info.min))
+            now = max(lattice.log_prob(i), math.log(sys.float_info.min))
+            if not abs(now - known) <= CLOSE:  # a nan is not
                 return None
         return drawing(lattice, source, copied.show(names.tokens), names.eos)
 

@@ -64,17 +64,15 @@ class Searches:
 
     def analyse(self, lines: Iterable[str], batch_size: int) -> Iterator[dict[str, Any]]:
         """The record of each line that is not blank."""
-        supply = enumerate(lines)
+        supply = self.beam.answers(lines, batch_size)
         while window := list(islice(supply, WINDOW)):
-            numbers = [number for number, line in window if line.strip()]
-            texts = [line.strip() for _, line in window if line.strip()]
-            beams = list(self.beam.answers(texts, batch_size))
-            open_ = [text for text, beam in zip(texts, beams, strict=True) if not is_proven(beam)]
+            beams = [beam for beam in window if beam.result is not None]
+            open_ = [beam.source for beam in beams if not is_proven(beam)]
             exacts = self.exact.answers(open_, batch_size)
-            empties = self.empty.answers(texts, batch_size)
-            for number, beam, empty in zip(numbers, beams, empties, strict=True):
+            empties = self.empty.answers((beam.source for beam in beams), batch_size)
+            for beam, empty in zip(beams, empties, strict=True):
                 exact = None if is_proven(beam) else next(exacts)
-                yield record(number, beam, exact, empty)
+                yield record(beam.id, beam, exact, empty)
 
 
 def is_proven(answer: Answer) -> bool:

@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment.surroundings import HELP, device_for
-from onmt_entmax.files import (
-    count_lines,
-    is_stream,
-    read_lines,
-    replaced_when_done,
-    write_text,
-)
+from onmt_entmax.files import count_lines, read_lines, replaced_when_done
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
-from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary
+from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.training import Processes
 from onmt_entmax.translation import Translator
@@ -75,26 +68,19 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     """
     report = setup.exactness_report
     started = time.monotonic()
-    paths = [setup.output] + ([report] if report is not None else [])
-    with replaced_when_done(paths) as files:
+    with replaced_when_done([setup.output, *with_summary(report)]) as files:
         own, lines, windows = _answers(setup, processes)
         answers = in_order(own, lines, windows)
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
-    summary = writer.summary
-    if report is not None and not is_stream(report):
-        described = summary.as_dict() | {
+        described = writer.summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
             "search": setup.task.method,
             "beam_size": setup.task.config.beam_size,
             "max_length": setup.task.config.max_length,
             "models": [str(find_model(model)) for model in setup.models],
         }
-        _write_json(report.with_name(report.name + ".summary.json"), described)
-    return summary
-
-
-def _write_json(path: Path, content: dict[str, object]) -> None:
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    write_text(path, text)
+        for file in files[2:]:
+            print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
+    return writer.summary

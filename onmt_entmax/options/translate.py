@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onmt_entmax.files import is_stream
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
 from onmt_entmax.options.reader import Options, canonical, read_options, register
 from onmt_entmax.options.support import (
@@ -60,7 +61,7 @@ def translation_parser() -> ArgumentParser:
         "-search",
         default="beam",
         choices=["beam", "exact", "enumerate"],
-        help="exact: go on where the beam has proven nothing; enumerate: list the support.",
+        help="exact: go on where the beam has not proven all n_best; enumerate: list the support.",
     )
     ours.add_argument(
         "-budget",
@@ -110,6 +111,10 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = options["exactness_report"]
+    for name in ("output", "exactness_report"):
+        for read in ("src", "tgt"):
+            if options[name] and options[read] and _same(options[name], options[read]):
+                raise options.error(name, f"is {read}, which would be overwritten")
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=source,
@@ -126,12 +131,20 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     )
 
 
+def _same(one: str, other: str) -> bool:
+    """Whether two paths are one file; a stream may be read and written."""
+    paths = Path(one), Path(other)
+    return not any(map(is_stream, paths)) and paths[0].resolve() == paths[1].resolve()
+
+
 def _task(options: Options) -> SearchTask:
     penalties = Penalties(
         options["length_penalty"], options["alpha"], options["coverage_penalty"], options["beta"]
     )
     if not penalties.is_finite(options["max_length"]):
         raise options.error("alpha", "too large: the penalty of max_length overflows")
+    if options["min_length"] > options["max_length"]:
+        raise options.error("min_length", f"is above max_length, {options['max_length']}")
     config = SearchConfig(
         beam_size=options["beam_size"],
         n_best=0 if options["search"] == "enumerate" else options["n_best"],

@@ -12,7 +12,8 @@ function proof(record) {
     return `Proven: the model can produce ${found(record) === 1 ? "this one string" : `these ${found(record)} strings`}${rest} and no other.`;
   }
   if (record.certificate === "optimal") {
-    return `Proven: no string${rest} is more probable than the first. What was not found has at most ${bound} each.`;
+    const more = record.hypotheses.some((each) => each.score !== undefined) ? "scores more" : "is more probable";
+    return `Proven: no string${rest} ${more} than the first. What was not found has at most ${bound} each.`;
   }
   return best(record) ? `Not proven: a string that was not found may have up to ${bound}.`
     : "Nothing was found.";

@@ -24,7 +24,7 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise UserError(f"{path}:{number}: not JSON; is it an -exactness_report?") from None
         if not _is_record(record):
             raise UserError(f"{path}:{number}: not a record of an -exactness_report")

@@ -6,8 +6,10 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
+from onmt_entmax.files import is_stream
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.verify import Verification
 
@@ -75,6 +77,10 @@ class Answer:
                 for decoded in self.hypotheses
             ],
         }
+        scores = [decoded.hypothesis.score for decoded in self.hypotheses]
+        if scores != [decoded.hypothesis.log_prob for decoded in self.hypotheses]:  # penalties
+            for hypothesis, score in zip(record["hypotheses"], scores, strict=True):
+                hypothesis["score"] = score
         if slack := self._slack():
             record["slack"] = slack
         if self.unfinished is not None:
@@ -186,6 +192,8 @@ class Summary:
             (self.blank, "blank lines"),
             (self.unfinished, "without an end within the limits"),
             (self.impossible, "for which no output is as asked"),
+            (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
+            (self.undecided, "of these undecided"),
         ]
         counted = [f"{self.sentences} sentences", *(f"{n} {what}" for n, what in rare if n)]
         return "\n".join(
@@ -196,6 +204,15 @@ class Summary:
                 if name in rates
             ]
         )
+
+
+def with_summary(report: Path | None) -> list[Path]:
+    """The files of a report: itself, and beside it the summary, unless it goes to a stream."""
+    if report is None:
+        return []
+    if is_stream(report) or report.is_dir():
+        return [report]
+    return [report, report.with_name(report.name + ".summary.json")]
 
 
 class AnswerWriter:

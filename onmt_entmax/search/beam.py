@@ -17,8 +17,9 @@ from torch import Tensor
 
 from onmt_entmax.modules.output_decoding import Distribution
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
-from onmt_entmax.search.config import SearchConfig, SearchError
+from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import force
+from onmt_entmax.search.errors import SearchError, no_support
 from onmt_entmax.search.expansion import (
     Expansion,
     Flags,
@@ -223,10 +224,7 @@ class BeamSearch:
         """Count rows and supports."""
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
-            raise SearchError(
-                "the model gives no token a positive probability: its scores are all -inf or nan, "
-                "as those of a model whose training diverged"
-            )
+            raise no_support()
         self._ledger.count("rows", self._sentence)
         self._ledger.count("support", self._sentence, support)
 

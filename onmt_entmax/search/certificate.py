@@ -108,7 +108,7 @@ class SearchResult:
         """Whether the model gives no other string than the first any probability, proven."""
         certificate = self.certificate
         alone = certificate.level == "exhaustive" and self.finished == 1
-        return alone and certificate.excluded == 0
+        return alone and certificate.log_excluded_bound == -math.inf
 
     @property
     def best(self) -> Hypothesis | None:

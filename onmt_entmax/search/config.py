@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from onmt_entmax.errors import UserError
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.penalties import Penalties
-
-
-class SearchError(UserError):
-    """A model that cannot be searched as asked."""
-
 
 Stop = Literal["exhaustive", "optimal", "first"]
 

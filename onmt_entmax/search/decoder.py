@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from onmt_entmax.modules.output_decoding import Distribution, PreparedOutput
 from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder, PreparedEncoder
-from onmt_entmax.search.config import SearchError
+from onmt_entmax.search.errors import SearchError
 from onmt_entmax.search.recurrent import RecurrentDecoding, RecurrentState
 from onmt_entmax.search.stepper import Step
 

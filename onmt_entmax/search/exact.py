@@ -177,7 +177,16 @@ class ExactSearch(BeamSearch):
             self._drop(family.log_prob)
         if not self._config.penalties.any:
             self._ledger.lines["bound"] = self._within_start(self._ledger.lines["bound"])
+        self._enter_excluded()
         return self._result(0)
+
+    def _enter_excluded(self) -> None:
+        """Book what the search before has excluded: where its bound is the one that holds, that
+        says nothing of these strings, and they may start with prefixes not followed here."""
+        if self._start is not None:
+            books, before = self._ledger.lines, self._start.certificate
+            books["excluded"] = np.maximum(books["excluded"], before.excluded)
+            books["excluded_bound"] = np.maximum(books["excluded_bound"], before.log_excluded_bound)
 
     def _within_start(self, log_bound: Any) -> Any:
         """A bound, lowered to that of the search before if that is lower.

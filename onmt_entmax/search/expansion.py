@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from onmt_entmax.modules.output_decoding import Distribution, Support
+from onmt_entmax.search.errors import no_support
 
 # Blocks of a row whose largest entries are looked for first, where there are so many more blocks
 # than entries are asked for; entries that are counted at once.
@@ -73,6 +74,8 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
             row, token = np.repeat(np.arange(rows), kept), tokens.flatten().cpu().numpy()
             values = best.flatten()
         log_prob, finish = _at_most_one(values), _at_most_one(distribution[:, eos])
+    if np.isnan(log_prob).any() or np.isnan(finish).any():  # which is not the same as impossible
+        raise no_support()
     wanted = (token != eos) & (log_prob > -np.inf)
     return Expansion(
         finish=finish,

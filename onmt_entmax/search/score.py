@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from onmt_entmax.search.errors import no_support
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -66,6 +67,8 @@ def score_targets(
         own = log_probs.gather(1, torch.tensor(last, device=log_probs.device)[:, None])
         ranks = 1 + (log_probs > own).sum(1)
         supports = (log_probs > -torch.inf).sum(1)
+        if not bool(supports.all()):
+            raise no_support()
         columns = own[:, 0].double().tolist(), ranks.tolist(), supports.tolist()
         for i, *values in zip(live, *columns, strict=True):
             scores[i].append(TokenScore(*values))

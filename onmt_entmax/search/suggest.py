@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from onmt_entmax.search.errors import no_support
 from onmt_entmax.search.score import score_targets
 from onmt_entmax.search.stepper import Stepper
 
@@ -60,9 +61,11 @@ def suggest(
             options = [(token, float(log_probs[token])) for token in inside]
             allowed = [option for option in options if option[0] not in stepper.excluded]
             first = tuple(sorted(allowed, key=lambda option: -option[1]))
+        if not inside:
+            raise no_support()
         last, state = inside[0], step.state
         ends = last == stepper.eos or len(prefix) + len(completion) >= max_length
-        if len(inside) > 1 or ends:
+        if len(inside) > 1 or ends or last in stepper.excluded:
             break
         completion.append(last)
     return Suggestion(

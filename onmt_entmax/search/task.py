@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.exact import Budget
+
+Method = Literal["beam", "exact", "enumerate"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class SearchTask:
 
     config: SearchConfig = field(default_factory=SearchConfig)
     """Its constraints have no tokens yet."""
-    method: Literal["beam", "exact", "enumerate"] = "beam"
+    method: Method = "beam"
     """`exact` goes on where the beam has not proven the `n_best`; `enumerate` lists the support
     from the most probable string down."""
     budget: Budget = field(default_factory=Budget)
@@ -28,3 +30,7 @@ class SearchTask:
     """Whether `<unk>` is banned."""
     ignore_when_blocking: tuple[str, ...] = ()
     """Tokens that may repeat in spite of `block_ngram_repeat`."""
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise ValueError(f"method must be beam, exact or enumerate, got {self.method!r}")

@@ -9,9 +9,16 @@ from onmt_entmax.search.enumerate import Support
 
 
 def check(
-    result: SearchResult, support: Support, config: SearchConfig, tolerance: float = 1e-9
+    result: SearchResult,
+    support: Support,
+    config: SearchConfig,
+    tolerance: float = 1e-9,
+    ruled_out: float | None = None,
 ) -> None:
-    """Everything that a result claims, against the whole support."""
+    """Everything that a result claims, against the whole support.
+
+    `ruled_out` is the most that an excluded string has, where `support` does not say it.
+    """
     certificate = result.certificate
     outside = dict(support.strings)
     for hypothesis in result.hypotheses:
@@ -39,6 +46,9 @@ def check(
         assert certificate.gap >= 0
     excluded = max(support.excluded.values(), default=-math.inf)
     assert certificate.log_excluded_bound <= excluded + tolerance
+    most = excluded if ruled_out is None else ruled_out
+    assert most <= max(certificate.log_excluded_bound, certificate.log_bound) + tolerance
+    assert not result.only or (len(support.strings) == 1 and most == -math.inf)
     assert not certificate.strict or certificate.level == "exhaustive"
     if result.hypotheses:
         assert result.best is result.hypotheses[0]

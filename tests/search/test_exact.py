@@ -38,6 +38,36 @@ def test_exact_search_proves_what_enumeration_finds(part: int) -> None:
     assert searched > 10, "in some sentences the beam must not suffice"
 
 
+def test_what_the_beam_before_has_excluded_stays_in_the_books() -> None:
+    """Strings that start with (2, bos) are excluded and have 0.54, more than the best one found:
+    the beam has met them, and the exact search ends before it does."""
+    tail = {BOS: 0.9, 3: 0.05, 4: 0.05}
+    model = Fixed(
+        {
+            (): {2: 0.6, EOS: 0.4},
+            (2,): tail,
+            (2, 3): {EOS: 0.5, 5: 0.5},
+            (2, 3, 5): {EOS: 1.0},
+            (2, 4): {EOS: 1.0},
+        }
+    )
+    result = exact_search(TableStepper(7), [model], SearchConfig(1, 2), Budget(expansions=1))
+    certificate = result.certificate
+    assert max(certificate.log_excluded_bound, certificate.log_bound) >= math.log(0.54) - 1e-9
+    assert certificate.excluded == pytest.approx(0.54)
+
+
+def test_small_budgets_claim_no_more_than_there_is() -> None:
+    for seed in range(150):
+        draw = random.Random(seed)
+        table = Table(seed, draw.choice([1.0, 1.5, 2.0]), 5, end=0.8)
+        model = TableStepper(5)
+        support = enumerate_support(model, [table], 4, 1000)
+        config = SearchConfig(draw.randint(1, 3), draw.choice([1, 2, 5]), 4)
+        budget = Budget(expansions=draw.randint(1, 8), rows=draw.choice([1, 3, 64]))
+        check(exact_search(model, [table], config, budget), support, config)
+
+
 def test_an_argmax_that_the_beam_misses_is_found() -> None:
     missed = 0
     for seed in range(150):

@@ -5,9 +5,11 @@ import random
 from dataclasses import replace
 
 import pytest
+import torch
 from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
-from tables import EOS, Table, TableStepper
+from tables import BOS, EOS, Fixed, Table, TableStepper
 
+from onmt_entmax.modules.output_decoding import Support
 from onmt_entmax.search import (
     Budget,
     EnsembleStepper,
@@ -20,6 +22,8 @@ from onmt_entmax.search import (
     suggest,
     verify,
 )
+from onmt_entmax.search.errors import SearchError
+from onmt_entmax.search.expansion import expand
 from onmt_entmax.text.batch import Example, make_batch
 
 
@@ -75,6 +79,34 @@ def test_suggestions_are_the_support_and_what_follows_for_certain() -> None:
         assert suggestion.complete == (inside == [EOS])
         forced += len(prefix) > 1
     assert forced > 5
+
+
+def test_nothing_is_said_for_certain_of_what_no_string_contains() -> None:
+    model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
+    found = suggest(TableStepper(7), [model])
+    assert (found.continuations, found.completion, found.complete) == ((), (), False)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_a_model_that_diverged_is_told(value: float, monkeypatch) -> None:
+    half = [-math.inf, math.log(0.5), math.log(0.5), -math.inf, -math.inf]
+    monkeypatch.setattr(Table, "log_probs", lambda _, prefix: [value] * 5 if prefix else half)
+    table = Table(0, 1.5)
+    for search in (
+        lambda: score_targets(TableStepper(), [table], [[2, 2]]),
+        lambda: suggest(TableStepper(), [table], [2]),
+        lambda: beam_search(TableStepper(), [table], SearchConfig(2, 2, 4)),
+        lambda: exact_search(TableStepper(), [table], SearchConfig(2, 2, 4)),
+    ):
+        with pytest.raises(SearchError, match="gives no token a positive probability"):
+            search()
+
+
+def test_a_nan_among_numbers_is_not_taken_for_impossible() -> None:
+    step = Support(1, 5, torch.tensor([0, 0]), torch.tensor([1, 2]), torch.tensor([math.nan, -0.7]))
+    for distribution in (step, step._replace(log_prob=torch.tensor([-0.7, math.nan]))):
+        with pytest.raises(SearchError):
+            expand(distribution, EOS, 3)
 
 
 def test_a_suggestion_leaves_out_what_no_string_contains() -> None:

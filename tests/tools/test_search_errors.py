@@ -116,6 +116,13 @@ def test_blank_lines_are_left_out_and_keep_their_numbers(tmp_path, capsys) -> No
     assert capsys.readouterr().out == "no sentences\n"
 
 
+def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys) -> None:
+    model = write_model(tmp_path / "model", 1.5, 0, 1.0)
+    with pytest.raises(AssertionError):
+        analyse(tmp_path, model, ["a", "", "", "b", "a " * 5002])
+    assert "line 5: its 5002 tokens" in capsys.readouterr().err
+
+
 def test_a_missing_file_is_one_line(tmp_path, capsys) -> None:
     model = write_model(tmp_path / "model", 1.5, 0, 1.0)
     arguments = ["-model", model, "-src", tmp_path / "none", "-output", tmp_path / "out"]
