@@ -11,8 +11,9 @@ from onmt_entmax.search import Certificate, Hypothesis, SearchResult
 
 def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
     found = tuple(Hypothesis((5 + i,), -1.0 - i, -1.0 - i) for i in range(finished))
+    most = math.log(excluded) if excluded else -math.inf
     certificate = Certificate(
-        level, -2.0, 1.0, int(level != "none"), 0.5, 1, int(unfinished), excluded, -3.0, False
+        level, -2.0, 1.0, int(level != "none"), 0.5, 1, int(unfinished), excluded, most, False
     )
     prefix = Hypothesis((5,), -1.0, -1.0) if unfinished else None
     result = SearchResult(found, certificate, finished, prefix, rows=4, support=6)

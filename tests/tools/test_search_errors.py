@@ -117,9 +117,14 @@ def test_blank_lines_are_left_out_and_keep_their_numbers(tmp_path, capsys) -> No
 
 
 def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys) -> None:
-    model = write_model(tmp_path / "model", 1.5, 0, 1.0)
-    with pytest.raises(AssertionError):
-        analyse(tmp_path, model, ["a", "", "", "b", "a " * 5002])
+    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8, "heads": 2}
+    kind = {"encoder_type": "transformer", "decoder_type": "transformer", "transformer_ff": 8}
+    config = ModelConfig(**sizes, **kind, position_encoding=True)
+    model = tmp_path / "model"
+    save(model, build_model(config, VOCABULARIES), config, VOCABULARIES, {})
+    (tmp_path / "src").write_text("\n".join(["a", "", "", "b", "a " * 5002]) + "\n")
+    arguments = ["-model", model, "-src", tmp_path / "src", "-output", tmp_path / "out"]
+    assert search_errors.main([*map(str, arguments), "-max_length", "3"]) == 2
     assert "line 5: its 5002 tokens" in capsys.readouterr().err
 
 
