@@ -78,8 +78,7 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
         FileError: the place cannot be written.
     """
     temporary = _temporary(target)
-    with _leaving_nothing(), ExitStack() as stack:
-        stack.callback(_remove, temporary)
+    with _leaving_nothing():
         _remove(temporary)  # of a process that had the same number and was killed
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +91,8 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
             _flush(target.parent)
         except OSError as error:
             raise FileError(f"{target}: cannot be written ({error.strerror})") from None
+        finally:
+            _remove(temporary)
 
 
 def write_text(target: Path, text: str) -> None:
@@ -113,8 +114,9 @@ def _take_place(temporary: Path, target: Path) -> None:
     os.replace(target, old)
     try:
         os.replace(temporary, target)
-    except OSError:
-        os.replace(old, target)
+    except BaseException:  # an interrupt, too, which may come when it is done
+        if not target.exists():
+            os.replace(old, target)
         raise
     shutil.rmtree(old)
 

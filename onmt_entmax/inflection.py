@@ -228,8 +228,14 @@ class Inflector:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
 
     def _inflection(self, question: Question, answers: Sequence[Answer]) -> Inflection:
-        if len(answers) > 1:
-            return self._averaged(question, answers)
+        found = self._found if len(answers) == 1 else self._averaged
+        forms, certificate, finished = found(answers)
+        # A string with a symbol for start or padding, which search excludes, is no form.
+        only = certificate.level == "exhaustive" and finished == 1
+        return Inflection(question, forms, certificate, self._warnings(question, forms), only)
+
+    def _found(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
+        """Forms, what is proven, and how many there are, of the only way to ask."""
         (answer,) = answers
         assert answer.result is not None, "a question is never blank"
         # Copied characters have taken their places in a text already, so it is safe to turn.
@@ -237,13 +243,10 @@ class Inflector:
             _form(turned(each.text, self._ways[0].reverse), each.hypothesis.log_prob)
             for each in answer.hypotheses
         )
-        certificate = answer.result.certificate
-        # A string with a symbol for start or padding, which search excludes, is no form.
-        only = certificate.level == "exhaustive" and answer.result.finished == 1
-        return Inflection(question, forms, certificate, self._warnings(question, forms), only)
+        return forms, answer.result.certificate, answer.result.finished
 
-    def _averaged(self, question: Question, answers: Sequence[Answer]) -> Inflection:
-        """What is known of the average of several ways to ask."""
+    def _averaged(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
+        """The same of the average of several ways."""
         total = sum(way.models for way in self._ways)
         weights = [way.models / total for way in self._ways]
         reverse = [way.reverse for way in self._ways]
@@ -255,8 +258,7 @@ class Inflector:
         results = [answer.result for answer in answers if answer.result is not None]
         certificate = _certificate(record, [result.certificate for result in results], weights)
         certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
-        only = certificate.level == "exhaustive" and record["finished"] == 1
-        return Inflection(question, forms, certificate, self._warnings(question, forms), only)
+        return forms, certificate, record["finished"]
 
     def _warnings(self, question: Question, forms: Sequence[Form]) -> tuple[str, ...]:
         tags = [tag for tag in question.tags if tag not in self.tags]

@@ -96,8 +96,15 @@ def test_a_full_disk_is(tmp_path: Path) -> None:
     assert Path("/dev/full").is_char_device()
 
 
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), FileError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
 def test_where_a_folder_cannot_take_its_place_the_old_one_stays(
-    tmp_path: Path, monkeypatch
+    tmp_path: Path, monkeypatch, error: BaseException, raised: type[BaseException]
 ) -> None:
     def write(text: str) -> None:
         def fill(path: Path) -> None:
@@ -113,11 +120,11 @@ def test_where_a_folder_cannot_take_its_place_the_old_one_stays(
 
     def full(source: Path, target: Path) -> None:
         if str(source).endswith(".tmp"):
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise error
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(FileError, match="No space left"):
+    with pytest.raises(raised, match="No space left" if raised is FileError else None):
         write("newest")
     assert (tmp_path / "step_1" / "weights").read_text() == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["step_1"]

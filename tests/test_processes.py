@@ -64,6 +64,17 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in path.read_text().split()]
 
 
+def test_several_processes_that_nobody_started_are_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "train.py", "-config", write_config(tmp_path)]
+    done = subprocess.run(
+        command, env=ENVIRONMENT | {"WORLD_SIZE": "2"}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("train.py: error: WORLD_SIZE says that there are 2 processes")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc")
 def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=100000))

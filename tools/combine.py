@@ -33,9 +33,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -43,6 +41,7 @@ from typing import Any
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import replaced_when_done
+from onmt_entmax.reports.counts import Counts
 from onmt_entmax.reports.mixing import is_blank, mixed
 from onmt_entmax.reports.reading import read_report
 from onmt_entmax.reports.writers import with_summary
@@ -78,45 +77,14 @@ def together(paths: Sequence[Path], reverse: Sequence[bool]) -> Iterator[list[di
         yield list(records)
 
 
-@dataclass
-class Counts:
-    """What is proven of how many sentences."""
-
-    levels: Counter[str] = field(default_factory=Counter)
-    blank: int = 0
-    single: int = 0
-    several: int = 0
-    unfinished: int = 0
-
-    def add(self, record: dict[str, Any]) -> None:
-        """Count a sentence."""
-        if is_blank(record):
-            self.blank += 1
-            return
-        self.levels[record["certificate"]] += 1
-        alone = record["certificate"] == "exhaustive" and record["finished"] == 1
-        self.single += alone and not record["excluded"]
-        self.several += record["finished"] > 1
-        self.unfinished += not record["hypotheses"] and record["certificate"] != "exhaustive"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Counts and percentages, under the names that translate.py has for them."""
-        sentences = sum(self.levels.values())
-
-        def percent(count: int) -> float:
-            return round(100 * count / max(sentences, 1), 2)
-
-        levels = ("exhaustive", "optimal", "none")
-        return {
-            "sentences": sentences,
-            "blank_lines": self.blank,
-            "certificates": {level: self.levels[level] for level in levels},
-            "exhaustive_percent": percent(self.levels["exhaustive"]),
-            "argmax_proven_percent": percent(sentences - self.levels["none"]),
-            "single_hypothesis_percent": percent(self.single),
-            "several_hypotheses_percent": percent(self.several),
-            "unfinished": self.unfinished,
-        }
+def count(counts: Counts, record: dict[str, Any]) -> None:
+    """Count a sentence by its record."""
+    if is_blank(record):
+        counts.blank += 1
+        return
+    level, finished = record["certificate"], record["finished"]
+    only = level == "exhaustive" and finished == 1 and not record["excluded"]
+    counts.count(level, finished, bool(record["hypotheses"]), only)
 
 
 def best(record: dict[str, Any]) -> str:
@@ -160,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for records in together(paths, reverse):
             blank = is_blank(records[0])
             record = records[0] if blank else mixed(records, reverse, options.weights)
-            counts.add(record)
+            count(counts, record)
             print(best(record), file=files[0])
             if options.report:
                 print(json.dumps(record, ensure_ascii=False), file=files[1])

@@ -39,7 +39,7 @@ from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.translation import make_stepper
 
 LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
-CLOSE = 1e-2  # a log-probability computed in another batch differs by far less
+CLOSE = 1e-3  # a log-probability computed in another batch differs by far less
 
 
 @dataclass(frozen=True)

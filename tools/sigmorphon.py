@@ -318,15 +318,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
     order = command.add_mutually_exclusive_group()
     order.set_defaults(order="forward")
-    for name, value, text in (
-        ("--reverse", "reversed", "write the forms from right to left"),
-        (
-            "--both",
-            "both",
-            "write each pair of training in both directions, and other splits apart",
-        ),
-    ):
-        order.add_argument(name, dest="order", action="store_const", const=value, help=text)
+    chosen = {"dest": "order", "action": "store_const"}
+    order.add_argument(
+        "--reverse", **chosen, const="reversed", help="write the forms from right to left"
+    )
+    order.add_argument(
+        "--both", **chosen, const="both", help="write training in both directions, the rest apart"
+    )
     add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)

@@ -43,13 +43,7 @@ def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for run in runs:
         valid = [row for row in read_metrics(run) if row["kind"] == "valid"]
-        rows = [
-            row
-            for row in valid
-            if isinstance(row.get(measure), (int, float))
-            and math.isfinite(row[measure])
-            and "seconds" in row
-        ]
+        rows = [row for row in valid if _is_number(row.get(measure)) and "seconds" in row]
         if not rows:
             raise UserError(f"{run}: no {measure} was measured on a development set")
         cells = [first_reached(rows, measure, value) for value in values]
@@ -58,6 +52,10 @@ def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
         shown = [f"{row['seconds']:.0f} s, {row['step']:,}" if row else "never" for row in cells]
         lines.append(f"| {' | '.join([str(run), *shown, f'{best[measure]:.4g}'])} |")
     return "\n".join(lines)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 @command

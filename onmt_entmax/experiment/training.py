@@ -70,10 +70,10 @@ def run_training(setup: TrainingSetup) -> int:
     if processes.rank > 0:  # other dropout masks than the first process has
         torch.manual_seed(setup.run.seed + 1_000_003 * processes.rank)
     _announce(setup, model, vocabularies, processes, tell)
+    processes.connect(device)
     try:
-        processes.connect(device)
         outcome = _train(setup, config, model, vocabularies, resumed, processes)
-    except (RuntimeError, ValueError) as error:  # the latter where it cannot meet the others
+    except RuntimeError as error:
         if processes.count == 1:
             raise
         raise ProcessError(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from onmt_entmax.files import is_stream
+from onmt_entmax.reports.counts import Counts
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.verify import Verification
 
@@ -104,17 +104,11 @@ class Answer:
 
 
 @dataclass
-class Summary:
-    """Counts over the answers of one report; add answers, then read `as_dict`."""
+class Summary(Counts):
+    """Counts over the answers of one report, with what their searches cost; add answers, then read
+    `as_dict`."""
 
-    sentences: int = 0
-    blank: int = 0
-    levels: Counter[str] = field(default_factory=Counter)
     strict: int = 0  # exhaustive in the paper's reading: finished and live never above the beam
-    single: int = 0  # one string holds all the probability, proven
-    several: int = 0  # more than one finished hypothesis
-    unfinished: int = 0  # nothing ended within the limits
-    impossible: int = 0  # no string is as it was asked for, proven
     rows: int = 0
     support: int = 0
     steps: int = 0
@@ -129,14 +123,9 @@ class Summary:
         if result is None:
             self.blank += 1
             return
-        exhaustive = result.certificate.level == "exhaustive"
-        self.sentences += 1
-        self.levels[result.certificate.level] += 1
-        self.strict += exhaustive and result.certificate.strict
-        self.single += result.only
-        self.several += result.finished > 1
-        self.unfinished += not answer.hypotheses and not exhaustive
-        self.impossible += not answer.hypotheses and exhaustive
+        level = result.certificate.level
+        self.count(level, result.finished, bool(answer.hypotheses), result.only)
+        self.strict += level == "exhaustive" and result.certificate.strict
         self.rows += result.rows
         self.support += result.support
         self.steps += len(answer.attended)
@@ -148,24 +137,8 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """Counts, and rates in percent of the sentences that are not blank."""
-
-        def percent(count: int) -> float:
-            return round(100 * count / max(self.sentences, 1), 2)
-
-        optimal = self.levels["exhaustive"] + self.levels["optimal"]
-        summary: dict[str, Any] = {
-            "sentences": self.sentences,
-            "blank_lines": self.blank,
-            "certificates": {
-                level: self.levels[level] for level in ("exhaustive", "optimal", "none")
-            },
-            "exhaustive_percent": percent(self.levels["exhaustive"]),
-            "argmax_proven_percent": percent(optimal),
-            "strict_exhaustive_percent": percent(self.strict),
-            "single_hypothesis_percent": percent(self.single),
-            "several_hypotheses_percent": percent(self.several),
-            "unfinished": self.unfinished,
-            "impossible": self.impossible,
+        summary = super().as_dict() | {
+            "strict_exhaustive_percent": self.percent(self.strict),
             "mean_output_support": round(self.support / max(self.rows, 1), 3),
             "decoder_rows_per_sentence": round(self.rows / max(self.sentences, 1), 2),
         }

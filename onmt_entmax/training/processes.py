@@ -46,9 +46,20 @@ class Processes:
         return self.rank == 0
 
     def connect(self, device: torch.device) -> None:
-        """Meet the other processes: by nccl on GPUs, by gloo on CPUs."""
+        """Meet the other processes: by nccl on GPUs, by gloo on CPUs.
+
+        Raises:
+            ProcessError: it is not said where they are.
+        """
         if self.count > 1 and not dist.is_initialized():
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
+            kind = "nccl" if device.type == "cuda" else "gloo"
+            try:
+                dist.init_process_group(kind, timeout=_PATIENCE)
+            except ValueError as error:
+                raise ProcessError(
+                    f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
+                    f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
+                ) from None
 
     def disconnect(self) -> None:
         """Leave the group."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from onmt_entmax.reports.writers import Answer, Decoded, Summary
-from onmt_entmax.search import Certificate, Hypothesis, SearchResult
+from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 
 
 def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
@@ -54,6 +54,16 @@ def test_rare_kinds_are_told() -> None:
     assert first == (
         "2 sentences, 1 blank lines, 1 without an end within the limits, "
         "1 for which no output is as asked"
+    )
+
+
+def test_what_was_recomputed_is_told() -> None:
+    summary = Summary()
+    for agrees in (True, True, False, None):
+        verification = Verification(agrees, "optimal", 0.0)
+        summary.add(replace(answer("optimal", 1), verification=verification))
+    assert summary.text().splitlines()[0] == (
+        "4 sentences, 4 recomputed in float64, 1 not as certified, 1 of these undecided"
     )
 
 

@@ -2,74 +2,29 @@
 
 import io
 import json
-import math
 from pathlib import Path
 
 import inflect
 import pytest
-import torch
 
 from onmt_entmax import Inflector
-from onmt_entmax.checkpoint import save
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflection import InflectionError, Question
-from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.text.morphology import REVERSED, decode_source, decode_word, encode_source
+from onmt_entmax.text.morphology import decode_source, decode_word, encode_source
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
-    TARGET_SPECIALS,
     Vocabularies,
     Vocabulary,
 )
 from onmt_entmax.translation import Translator
 from tests.commands import run
-
-WORDS = ("lang=english", "lang=german", "+V", "+PST", "a", "b", "▁")
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, *WORDS)), Vocabulary((*TARGET_SPECIALS, "a", "b", "▁"))
-)
-
-
-def write_model(
-    folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, end: float = 2
-) -> Path:
-    """A random model; `end` makes forms short, or never end where it is very negative."""
-    torch.manual_seed(seed)
-    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8}
-    config = ModelConfig(**sizes, generator_alpha=1.5, param_init=1.0)
-    model = build_model(config, vocabularies).eval()
-    with torch.no_grad():
-        model.generator.bias[vocabularies.target.eos] += end
-    save(folder, model, config, vocabularies, {})
-    return folder
+from tests.inflection_models import VOCABULARIES, write_model
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("inflect") / "model", 22)
-
-
-@pytest.fixture(scope="module")
-def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with forms that are others from right to left."""
-    return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
-
-
-@pytest.fixture(scope="module")
-def both_orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that knows the mark for forms from right to left."""
-    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
-    folder = tmp_path_factory.mktemp("both") / "model"
-    return write_model(folder, 7, Vocabularies(source, VOCABULARIES.target), end=1)
-
-
-@pytest.fixture(scope="module")
-def short_forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, with few forms of any probability."""
-    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
-    folder = tmp_path_factory.mktemp("short") / "model"
-    return write_model(folder, 26, Vocabularies(source, VOCABULARIES.target), end=3)
 
 
 def test_a_source_is_taken_apart_as_it_was_put_together():
@@ -122,131 +77,6 @@ class TestInflector:
         alone = [Inflector([folder], n_best=0).inflect("english", "a", "V") for folder in folders]
         assert together.forms != alone[0].forms
         assert together.forms != alone[1].forms
-
-    def test_a_model_that_writes_backwards_gives_its_forms_forwards(self, uneven):
-        question = "english", "ab", "V"
-        plain = Inflector([uneven], n_best=5).inflect(*question)
-        turned = Inflector([], n_best=5, reversed_folders=[uneven]).inflect(*question)
-        assert [form.text for form in turned.forms] == [form.text[::-1] for form in plain.forms]
-        assert any(form.text != form.text[::-1] for form in plain.forms)
-        assert [form.prob for form in turned.forms] == [form.prob for form in plain.forms]
-        assert turned.certificate == plain.certificate
-
-    @pytest.mark.parametrize("lemma", ["a", "ab", "bba"])
-    def test_models_of_two_orders_are_averaged_by_whole_forms(self, uneven, tmp_path, lemma):
-        """Two models from the left have two thirds of the weight; all forms are known."""
-        other = write_model(tmp_path / "other", 24)
-        folders = [[uneven, other], [other]]
-        left, right = (Inflector(each, n_best=0, max_length=6) for each in folders)
-        both = Inflector(folders[0], 0, max_length=6, reversed_folders=folders[1])
-        expected: dict[str, float] = {}
-        for inflector, weight, step in ((left, 2 / 3, 1), (right, 1 / 3, -1)):
-            for form in inflector.inflect("english", lemma, "V").forms:
-                text = form.text[::step]
-                expected[text] = expected.get(text, 0) + weight * form.prob
-        answer = both.inflect("english", lemma, "V")
-        assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
-        probs = [form.prob for form in answer.forms]
-        assert probs == sorted(probs, reverse=True)
-        # With a beam and one form each, no more is claimed than there is.
-        some = Inflector(folders[0], 1, 2, max_length=6, reversed_folders=folders[1])
-        found = some.inflect("english", lemma, "V")
-        assert len(found.forms) == 1
-        first = found.forms[0]
-        assert first.prob <= expected[first.text] + 1e-6
-        if found.level in ("optimal", "exhaustive", "only"):
-            assert expected[first.text] == pytest.approx(max(expected.values()), abs=1e-6)
-        for text, prob in expected.items():
-            assert text == first.text or prob <= max(found.certificate.bound, first.prob) + 1e-6
-
-    def test_a_model_of_both_orders_is_asked_for_both(self, both_orders):
-        answer = Inflector([both_orders], n_best=0, max_length=6).inflect("german", "ab", "V;PST")
-        task = SearchTask(SearchConfig(5, 0, 6), "enumerate")
-        lines = ["lang=german +V +PST a b", "lang=german order=reversed +V +PST a b"]
-        expected: dict[str, float] = {}
-        answers = Translator.from_folders([both_orders], task).answers(lines)
-        for step, translated in zip((1, -1), answers, strict=True):
-            for each in translated.hypotheses:
-                text = decode_word(each.text.split()[::step])
-                expected[text] = expected.get(text, 0) + each.hypothesis.prob / 2
-        assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
-        assert len(expected) > 1
-
-    @pytest.mark.parametrize("beam", [1, 2, 5, 50])
-    def test_what_is_proven_of_both_orders_is_so(self, short_forms, beam):
-        """Against all forms of both orders; ends are likely, so that often few are possible."""
-        questions = [
-            Question(language, lemma, ("V",))
-            for language in ("english", "german")
-            for lemma in ("a", "ab", "b", "bba", "aab", "ba")
-        ]
-        whole = list(Inflector([short_forms], 0, max_length=8).answers(questions))
-        levels = {answer.level for answer in whole}
-        assert {"only", "exhaustive"} <= levels
-        some = Inflector([short_forms], 2, beam, max_length=8).answers(questions)
-        found = set()
-        for answer, all_forms in zip(some, whole, strict=True):
-            found.add(answer.level)
-            truth = {form.text: form.prob for form in all_forms.forms}
-            certificate, rest = answer.certificate, all_forms.certificate.bound
-            for form in answer.forms:
-                upper = form.prob + certificate.bound + rest
-                assert form.prob - 1e-6 <= truth[form.text] <= upper + 1e-6
-            best = max(truth.values())
-            if answer.level != "none":
-                assert truth[answer.forms[0].text] == pytest.approx(best, abs=1e-6)
-                assert certificate.proven >= 1
-            assert certificate.proven <= len(answer.forms) <= 2
-            if answer.level in ("only", "exhaustive"):
-                assert (certificate.bound, certificate.gap) == (0, math.inf)
-                # What is missing are strings with symbols for start and padding.
-                assert certificate.mass + certificate.excluded == pytest.approx(1, abs=1e-5)
-                assert len(answer.forms) == min(2, len(truth))
-                assert answer.only == (len(truth) == 1) == (answer.level == "only")
-            elif certificate.gap >= 0:
-                assert certificate.gap < math.inf
-            others = [prob for text, prob in truth.items() if text != answer.forms[0].text]
-            if answer.level == "optimal" and others:
-                apart = math.log(answer.forms[0].prob / max(*others, 1e-300))
-                assert certificate.gap <= apart + 1e-5
-        assert beam < 5 or {"only", "exhaustive"} <= found
-
-    def test_counts_of_a_mixture_are_those_of_its_parts(self, both_orders):
-        inflector = Inflector([both_orders], 1, 2, max_length=3)
-        answer = inflector.inflect("english", "ab", "V")
-        task = SearchTask(SearchConfig(2, 2, 3))
-        lines = ["lang=english +V a b", "lang=english order=reversed +V a b"]
-        parts = [
-            translated.result.certificate
-            for translated in Translator.from_folders([both_orders], task).answers(lines)
-        ]
-        certificate = answer.certificate
-        assert certificate.dropped == sum(part.dropped for part in parts) > 0
-        assert certificate.truncated == sum(part.truncated for part in parts)
-        assert certificate.excluded == pytest.approx(sum(part.excluded for part in parts) / 2)
-        assert certificate.strict == all(part.strict for part in parts)
-        assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
-
-    def test_a_model_of_both_orders_is_named_where_one_order_is(self, both_orders):
-        with pytest.raises(InflectionError, match="writes in both orders; name it where models"):
-            Inflector([], reversed_folders=[both_orders])
-        with pytest.raises(InflectionError, match="no model is named"):
-            Inflector([])
-
-    def test_models_that_do_not_go_together(self, model, both_orders, tmp_path):
-        plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
-        other = write_model(tmp_path / "plain", 1, plain)
-        with pytest.raises(InflectionError, match=f"{other}: not a model of inflection"):
-            Inflector([model], reversed_folders=[other])
-        with pytest.raises(InflectionError, match="one writes in both orders and one does not"):
-            Inflector([model, both_orders])
-        words = tuple(word for word in WORDS if not word.startswith("lang="))
-        french = Vocabularies(
-            Vocabulary((*SOURCE_SPECIALS, "lang=french", *words)), VOCABULARIES.target
-        )
-        other = write_model(tmp_path / "french", 1, french)
-        with pytest.raises(InflectionError, match="no language in common"):
-            Inflector([model], reversed_folders=[other])
 
     def test_what_training_never_saw_is_told(self, model):
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
@@ -304,34 +134,6 @@ class TestCommand:
         assert rows[0][4] == best.forms[0].text
         assert float(rows[0][5]) == pytest.approx(best.forms[0].prob, rel=1e-4)
         assert rows[0][6] == best.level
-
-    def test_forms_of_a_model_that_writes_backwards(self, uneven, capsys, monkeypatch):
-        plain, turned = (
-            self.run(uneven, capsys, monkeypatch, "english ab V\n", "--n_best", "5", *more)
-            for more in ([], ["--reversed"])
-        )
-        forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
-        assert forms[1] == [form[::-1] for form in forms[0]]
-        assert plain != turned
-
-    def test_models_of_two_orders(self, uneven, capsys, monkeypatch):
-        more = [str(uneven), "--json", "--reversed"]
-        (line,) = self.run(uneven, capsys, monkeypatch, "english ab V\n", *more)
-        inflector = Inflector([uneven], reversed_folders=[uneven])
-        (form,) = inflector.inflect("english", "ab", "V").forms
-        answer = json.loads(line)
-        assert answer["forms"][0]["form"] == form.text
-        assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
-
-    def test_the_order_of_arguments_does_not_matter(self):
-        for arguments in (
-            "A --reversed R B --reversed S --json",
-            "--reversed R --reversed S A --json B",
-            "--json A B --reversed R --reversed S",
-        ):
-            options = inflect.parse_arguments(arguments.split())
-            assert [str(path) for path in options.models] == ["A", "B"]
-            assert [str(path) for path in options.reversed] == ["R", "S"]
 
     def test_a_model_has_to_be_named(self, capsys):
         with pytest.raises(SystemExit):
@@ -410,12 +212,11 @@ class TestCommand:
         assert captured.err.startswith("inflect.py: expected language lemma tags")
 
 
-def test_numbers_out_of_range_are_refused(model, both_orders):
-    for each in (model, both_orders):
-        with pytest.raises(ValueError, match="n_best must be at least 0"):
-            Inflector([each], n_best=-1)
-        with pytest.raises(ValueError, match="beam_size must be at least 1"):
-            Inflector([each], beam_size=0)
+def test_numbers_out_of_range_are_refused(model):
+    with pytest.raises(ValueError, match="n_best must be at least 0"):
+        Inflector([model], n_best=-1)
+    with pytest.raises(ValueError, match="beam_size must be at least 1"):
+        Inflector([model], beam_size=0)
     with pytest.raises(SystemExit):
         inflect.parse_arguments([str(model), "--n_best", "0"])
     assert issubclass(InflectionError, UserError)

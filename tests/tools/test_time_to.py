@@ -1,6 +1,7 @@
 """tools/time_to.py on written metrics."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ def run(tmp_path):
 def test_the_first_validation_counts_even_if_it_falls_again(run):
     (line,) = time_to.table([run], "exact_match", [40, 70, 72.5]).splitlines()[2:]
     assert line == f"| {run} | 10 s, 100 | 21 s, 200 | never | 72 |"
+
+
+def test_what_is_no_number_counts_for_nothing(tmp_path):
+    rows = [valid(1, 1.0, loss=math.nan), valid(2, 2.0, loss=0.5), valid(3, 3.0, loss="low")]
+    run = write(tmp_path / "run", rows)
+    (line,) = time_to.table([run], "loss", [0.9]).splitlines()[2:]
+    assert line == f"| {run} | 2 s, 2 | 0.5 |"
 
 
 def test_losses_are_better_when_smaller(run):

@@ -1,0 +1,33 @@
+"""Random models of inflection, small enough to list all their forms."""
+
+from pathlib import Path
+
+import torch
+
+from onmt_entmax.checkpoint import save
+from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.text.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabularies,
+    Vocabulary,
+)
+
+WORDS = ("lang=english", "lang=german", "+V", "+PST", "a", "b", "▁")
+VOCABULARIES = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, *WORDS)), Vocabulary((*TARGET_SPECIALS, "a", "b", "▁"))
+)
+
+
+def write_model(
+    folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, end: float = 2
+) -> Path:
+    """A random model; `end` makes forms short, or never end where it is very negative."""
+    torch.manual_seed(seed)
+    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8}
+    config = ModelConfig(**sizes, generator_alpha=1.5, param_init=1.0)
+    model = build_model(config, vocabularies).eval()
+    with torch.no_grad():
+        model.generator.bias[vocabularies.target.eos] += end
+    save(folder, model, config, vocabularies, {})
+    return folder

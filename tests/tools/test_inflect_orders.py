@@ -1,0 +1,217 @@
+"""`onmt_entmax.inflection` and `tools/inflect.py` where forms are written from right to left, and
+where orders of writing are averaged: what is said, and what is proven."""
+
+import io
+import json
+import math
+from pathlib import Path
+
+import inflect
+import pytest
+
+from onmt_entmax import Inflector
+from onmt_entmax.inflection import InflectionError, Question
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.text.morphology import REVERSED, decode_word
+from onmt_entmax.text.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.translation import Translator
+from tests.inflection_models import VOCABULARIES, WORDS, write_model
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with forms that are others from right to left."""
+    return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
+
+
+@pytest.fixture(scope="module")
+def both_orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that knows the mark for forms from right to left."""
+    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
+    folder = tmp_path_factory.mktemp("both") / "model"
+    return write_model(folder, 7, Vocabularies(source, VOCABULARIES.target), end=1)
+
+
+@pytest.fixture(scope="module")
+def short_forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, with few forms of any probability."""
+    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
+    folder = tmp_path_factory.mktemp("short") / "model"
+    return write_model(folder, 26, Vocabularies(source, VOCABULARIES.target), end=3)
+
+
+def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven):
+    question = "english", "ab", "V"
+    plain = Inflector([uneven], n_best=5).inflect(*question)
+    turned = Inflector([], n_best=5, reversed_folders=[uneven]).inflect(*question)
+    assert [form.text for form in turned.forms] == [form.text[::-1] for form in plain.forms]
+    assert any(form.text != form.text[::-1] for form in plain.forms)
+    assert [form.prob for form in turned.forms] == [form.prob for form in plain.forms]
+    assert turned.certificate == plain.certificate
+
+
+@pytest.mark.parametrize("lemma", ["a", "ab", "bba"])
+def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemma):
+    """Two models from the left have two thirds of the weight; all forms are known."""
+    other = write_model(tmp_path / "other", 24)
+    folders = [[uneven, other], [other]]
+    left, right = (Inflector(each, n_best=0, max_length=6) for each in folders)
+    both = Inflector(folders[0], 0, max_length=6, reversed_folders=folders[1])
+    expected: dict[str, float] = {}
+    for inflector, weight, step in ((left, 2 / 3, 1), (right, 1 / 3, -1)):
+        for form in inflector.inflect("english", lemma, "V").forms:
+            text = form.text[::step]
+            expected[text] = expected.get(text, 0) + weight * form.prob
+    answer = both.inflect("english", lemma, "V")
+    assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
+    probs = [form.prob for form in answer.forms]
+    assert probs == sorted(probs, reverse=True)
+    # With a beam and one form each, no more is claimed than there is.
+    some = Inflector(folders[0], 1, 2, max_length=6, reversed_folders=folders[1])
+    found = some.inflect("english", lemma, "V")
+    assert len(found.forms) == 1
+    first = found.forms[0]
+    assert first.prob <= expected[first.text] + 1e-6
+    if found.level in ("optimal", "exhaustive", "only"):
+        assert expected[first.text] == pytest.approx(max(expected.values()), abs=1e-6)
+    for text, prob in expected.items():
+        assert text == first.text or prob <= max(found.certificate.bound, first.prob) + 1e-6
+
+
+def test_a_model_of_both_orders_is_asked_for_both(both_orders):
+    answer = Inflector([both_orders], n_best=0, max_length=6).inflect("german", "ab", "V;PST")
+    task = SearchTask(SearchConfig(5, 0, 6), "enumerate")
+    lines = ["lang=german +V +PST a b", "lang=german order=reversed +V +PST a b"]
+    expected: dict[str, float] = {}
+    answers = Translator.from_folders([both_orders], task).answers(lines)
+    for step, translated in zip((1, -1), answers, strict=True):
+        for each in translated.hypotheses:
+            text = decode_word(each.text.split()[::step])
+            expected[text] = expected.get(text, 0) + each.hypothesis.prob / 2
+    assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
+    assert len(expected) > 1
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5, 50])
+def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
+    """Against all forms of both orders; ends are likely, so that often few are possible."""
+    questions = [
+        Question(language, lemma, ("V",))
+        for language in ("english", "german")
+        for lemma in ("a", "ab", "b", "bba", "aab", "ba")
+    ]
+    whole = list(Inflector([short_forms], 0, max_length=8).answers(questions))
+    levels = {answer.level for answer in whole}
+    assert {"only", "exhaustive"} <= levels
+    some = Inflector([short_forms], 2, beam, max_length=8).answers(questions)
+    found = set()
+    for answer, all_forms in zip(some, whole, strict=True):
+        found.add(answer.level)
+        truth = {form.text: form.prob for form in all_forms.forms}
+        certificate, rest = answer.certificate, all_forms.certificate.bound
+        for form in answer.forms:
+            upper = form.prob + certificate.bound + rest
+            assert form.prob - 1e-6 <= truth[form.text] <= upper + 1e-6
+        best = max(truth.values())
+        if answer.level != "none":
+            assert truth[answer.forms[0].text] == pytest.approx(best, abs=1e-6)
+            assert certificate.proven >= 1
+        assert certificate.proven <= len(answer.forms) <= 2
+        if answer.level in ("only", "exhaustive"):
+            assert (certificate.bound, certificate.gap) == (0, math.inf)
+            # What is missing are strings with symbols for start and padding.
+            assert certificate.mass + certificate.excluded == pytest.approx(1, abs=1e-5)
+            assert len(answer.forms) == min(2, len(truth))
+            assert answer.only == (len(truth) == 1) == (answer.level == "only")
+        elif certificate.gap >= 0:
+            assert certificate.gap < math.inf
+        others = [prob for text, prob in truth.items() if text != answer.forms[0].text]
+        if answer.level == "optimal" and others:
+            apart = math.log(answer.forms[0].prob / max(*others, 1e-300))
+            assert certificate.gap <= apart + 1e-5
+    assert beam < 5 or {"only", "exhaustive"} <= found
+
+
+def test_counts_of_a_mixture_are_those_of_its_parts(both_orders):
+    inflector = Inflector([both_orders], 1, 2, max_length=3)
+    answer = inflector.inflect("english", "ab", "V")
+    task = SearchTask(SearchConfig(2, 2, 3))
+    lines = ["lang=english +V a b", "lang=english order=reversed +V a b"]
+    parts = [
+        translated.result.certificate
+        for translated in Translator.from_folders([both_orders], task).answers(lines)
+    ]
+    certificate = answer.certificate
+    assert certificate.dropped == sum(part.dropped for part in parts) > 0
+    assert certificate.truncated == sum(part.truncated for part in parts)
+    assert certificate.excluded == pytest.approx(sum(part.excluded for part in parts) / 2)
+    assert certificate.strict == all(part.strict for part in parts)
+    assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
+
+
+def test_a_model_of_both_orders_is_named_where_one_order_is(both_orders):
+    with pytest.raises(InflectionError, match="writes in both orders; name it where models"):
+        Inflector([], reversed_folders=[both_orders])
+    with pytest.raises(InflectionError, match="no model is named"):
+        Inflector([])
+
+
+def test_models_that_do_not_go_together(uneven, both_orders, tmp_path):
+    plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
+    other = write_model(tmp_path / "plain", 1, plain)
+    with pytest.raises(InflectionError, match=f"{other}: not a model of inflection"):
+        Inflector([uneven], reversed_folders=[other])
+    with pytest.raises(InflectionError, match="one writes in both orders and one does not"):
+        Inflector([uneven, both_orders])
+    words = tuple(word for word in WORDS if not word.startswith("lang="))
+    french = Vocabularies(
+        Vocabulary((*SOURCE_SPECIALS, "lang=french", *words)), VOCABULARIES.target
+    )
+    other = write_model(tmp_path / "french", 1, french)
+    with pytest.raises(InflectionError, match="no language in common"):
+        Inflector([uneven], reversed_folders=[other])
+
+
+def test_numbers_out_of_range_are_refused(both_orders):
+    with pytest.raises(ValueError, match="n_best must be at least 0"):
+        Inflector([both_orders], n_best=-1)
+    with pytest.raises(ValueError, match="beam_size must be at least 1"):
+        Inflector([both_orders], beam_size=0)
+
+
+def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
+    """Lines that the command prints."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert inflect.main([*more, str(model)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_forms_of_a_model_that_writes_backwards(uneven, capsys, monkeypatch):
+    plain, turned = (
+        asked(uneven, capsys, monkeypatch, "english ab V\n", "--n_best", "5", *more)
+        for more in ([], ["--reversed"])
+    )
+    forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
+    assert forms[1] == [form[::-1] for form in forms[0]]
+    assert plain != turned
+
+
+def test_models_of_two_orders(uneven, capsys, monkeypatch):
+    more = [str(uneven), "--json", "--reversed"]
+    (line,) = asked(uneven, capsys, monkeypatch, "english ab V\n", *more)
+    inflector = Inflector([uneven], reversed_folders=[uneven])
+    (form,) = inflector.inflect("english", "ab", "V").forms
+    answer = json.loads(line)
+    assert answer["forms"][0]["form"] == form.text
+    assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
+
+
+def test_the_order_of_arguments_does_not_matter():
+    for arguments in (
+        "A --reversed R B --reversed S --json",
+        "--reversed R --reversed S A --json B",
+        "--json A B --reversed R --reversed S",
+    ):
+        options = inflect.parse_arguments(arguments.split())
+        assert [str(path) for path in options.models] == ["A", "B"]
+        assert [str(path) for path in options.reversed] == ["R", "S"]
