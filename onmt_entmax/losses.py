@@ -225,7 +225,7 @@ def entmax_loss(
 
     Args:
         scores: (classes,), (rows, classes) or (rows, classes, d1, ...), floating point.
-        target: class indices, the shape of ``scores`` without classes, int64; or distributions
+        target: class indices, the shape of ``scores`` without classes, integers; or distributions
             over the classes, the shape of ``scores``, floating point (for multi-label targets, or
             smoothing by a prior).
         alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
@@ -260,9 +260,9 @@ def entmax_loss(
         losses = _distribution_losses(rows, distributions, checked, weight, label_smoothing)
         count: Tensor | int = max(losses.numel(), 1)
     else:
-        if target.shape != shape:
+        if target.shape != shape or target.dtype == torch.bool:
             raise ValueError(_shape_message(scores, target))
-        index = target.reshape(-1)
+        index = target.reshape(-1).long()
         targets, count = class_targets(index, rows, weight, ignore_index, label_smoothing)
         losses = row_losses(rows, checked, targets) if rows.numel() else rows.sum(1)
     if reduction == "none":
@@ -280,6 +280,8 @@ def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothin
     if scores.dim() == 0:
         raise ValueError("scores must have a dimension for the classes")
     classes = scores.shape[0 if scores.dim() == 1 else 1]
+    if not classes:
+        raise ValueError(f"scores of shape {tuple(scores.shape)} have no classes")
     if weight is not None and weight.shape != (classes,):
         raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
     if weight is not None and weight.requires_grad:
@@ -289,7 +291,7 @@ def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothin
 def _shape_message(scores: Tensor, target: Tensor) -> str:
     return (
         f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
-        f"shape {tuple(scores.shape)}: give int64 class indices without the dimension of the "
+        f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
         "classes, or floating-point distributions with it"
     )
 

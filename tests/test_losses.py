@@ -215,7 +215,9 @@ def test_module_is_the_function() -> None:
         ({"target": torch.tensor([0, -1])}, "not one of the 4 classes"),
         ({"target": torch.tensor([0, 1, 2])}, "does not fit"),
         ({"target": torch.rand(2, 3)}, "does not fit"),
+        ({"target": torch.tensor([True, False])}, "does not fit"),
         ({"scores": torch.tensor(1.0)}, "dimension"),
+        ({"scores": torch.randn(2, 0)}, "no classes"),
         ({"scores": torch.full((2, 4), -float("inf"))}, "-inf everywhere"),
     ],
 )
@@ -323,6 +325,12 @@ def test_scores_far_from_zero_keep_their_digits(
         outcomes.append((losses.detach(), z.grad))
     for near, far in zip(*outcomes, strict=True):
         torch.testing.assert_close(near, far, rtol=0, atol=1e-6)
+
+
+def test_classes_of_any_integers() -> None:
+    scores, target = torch.randn(3, 7), torch.tensor([1, 2, 3])
+    for dtype in (torch.uint8, torch.int32):
+        assert entmax_loss(scores, target.to(dtype)) == entmax_loss(scores, target)
 
 
 def test_several_gradients_at_once() -> None:

@@ -142,15 +142,17 @@ def test_a_full_disk_is_one_line_and_leaves_whole_checkpoints(
 
 
 @pytest.mark.parametrize(
-    ("name", "model"), [("toy_en_de", "model"), ("transformer", "transformer")]
+    ("name", "model", "steps"), [("toy_en_de", "model", 20), ("transformer", "transformer", 4)]
 )
-def test_stock_configurations_train_and_translate(tmp_path: Path, name: str, model: str) -> None:
+def test_stock_configurations_train_and_translate(
+    tmp_path: Path, name: str, model: str, steps: int
+) -> None:
     toy_ende(tmp_path)
     config = ROOT / "tests" / "stock" / f"{name}.yaml"
     # Only the number of steps is changed, and for the Transformer, whose sixteen batches of 4096
     # tokens an update take minutes on a small machine, the number of tokens.
     fewer = ["-batch_size", 64] if name == "transformer" else []
-    printed = succeed("train.py", "-config", config, "-train_steps", 20, *fewer, cwd=tmp_path)
+    printed = succeed("train.py", "-config", config, "-train_steps", steps, *fewer, cwd=tmp_path)
     assert "note: no CUDA device" in printed or "on cuda" in printed
     run_folder = tmp_path / "toy-ende" / "run"
     assert (run_folder / "example.vocab.src").is_file()

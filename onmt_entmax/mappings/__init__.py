@@ -42,13 +42,14 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
         dim: the dimension to normalise.
 
     Returns:
-        Probabilities, the shape and type of ``scores`` (float32 under autocast, as softmax).
+        Probabilities, the shape and type of ``scores`` (float32 under autocast, on a CPU too).
 
     Raises:
         ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
             all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan). Where
             looking for such a row or at such a tensor would mean waiting, on a GPU or while
             `torch.compile` traces, it gives nan.
+        IndexError: if there is no such dimension.
     """
     return _along_dim(_entmax_last, scores, alpha, dim)
 
@@ -125,14 +126,15 @@ def _along_dim(
     dtype = working_type(scores)
     if dimensions == 0:
         return _along_dim(mapping, scores.unsqueeze(0), alpha, dim).squeeze(0)
+    if not -dimensions <= dim < dimensions:
+        raise IndexError(f"dim must be from {-dimensions} to {dimensions - 1}, got {dim}")
     checked = checked_alpha(alpha, scores, dim)
+    if given != dtype and torch.is_autocast_enabled(scores.device.type):
+        given = dtype
     if scores.numel() == 0:
-        return scores.clone()
-    if given != dtype:
-        if not has_kernels(scores):
-            scores = scores.to(dtype)
-        if torch.is_autocast_enabled(scores.device.type):
-            given = dtype
+        return scores.to(given, copy=True)
+    if scores.dtype != dtype and not has_kernels(scores):
+        scores = scores.to(dtype)
     if dim in (-1, dimensions - 1):
         result = mapping(scores, checked)
     else:

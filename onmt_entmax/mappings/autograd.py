@@ -19,6 +19,7 @@ from onmt_entmax.mappings.conjugate import (
     write_probabilities,
 )
 from onmt_entmax.mappings.device import by_kernel
+from onmt_entmax.mappings.native import has_memory
 from onmt_entmax.mappings.threshold import (
     has_power_form,
     power,
@@ -194,7 +195,7 @@ class LongEntmax(Function):
 
 def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
     """Gradient in the scores, group by group of rows where no graph is needed."""
-    if torch.is_grad_enabled():
+    if torch.is_grad_enabled() or not has_memory(output):
         return gradient.scores_gradient(result, alpha, output)
     made: Tensor | None = by_kernel("scores_gradient", result, alpha, output, result.dtype)
     if made is not None:

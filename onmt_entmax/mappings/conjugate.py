@@ -18,7 +18,7 @@ from torch import Tensor
 from onmt_entmax.mappings import selection
 from onmt_entmax.mappings.device import by_kernel
 from onmt_entmax.mappings.entropy import tsallis_entropy
-from onmt_entmax.mappings.gradient import slopes
+from onmt_entmax.mappings.gradient import scores_gradient, slopes
 from onmt_entmax.mappings.threshold import (
     has_power_form,
     log_curve,
@@ -205,6 +205,8 @@ def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: to
 
     The Jacobian of :mod:`onmt_entmax.mappings.gradient`, summed along the support only.
     """
+    if alpha > 2:
+        return _steep_entries_gradient(entries, alpha, gradient, shape)
     slope = slopes(entries.probability, alpha)
     along = slope * gradient
     sums = gradient.new_zeros(2, shape[0])
@@ -212,6 +214,21 @@ def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: to
     mean = (sums[0] / sums[1].clamp_min(torch.finfo(slope.dtype).tiny))[entries.row]
     whole = gradient.new_zeros(shape.numel())
     return whole.scatter_(0, entries.position, along - slope * mean).view(shape)
+
+
+def _steep_entries_gradient(
+    entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size
+) -> Tensor:
+    """As :func:`entries_gradient` above alpha 2, where infinite slopes ask for whole rows: those
+    that have entries, since no others have a gradient."""
+    rows, of_entry = entries.row.unique(return_inverse=True)
+    place = entries.position + (of_entry - entries.row) * shape[1]
+
+    def spread(values: Tensor) -> Tensor:
+        return values.new_zeros(len(rows) * shape[1]).scatter(0, place, values).view(-1, shape[1])
+
+    of_rows = scores_gradient(spread(entries.probability), alpha, spread(gradient))
+    return gradient.new_zeros(shape).index_copy(0, rows, of_rows)
 
 
 def _solve(

@@ -45,51 +45,100 @@ def _slopes(probability, beta, power: tl.constexpr):
 
 
 @triton.jit
+def _parts(probability, slope, least, beta):
+    """Slopes; above alpha 2, where they may be infinite, as parts of that of the least member."""
+    inside = tl.where(probability == 0, least, probability)
+    part = tl.exp((1.0 - beta) * (tl.log(inside) - tl.log(least)))
+    return tl.where(beta > 1, tl.where(probability == 0, 0.0, part), slope)
+
+
+@triton.jit
 def gradient_short(
     probabilities, incoming, out, betas, rows, n,
-    each_row: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Gradient in the scores ``s (g - sum s g / sum s)`` with slopes s, ``height`` rows a program.
 
-    Two reads, one write.
+    Two reads, one write. With ``steep``, where alpha may be above 2, the least member of the
+    support gets what the others leave if it is: see ``_steep_gradient`` in gradient.py.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     there = (row < rows) & (column < n)
     beta = _beta_of(betas, tl.minimum(row, rows - 1), each_row, work)
-    slope = _slopes(tl.load(probabilities + place, mask=there, other=0.0).to(work), beta, power)
+    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
     gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
-    total = tl.sum(slope, 1, keep_dims=True)
-    mean = tl.sum(slope * gradient, 1, keep_dims=True) / total
-    tl.store(out + place, slope * (gradient - mean), mask=there)
+    slope = _slopes(probability, beta, power)
+    if steep:
+        inside = tl.where(probability == 0, 2.0, probability)
+        least = tl.min(inside, 1, keep_dims=True)
+        part = _parts(probability, slope, least, beta)
+        mean = tl.sum(part * gradient, 1, keep_dims=True) / tl.sum(part, 1, keep_dims=True)
+        first = tl.min(tl.where((inside == least) & (beta > 1), column, n), 1, keep_dims=True)
+        result = tl.where(column == first, 0.0, slope) * (gradient - mean)
+        rest = -tl.sum(result, 1, keep_dims=True)
+        result = tl.where(column == first, rest, result)
+    else:
+        total = tl.sum(slope, 1, keep_dims=True)
+        result = slope * (gradient - tl.sum(slope * gradient, 1, keep_dims=True) / total)
+    tl.store(out + place, result, mask=there)
+
+
+@triton.jit
+def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
+    """The least member of the support of a row, and the first column that has it."""
+    least = tl.full((width,), 2.0, work)
+    place = tl.zeros((width,), tl.int32)
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)
+        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
+        inside = tl.where(probability == 0, 2.0, probability)
+        place = tl.where(inside < least, column, place)
+        least = tl.minimum(inside, least)
+    smallest = tl.min(least, 0)
+    return smallest, tl.min(tl.where(least == smallest, place, n), 0)
 
 
 @triton.jit
 def gradient_long(
     probabilities, incoming, out, betas, n,
-    each_row: tl.constexpr, power: tl.constexpr, work: tl.constexpr, width: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
+    width: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`gradient_short`, one long row a program, which is read twice."""
+    """As :func:`gradient_short`, one long row a program, which is read twice (``steep``: thrice)."""
     row = tl.program_id(0).to(tl.int64)
     probabilities += row * n
     incoming += row * n
     out += row * n
     beta = _beta_of(betas, row, each_row, work)
-    slopes = tl.zeros((width,), work)
+    if steep:
+        least, first = _least_member(probabilities, n, work, width)
+        first = tl.where(beta > 1, first, n)
+    parts = tl.zeros((width,), work)
     along = tl.zeros((width,), work)
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        slope = _slopes(probability, beta, power)
-        slopes += slope
-        along += slope * gradient
-    mean = tl.sum(along, 0) / tl.sum(slopes, 0)
+        part = _slopes(probability, beta, power)
+        if steep:
+            part = _parts(probability, part, least, beta)
+        parts += part
+        along += part * gradient
+    mean = tl.sum(along, 0) / tl.sum(parts, 0)
+    total = tl.zeros((width,), work)
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        slope = _slopes(probability, beta, power)
-        tl.store(out + column, slope * (gradient - mean), mask=column < n)
+        result = _slopes(probability, beta, power) * (gradient - mean)
+        if steep:
+            result = tl.where(column == first, 0.0, result)
+            total += result
+            tl.store(out + column, result, mask=(column < n) & (column != first))
+        else:
+            tl.store(out + column, result, mask=column < n)
+    if steep:
+        tl.store(out + first, -tl.sum(total, 0), mask=first < n)

@@ -17,7 +17,8 @@ its gradient                 1 read, 1 write            1 read, 1 write
 So the floor of a training step over N x V float32 scores is 12 N V bytes for the loss and 20 N V
 for the mapping; rows with more than ``_ROOM`` scores near the threshold are read once more for each
 step of Newton's method. Of an alpha above 2, or one for each row, the loss's gradient is written to
-memory of its own, summed and shared out: 3 reads and 2 writes more.
+memory of its own, summed and shared out: 3 reads and 2 writes more; the mapping's reads long rows
+once more.
 """
 
 from typing import NamedTuple
@@ -199,6 +200,7 @@ def scores_gradient(
     power = 0 if isinstance(alpha, Tensor) or alpha == 1 else whole_power(1 / (alpha - 1))
     out = torch.empty_like(probability, dtype=dtype)
     given = {"each_row": each_row, "power": power, "work": form.constants["work"]}
+    given["steep"] = isinstance(alpha, Tensor) or alpha > 2
     short = _short(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)

@@ -60,8 +60,14 @@ def _does(scores: Tensor, alpha: float) -> bool:
 
 
 def has_memory(tensor: Tensor) -> bool:
-    """Whether a tensor is what it seems: not a stand-in for others, as under vmap."""
-    return type(tensor) in (Tensor, torch.nn.Parameter) and torch._C._has_storage(tensor)
+    """Whether what lies in memory is the tensor: it is no stand-in for others, as under vmap, nor
+    to be negated yet, nor a zero without memory."""
+    return (
+        type(tensor) in (Tensor, torch.nn.Parameter)
+        and torch._C._has_storage(tensor)
+        and not tensor.is_neg()
+        and not tensor._is_zerotensor()
+    )
 
 
 def is_traced() -> bool:

@@ -164,9 +164,11 @@ def _solve_found(
     )
     rows = torch.arange(len(target))
     own = scores_at(hidden, weight, bias, rows, target)
-    solved = conjugate(found.scores, terms.alpha)
+    solved = conjugate(found.scores, terms.alpha, part=0.0)  # no entries needed, which is a hint
     probability = found.scores.new_zeros(found.scores.shape)
-    for first, last in solved.dense:  # all rows: they are short
+    entries = solved.entries
+    probability.view(-1).scatter_(0, entries.position, entries.probability)
+    for first, last in solved.dense:
         part = slice(first, last)
         write_probabilities(
             found.scores[part],

@@ -13,6 +13,7 @@ from torch import Tensor
 from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import device, entmax, launch, log_entmax
 from onmt_entmax.mappings.conjugate import conjugate
+from onmt_entmax.mappings.gradient import scores_gradient
 from onmt_entmax.modules.output import OutputLayer
 from tests.oracles import entmax_oracle, loss_oracle
 
@@ -191,6 +192,21 @@ def test_alpha_of_each_head(small: None, length: int) -> None:
         expected = value_and_gradients(scores.double(), alpha.double(), weights.double())
     for one, other in zip(ours[1:3], expected[1:3], strict=True):
         assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", [7, 100])
+def test_gradients_of_steep_rows(small: None, length: int) -> None:
+    """Rows with an alpha each, up to where slopes are infinite, and some that are not steep."""
+    alpha = torch.tensor([1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 20.0], device=DEVICE).view(-1, 1)
+    scores, arriving = some(70, length), some(70, length)
+    scores, alpha = scores / alpha.repeat(10, 1), alpha.repeat(10, 1)
+    scores[:, 5:] -= 50.0
+    probabilities = entmax(scores, alpha)
+    found = launch.scores_gradient(probabilities, alpha, arriving, torch.float32)
+    expected = scores_gradient(probabilities, alpha, arriving)
+    assert expected.isfinite().all()
+    scale = expected.abs().amax(1, keepdim=True)
+    assert ((found - expected).abs() <= 1e-4 * scale).all()
 
 
 @pytest.mark.parametrize("alpha", [1.0, *ALPHAS])

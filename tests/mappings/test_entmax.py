@@ -153,6 +153,16 @@ def test_empty_single_and_scalar(alpha: float) -> None:
     assert torch.equal(entmax(torch.randn(4, 1), alpha), torch.ones(4, 1))
     assert torch.equal(log_entmax(torch.randn(4, 1), alpha), torch.zeros(4, 1))
     assert entmax(torch.tensor(-3.0), alpha) == 1
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert entmax(torch.empty(0, 5, dtype=torch.bfloat16), alpha).dtype == torch.float32
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, torch.full((4, 1), 1.5)])
+@pytest.mark.parametrize("length", [0, 5])
+def test_a_dimension_that_is_not_there(alpha: float | Tensor, length: int) -> None:
+    for dim in (2, -3):
+        with pytest.raises(IndexError, match=f"dim must be from -2 to 1, got {dim}"):
+            entmax(torch.zeros(4, length), alpha, dim)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

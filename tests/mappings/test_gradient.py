@@ -96,3 +96,25 @@ def test_masked_scores_get_no_gradient(alpha: float) -> None:
         (entmax(z, alpha) * torch.randn(1, 4)).sum().backward()
         assert z.grad.isfinite().all()
         assert (z.grad[0, [1, 3]] == 0).all()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize(("rows", "length"), [(3, 10), (110, 600)])
+@pytest.mark.parametrize("spread", [0.01, 8.0])
+def test_several_gradients_at_once(alpha: float, rows: int, length: int, spread: float) -> None:
+    z = (torch.randn(rows, length) * spread).requires_grad_()
+    result, arriving = entmax(z, alpha), torch.randn(3, rows, length)
+    batch = torch.autograd.grad(result, z, arriving, retain_graph=True, is_grads_batched=True)[0]
+    for several, one in zip(batch, arriving, strict=True):
+        alone = torch.autograd.grad(result, z, one, retain_graph=True)[0]
+        assert torch.allclose(several, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.3, 1.5, 3.0])
+def test_tensors_that_are_not_what_lies_in_memory(alpha: float) -> None:
+    """PyTorch makes such by itself: imaginary parts of conjugates, gradients that are 0."""
+    plain = torch.tensor([1.0, 2.0, 3.0])
+    assert torch.allclose(entmax(torch._neg_view(plain), alpha), entmax(-plain, alpha))
+    z = torch.randn(3, 5, requires_grad=True)
+    nothing = torch._efficientzerotensor((3, 5))
+    assert not torch.autograd.grad(entmax(z, alpha), z, nothing)[0].any()

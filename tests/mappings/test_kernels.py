@@ -40,10 +40,11 @@ for capability in (80, 90):
         assert compiled(kernels_gradient.write_probabilities, capability, types, scaled=True,
                         width=512, **form)
     types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", betas="*fp64", n="i32")
-    form = dict(each_row=True, power=0, work=tl.float32)
-    assert compiled(kernels_gradient.gradient_long, capability, types, width=512, **form)
-    assert compiled(kernels_gradient.gradient_short, capability, types | dict(rows="i32"),
-                    height=4, width=64, **form)
+    for steep in (False, True):
+        form = dict(each_row=steep, power=0, steep=steep, work=tl.float32)
+        assert compiled(kernels_gradient.gradient_long, capability, types, width=512, **form)
+        assert compiled(kernels_gradient.gradient_short, capability, types | dict(rows="i32"),
+                        height=4, width=64, **form)
 """
 
 

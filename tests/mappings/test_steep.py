@@ -122,3 +122,24 @@ def test_gradients(alpha: float, module: str | None, monkeypatch: pytest.MonkeyP
     scale = expected.abs().amax(1, True)
     assert ((ours_of_logs - expected).abs() <= 1e-4 * alpha * scale)[fine].all()
     assert fine.sum() > 100
+
+
+@pytest.mark.parametrize("alpha", [2.5, 4.0, 10.0, 20.0])
+def test_long_rows_have_the_gradients_of_short_ones(alpha: float) -> None:
+    """Of the mapping, and of the loss's gradient; the members of their supports are the same."""
+    torch.manual_seed(0)
+    short = torch.randn(128, 10) / alpha
+    short[0] = torch.tensor([0.0, -0.9999 / (alpha - 1), *[-50.0] * 8])
+    long = torch.cat([short, torch.full((128, 590), -50.0)], 1)
+    weights, target = torch.randn(128, 600), torch.randint(10, (128,))
+    found = []
+    for scores in (short.requires_grad_(), long.requires_grad_()):
+        arriving = weights[:, : scores.shape[1]]
+        (first,) = torch.autograd.grad(entmax(scores, alpha), scores, arriving)
+        loss = entmax_loss(scores, target, alpha, reduction="sum")
+        (grad,) = torch.autograd.grad(loss, scores, create_graph=True)
+        (second,) = torch.autograd.grad(grad, scores, arriving)
+        found.append(torch.stack([first[:, :10], second[:, :10]]))
+    assert found[0].isfinite().all()
+    scale = found[0].abs().amax(-1, keepdim=True)
+    assert ((found[1] - found[0]).abs() <= 1e-3 * scale).all()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import log_entmax
+from onmt_entmax.mappings.conjugate import Conjugate, conjugate
 from onmt_entmax.modules import output_decoding, output_loss, output_screen
 from onmt_entmax.modules.output import OutputLayer
 from onmt_entmax.modules.output_decoding import PreparedOutput, Support, find_support, join
@@ -246,6 +247,42 @@ def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch
     assert abs(result.support - support) <= 1
     for single, double in zip(gradients, torch.autograd.grad(loss, doubles), strict=True):
         assert (single.double() - double).abs().max() <= 5e-5 * double.abs().max()
+
+
+@fast_bfloat16
+@pytest.mark.parametrize(("alpha", "unsure"), [(1.34, 1 / 9), (1.5, 1 / 32), (2.0, 0.0)])
+def test_sure_rows_beside_an_unsure_one_keep_their_gradients(
+    alpha: float, unsure: float, monkeypatch
+) -> None:
+    """The candidates of the unsure one make the others seem short supports in long rows."""
+    monkeypatch.setattr(output_screen, "_LEAST_WEIGHTS", 1)
+    monkeypatch.setattr(output_loss, "_SCORES", 5000 * 60)
+    monkeypatch.setattr(output_loss, "_ROWS", 60)
+    monkeypatch.setattr(output_loss, "_SCREENED_ROWS", 100)
+    torch.manual_seed(0)
+    layer, hidden = OutputLayer(64, 5000, alpha), torch.randn(300, 64)
+    with torch.no_grad():
+        layer.weight.normal_()
+        layer.bias.copy_(torch.where(torch.arange(5000) % 25 == 0, 0.0, -1.0))
+        hidden[torch.arange(300) % 60 != 40] *= 8
+        hidden[torch.arange(300) % 60 == 40] *= unsure
+    tensors = (hidden.requires_grad_(), layer.weight, layer.bias)
+    target = torch.randint(5000, (300,))
+    widths, found = [], []
+
+    def spying(scores: Tensor, *more: object, **named: object) -> Conjugate:
+        widths.append(scores.shape[1])
+        return conjugate(scores, *more, **named)
+
+    monkeypatch.setattr(output_loss, "conjugate", spying)
+    for screened in (True, False):
+        monkeypatch.setattr(output_loss, "pays", lambda *given, yes=screened: yes)
+        result = layer.loss(hidden, target, -100)
+        found.append((result, torch.autograd.grad(result.loss, tensors)))
+    assert all(64 <= width < 5000 for width in widths[1:5]), widths  # rows were screened, and long
+    assert abs(found[0][0].support - found[1][0].support) <= 1
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        assert (one - other).abs().max() <= 5e-5 * other.abs().max()
 
 
 def test_no_rows_have_no_support() -> None:
