@@ -107,7 +107,7 @@ def gradient_long(
     each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
     width: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`gradient_short`, one long row a program, which is read twice (``steep``: thrice)."""
+    """As :func:`gradient_short`, one long row a program: read twice, with ``steep`` thrice."""
     row = tl.program_id(0).to(tl.int64)
     probabilities += row * n
     incoming += row * n
