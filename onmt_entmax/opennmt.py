@@ -26,6 +26,7 @@ with warnings.catch_warnings():
         TransformPipe,
         register_transform,
     )
+    from onmt.transforms.tokenize import ONMTTokenizerTransform
     from onmt.utils.loss import NMTLossCompute
     from onmt.utils.misc import sequence_mask
     from onmt.utils.optimizers import (
@@ -46,6 +47,7 @@ __all__ = [
     "MultiHeadedAttention",
     "NMTLossCompute",
     "NMTModel",
+    "ONMTTokenizerTransform",
     "Optimizer",
     "ParallelCorpus",
     "RNNDecoderBase",

@@ -24,6 +24,7 @@ from onmt_entmax.text.corpus import (
     extra_specials,
     target_frequencies,
 )
+from onmt_entmax.text.drawing import draws_of_each_process
 from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.text.vectors import fill, read_vectors
 from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
@@ -61,7 +62,7 @@ def run_training(setup: TrainingSetup) -> int:
         check_corpus(corpus)
     if resumed is not None:
         _check_specials(setup, resumed.loaded.vocabularies)
-    vocabularies = resumed.loaded.vocabularies if resumed else _vocabularies(setup)
+    vocabularies = resumed.loaded.vocabularies if resumed else _vocabularies(setup, tell)
     torch.manual_seed(setup.run.seed)
     model = resumed.loaded.model if resumed else build_model(setup.model, vocabularies)
     if resumed is None:
@@ -143,8 +144,14 @@ def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfi
     takes as many here, whatever the number of processes that share them.
 
     Raises:
-        ProcessError: they cannot be shared evenly.
+        ProcessError: they cannot be shared evenly, or each process would draw others.
     """
+    names = {name for corpus in setup.data.corpora for name in corpus.transforms}
+    if processes.count > 1 and draws_of_each_process(names, setup.data.transform_options):
+        raise ProcessError(
+            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
+            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
+        )
     config = setup.training
     if processes.count > 1 and setup.run.world_size == 1:
         several = tuple(count * processes.count for count in config.accum_count)
@@ -158,7 +165,11 @@ def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfi
     return config
 
 
-def _vocabularies(setup: TrainingSetup) -> Vocabularies:
+def _vocabularies(setup: TrainingSetup, tell: Callable[[str], None]) -> Vocabularies:
+    asked = setup.vocabulary
+    for path in dict.fromkeys([asked.src_vocab, *([] if asked.share_vocab else [asked.tgt_vocab])]):
+        if path is not None and not Path(path).is_file():
+            tell(f"note: {path}: not there yet; written, with the tokens counted in the data")
     return build_vocabularies(setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data))
 
 

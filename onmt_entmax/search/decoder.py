@@ -168,6 +168,7 @@ class ModelStepper:
         if type(self.model.encoder).__name__ == "MeanEncoder":
             raise SearchError("OpenNMT-py's mean encoder cannot be computed in float64 (verify)")
         other = copy(self)
+        self.model.decoder.state = {}  # of the last batch, with its graph if that was training
         other.model = deepcopy(self.model).double()
         other._recurrent = other._encoder = None
         other._output = other.model.generator.log_probs

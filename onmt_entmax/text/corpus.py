@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ast
-import random
-import sys
+import functools
+import itertools
 import warnings
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy
 import torch
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ParallelCorpus, TransformPipe
+from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
 from onmt_entmax.text.batch import Example
 from onmt_entmax.text.copying import copying
+from onmt_entmax.text.drawing import drawn, transform_class
 from onmt_entmax.text.vocabulary import Vocabularies
 
 # Options of OpenNMT-py's transform `onmt_tokenize` that are mappings, given as text.
@@ -65,12 +64,8 @@ class DataConfig:
 
 Pair = tuple[list[str], list[str]]
 
-
-# Libraries of transforms that sample subwords, with what seeds the generator inside them.
-SUBWORD_GENERATORS = {
-    "sentencepiece": "set_random_generator_seed",
-    "pyonmttok": "set_random_seed",
-}
+# Lines that are read at once where no order of batches says how many.
+_AT_ONCE = 1 << 14
 
 
 class Line(NamedTuple):
@@ -147,7 +142,7 @@ def build_transforms(
                 "the transform prefix knows training corpora alone: write the prefix into the "
                 "sources, and leave it out of -transforms"
             )
-        kind = AVAILABLE_TRANSFORMS[name]
+        kind = transform_class(name)
         if tokens is None and kind.require_vocab():
             continue
         try:
@@ -241,15 +236,25 @@ def all_pairs(data: DataConfig) -> Iterator[Pair]:
     Raises:
         CorpusError: a corpus has no pair.
     """
-    with random_state(data.seed):
-        for corpus in data.corpora:
-            pair = None
-            for pair in read_pairs(corpus, data, is_train=True):
+    for corpus in data.corpora:
+        pipe, lines, found = build_pipe(corpus, data), read_lines(corpus), False
+        for number in itertools.count():
+            some = list(itertools.islice(lines, _AT_ONCE))
+            if not some:
+                break
+            read = functools.partial(_pairs_of, some, pipe, data)
+            for pair in drawn(f"{data.seed}/{corpus.name}/{number}", read):
+                found = True
                 yield pair
-            if pair is None:
-                raise CorpusError(
-                    f"corpus {corpus.name!r}: no pair is left after transforms and filters"
-                )
+        if not found:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: no pair is left after transforms and filters"
+            )
+
+
+def _pairs_of(lines: Sequence[Line], pipe: TransformPipe, data: DataConfig) -> list[Pair]:
+    pairs = (pair_of(line, pipe, data, is_train=True) for line in lines)
+    return [pair for pair in pairs if pair is not None]
 
 
 def target_frequencies(data: DataConfig, vocabularies: Vocabularies) -> torch.Tensor:
@@ -274,7 +279,12 @@ def _empty_line(line: Line, level: str) -> None:
         warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
 
 
-def _count_lines(path: str) -> int:
+def count_lines(path: str) -> int:
+    """How many lines a file has.
+
+    Raises:
+        CorpusError: it cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             return sum(1 for _ in file)
@@ -290,7 +300,7 @@ def check_corpus(corpus: CorpusConfig) -> None:
     Raises:
         CorpusError: names the files and their numbers of lines.
     """
-    source, target = _count_lines(corpus.path_src), _count_lines(corpus.path_tgt)
+    source, target = count_lines(corpus.path_src), count_lines(corpus.path_tgt)
     if source != target:
         raise CorpusError(
             f"corpus {corpus.name!r}: {corpus.path_src} has {source} lines and "
@@ -309,29 +319,6 @@ def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
         vocabularies.target.encode(copied.hide(target)),
         index,
     )
-
-
-@contextmanager
-def random_state(seed: int) -> Iterator[None]:
-    """Seed the global generators that OpenNMT-py's transforms draw from; restore them after.
-
-    `torch.manual_seed` would reach the generators of GPUs too, which draw dropout masks.
-    """
-    python, array = random.getstate(), numpy.random.get_state()
-    generator = torch.default_generator
-    tensors = generator.get_state()
-    random.seed(seed)
-    numpy.random.seed(seed)
-    generator.manual_seed(seed)
-    for name, function in SUBWORD_GENERATORS.items():
-        if name in sys.modules:  # nothing else draws from these, so there is nothing to restore
-            getattr(sys.modules[name], function)(seed)
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        numpy.random.set_state(array)
-        generator.set_state(tensors)
 
 
 def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[Example]:

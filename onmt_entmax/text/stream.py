@@ -22,11 +22,12 @@ from onmt_entmax.text.corpus import (
     DataConfig,
     Line,
     build_pipe,
+    count_lines,
     numericalise,
     pair_of,
-    random_state,
     read_lines,
 )
+from onmt_entmax.text.drawing import drawn
 from onmt_entmax.text.vocabulary import Vocabularies
 
 
@@ -71,10 +72,10 @@ class _Share:
 class TrainingBatches:
     """The endless stream of training batches.
 
-    An epoch ends when every corpus has been read to its end at least once; corpora are mixed in
-    proportion to their weights, as OpenNMT-py mixes them, and shorter ones start again. Within an
-    epoch, buckets of `bucket_size` lines are cut into batches of similar length, and the batches
-    of a bucket come in random order.
+    An epoch ends when every corpus has given as many lines as it has; corpora are mixed in
+    proportion to their weights, as OpenNMT-py mixes them, and shorter ones start again, each epoch
+    where the one before has left them. Within an epoch, buckets of `bucket_size` lines are cut into
+    batches of similar length, and the batches of a bucket come in random order.
 
     Args:
         config: with `num_workers` above 0, as many processes read ahead while an iterator of the
@@ -163,9 +164,10 @@ def _read(
             batch = make_batch(group, vocabularies)
             yield _Placed(number, taken, taken == len(groups), batch)
 
+    sizes = [count_lines(corpus.path_src) for corpus in config.corpora]
     for epoch in itertools.count(start.epoch):
         origin = start if epoch == start.epoch else Position(epoch)
-        for number, lines in enumerate(_buckets(config)):
+        for number, lines in enumerate(_buckets(_mixed(config.corpora, sizes, epoch), config)):
             if number >= origin.bucket and share.has(epoch, number):
                 seed = f"{config.seed}/{epoch}/{number}"
                 skipped = origin.batch if number == origin.bucket else 0
@@ -178,8 +180,7 @@ def _batches(examples: Iterable[Example], config: DataConfig, seed: str) -> list
     """The examples of a bucket, as batches in random order."""
     # A bucket is read in one go under its own random state: what its transforms draw depends on
     # the seed alone, not on training or on where a run was resumed.
-    with random_state(random.Random(seed).randrange(2**32)):
-        bucket = list(examples)
+    bucket = drawn(seed, lambda: list(examples))
     generator = random.Random(seed)
     generator.shuffle(bucket)
     groups = list(group_by_length(bucket, config.batch_size, config.batch_type))
@@ -187,9 +188,9 @@ def _batches(examples: Iterable[Example], config: DataConfig, seed: str) -> list
     return groups
 
 
-def _buckets(config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
+def _buckets(mixed: Iterator[Line], config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
     """The lines of one epoch with their numbers in it, `bucket_size` of them at a time."""
-    lines = enumerate(_mixed(config.corpora))
+    lines = enumerate(mixed)
     for first in lines:
         bucket = itertools.chain([first], itertools.islice(lines, config.bucket_size - 1))
         yield bucket
@@ -197,29 +198,29 @@ def _buckets(config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
             pass
 
 
-def _mixed(corpora: Sequence[CorpusConfig]) -> Iterator[Line]:
+def _mixed(corpora: Sequence[CorpusConfig], sizes: Sequence[int], epoch: int) -> Iterator[Line]:
     """Lines of all corpora for one epoch: `weight` lines of each corpus in turn."""
-    streams = [_endless(corpus) for corpus in corpora]
-    ended = [False] * len(corpora)
-    while True:
+    given = _lines_an_epoch([corpus.weight for corpus in corpora], sizes)
+    firsts = (epoch * lines % size for lines, size in zip(given, sizes, strict=True))
+    streams = [_endless(*each) for each in zip(corpora, firsts, strict=True)]
+    while any(lines > 0 for lines in given):
         for i, corpus in enumerate(corpora):
-            for _ in range(corpus.weight):
-                line, last = next(streams[i])
-                yield line
-                ended[i] |= last
-                if all(ended):
-                    return
+            for _ in range(min(corpus.weight, given[i])):
+                yield next(streams[i])
+            given[i] -= corpus.weight
 
 
-def _endless(corpus: CorpusConfig) -> Iterator[tuple[Line, bool]]:
-    """The lines of a corpus, again and again, each with whether it is the last of its files."""
+def _lines_an_epoch(weights: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """How many lines each corpus gives until all have given as many as they have, in turns."""
+    turns = [-(-size // weight) for weight, size in zip(weights, sizes, strict=True)]
+    last = max(range(len(sizes)), key=lambda i: (turns[i], i))
+    given = [(turns[last] - (i > last)) * weight for i, weight in enumerate(weights)]
+    given[last] = sizes[last]
+    return given
+
+
+def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:
+    """The lines of a corpus from one on (from 0), again and again."""
     while True:
-        line = None
-        lines = read_lines(corpus)
-        for following in lines:
-            if line is not None:
-                yield line, False
-            line = following
-        if line is None:
-            raise CorpusError(f"corpus {corpus.name!r}: has no line")
-        yield line, True
+        yield from itertools.islice(read_lines(corpus), first, None)
+        first = 0

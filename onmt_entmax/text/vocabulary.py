@@ -137,14 +137,18 @@ class Vocabularies(NamedTuple):
     target: Vocabulary
 
 
+# More than any minimum of a count.
+_OFTEN = 1 << 62
+
+
 def read_counts(path: str) -> Counter[str]:
     """Token counts of a vocabulary file as `onmt_build_vocab` writes it.
 
     A line is a token, or a token, whitespace and its count. Without counts the order of the file
-    is kept.
+    is kept, and no token is too rare.
 
     Raises:
-        VocabularyError: a line is not of this form, or the file is empty.
+        VocabularyError: a line is not of this form, a token is there twice, or the file is empty.
     """
     lines = enumerate(read_lines(Path(path)), 1)
     rows = [(number, line.split()) for number, line in lines if line.strip()]
@@ -156,7 +160,9 @@ def read_counts(path: str) -> Counter[str]:
         if len(columns) != 1 + has_count or (has_count and not columns[1].isdecimal()):
             expected = "a token and its count" if has_count else "one token"
             raise VocabularyError(f"{path}: line {number}: expected {expected}")
-        counts[columns[0]] = int(columns[1]) if has_count else len(rows) - position
+        if columns[0] in counts:
+            raise VocabularyError(f"{path}: line {number}: {columns[0]!r} is there twice")
+        counts[columns[0]] = int(columns[1]) if has_count else _OFTEN - position
     return counts
 
 

@@ -113,7 +113,7 @@ class Trainer:
                 outcome = self._finished()
             # A signal is collected here, too: what is done is saved before the program ends.
             if outcome.signal is None and self.state.validated < self.state.step:
-                self._validate()
+                self._validate(planned=False)
             self._save()
         gc.unfreeze()
         return outcome
@@ -230,27 +230,33 @@ class Trainer:
             return epoch // config.valid_epochs > epochs_before // config.valid_epochs
         return config.valid_steps is not None and self.state.step % config.valid_steps == 0
 
-    def _validate(self) -> None:
-        """Measure, lower the learning rate if the loss rose, and keep the model if it is best."""
+    def _validate(self, planned: bool = True) -> None:
+        """Measure, lower the learning rate if the loss rose, and keep the model if it is best.
+
+        What is not planned, at the end, decides nothing for a run that goes on from there.
+        """
         self._read_numbers(everything=True)
         state, config = self.state, self.config
         state.validated = state.step
         if self._saved == state.step:  # without what is measured now
             self._saved = -1
         if self.evaluate is None:
-            self._save()
+            if config.valid_epochs is not None or state.step % config.save_checkpoint_steps == 0:
+                self._save()
             return
         values = self.processes.from_first(self._measure() if self.processes.writes else None)
-        rose = state.previous_loss is not None and values["loss"] > state.previous_loss
-        if rose and config.optimizer.decay_method == "plateau":
-            state.decay *= config.optimizer.learning_rate_decay
-        state.previous_loss = values["loss"]
+        if planned:
+            rose = state.previous_loss is not None and values["loss"] > state.previous_loss
+            if rose and config.optimizer.decay_method == "plateau":
+                state.decay *= config.optimizer.learning_rate_decay
+            state.previous_loss = values["loss"]
         value = values[config.selection]
         sign = -1 if config.selection == "loss" else 1
         # A value that is not finite is better than nothing, and worse than any other.
         better = state.best is None or sign * value > sign * state.best
         better |= not math.isfinite(state.best or 0.0) and math.isfinite(value)
-        state.waited = 0 if better else state.waited + 1
+        if planned:
+            state.waited = 0 if better else state.waited + 1
         if better:
             state.best, state.best_step = value, state.step
         if self.records is not None:

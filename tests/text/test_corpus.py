@@ -1,6 +1,7 @@
 """Corpora: reading, errors, and a stream of batches that can be continued anywhere."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -181,24 +182,21 @@ def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
     assert tuple(seen) == expected
 
 
-def test_sampled_subwords_depend_on_the_seed_alone(tmp_path: Path) -> None:
-    pieces = pytest.importorskip("sentencepiece")
-    text = corpus(tmp_path, size=60)
-    (tmp_path / "sp.text").write_text("abcabc cabcab bacbac aabbcc abc bca\n" * 50)
-    pieces.SentencePieceTrainer.train(
-        input=str(tmp_path / "sp.text"), model_prefix=str(tmp_path / "sp"), vocab_size=14,
-        minloglevel=2,
-    )  # fmt: skip
-    Path(text.path_src).write_text("abcabc cabcab bacbac\n" * 60)
-    options = {
-        "src_subword_model": str(tmp_path / "sp.model"),
-        "tgt_subword_model": str(tmp_path / "sp.model"),
-        "src_subword_nbest": -1, "tgt_subword_nbest": -1,
-        "src_subword_alpha": 0.1, "tgt_subword_alpha": 0.1,
-        "share_vocab": False, "src_subword_vocab": "", "tgt_subword_vocab": "",
-        "src_vocab_threshold": 0, "tgt_vocab_threshold": 0,
-    }  # fmt: skip
-    config = data(replace(text, transforms=("sentencepiece",)), transform_options=options)
-    first, second = list(all_pairs(config)), list(all_pairs(config))
-    assert first == second
-    assert len({tuple(source) for source, _ in first}) > 5, "nothing was sampled"
+def test_shorter_corpora_are_read_evenly_over_epochs(tmp_path: Path) -> None:
+    """Each epoch goes on where the one before left off; a resumed one knows where that was."""
+    config = data(corpus(tmp_path, "long", 100, weight=2), corpus(tmp_path, "short", 32))
+    whole, seen, positions = stream(config), Counter(), []
+    for batch in whole:
+        tokens = zip(*batch.source[:, :, 0].tolist(), strict=True)
+        lines = (whole.vocabularies.source.decode(list(line)) for line in tokens)
+        words = ([word for word in line if word != "<blank>"] for line in lines)
+        seen.update(line[-1] for line in words if line[0] == "short")
+        positions.append(whole.position)
+        if whole.position.epoch == 6:
+            break
+    assert len(seen) == 32
+    assert sum(seen.values()) == 6 * 49  # the long one has its last line in a turn of the short one
+    assert max(seen.values()) - min(seen.values()) <= 1
+    middle = positions[len(positions) // 2]
+    again = islice(stream(config, middle), len(positions) - len(positions) // 2 - 1)
+    assert [batch.indices for batch in again][-1] == batch.indices

@@ -85,10 +85,18 @@ def test_files_without_counts_keep_their_order(tmp_path: Path) -> None:
     path = tmp_path / "vocab"
     path.write_text("z\na\nm\n")
     assert [token for token, _ in read_counts(str(path)).most_common()] == ["z", "a", "m"]
+    config = VocabularyConfig(str(path), str(path), src_words_min_frequency=3)
+    assert build_vocabularies(config, []).source.tokens[-3:] == ("z", "a", "m")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "empty"), ("a\t3\nb\n", "line 2"), ("a\t3\nb\tx\n", "line 2")]
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("a\t3\nb\n", "line 2"),
+        ("a\t3\nb\tx\n", "line 2"),
+        ("a\t3\nb\t2\na\t1\n", "line 3: 'a' is there twice"),
+    ],
 )
 def test_broken_files_name_the_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "vocab"

@@ -100,7 +100,7 @@ def test_the_average_is_evaluated_and_training_resumes_exactly(tmp_path: Path) -
     assert measure is not None
     loaded = load(tmp_path / "run" / "step_25").model
     with torch.no_grad():
-        assert whole.state.previous_loss == measure(loaded)["loss"]
+        assert whole.state.best == measure(loaded)["loss"]
 
 
 def test_a_run_goes_on_without_the_average_it_had(tmp_path: Path) -> None:
@@ -265,3 +265,27 @@ def test_bfloat16_products_learn_as_well(tmp_path: Path) -> None:
 def test_bfloat16_is_refused_where_it_would_do_nothing(tmp_path: Path, changes: dict) -> None:
     with pytest.raises(UserError, match="matmul_dtype: bfloat16 is of LSTM"):
         training_setup(["-config", str(write_config(tmp_path, matmul_dtype="bfloat16", **changes))])
+
+
+# --- the end -------------------------------------------------------------------------------------
+
+
+def test_what_is_measured_at_the_end_decides_nothing_for_what_follows(tmp_path: Path) -> None:
+    """Neither the learning rate of a plateau nor when to stop: a run of 20 + 20 updates is 40."""
+    changes = {"optim": "sgd", "learning_rate": 3.0, "decay_method": "plateau", "valid_steps": 6}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    trainer_of(tmp_path / "one", train_steps=40, **changes).train()
+    trainer_of(tmp_path / "two", train_steps=20, **changes).train()
+    resumed(tmp_path / "two", 20, train_steps=40, **changes).train()
+    one, two = (read_training_state(tmp_path / name / "run" / "step_40") for name in ("one", "two"))
+    for name in ("decay", "previous_loss", "waited"):
+        assert one["run"][name] == two["run"][name]
+    assert one["run"]["decay"] < 1
+
+
+def test_without_a_development_set_checkpoints_come_when_asked_for(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, train_steps=12, valid_steps=3, save_checkpoint_steps=8)
+    trainer.evaluate = None
+    trainer.train()
+    assert sorted(path.name for path in (tmp_path / "run").glob("step_*")) == ["step_12", "step_8"]
