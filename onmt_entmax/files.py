@@ -202,6 +202,20 @@ def write_files(texts: Mapping[Path, str]) -> None:
             file.write(text)
 
 
+def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
+    """Refuse outputs that would replace what is read, before anything is done.
+
+    None stands for what is not asked for; a device or a pipe may be read and written.
+
+    Raises:
+        FileError: names the file.
+    """
+    sources = {path.resolve() for path in read if path is not None and not is_stream(path)}
+    for path in written:
+        if path is not None and path.resolve() in sources:
+            raise FileError(f"{path}: is read, and would be overwritten; name another output")
+
+
 def is_stream(path: Path) -> bool:
     """Whether a path is a device or a pipe, which cannot be replaced by a file."""
     special = Path("/dev"), Path("/proc")

@@ -205,7 +205,7 @@ class Inflector:
         listed = [replace(q, tags=tuple(map(self._known_tag, q.tags))) for q in questions]
         for number, question in enumerate(listed, 1):
             try:
-                self._check(question)
+                self.check(question)
             except InflectionError as error:
                 where = f"question {number}: " if len(listed) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
@@ -217,7 +217,12 @@ class Inflector:
         """The tag, without spaces around it where only so it is known; some data has them."""
         return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
 
-    def _check(self, question: Question) -> None:
+    def check(self, question: Question) -> None:
+        """Refuse what is no question to these models.
+
+        Raises:
+            InflectionError: see `inflect`.
+        """
         if question.language not in self.languages:
             near = difflib.get_close_matches(question.language, self.languages, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it knows {_some(self.languages)}"

@@ -32,7 +32,7 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import replaced_when_done
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 
 METRICS = ("bleu", "chrf", "ter")
 
@@ -108,9 +108,14 @@ def measure(
             signatures, results = test()
             (kept,) = signatures
             compared: list[Any] = results[kept]
+            first = systems[0][1]
             scores = [
-                Score(float(r.score), float(r.mean), float(r.ci), r.p_value and float(r.p_value))
-                for r in compared
+                # A difference of 0 is no less than chance makes it; sacrebleu asks for more.
+                Score(float(r.score), float(r.mean), float(r.ci), p and (1.0 if same else float(p)))
+                for r, p, same in (
+                    (r, r.p_value, lines == first)
+                    for r, (_, lines) in zip(compared, systems, strict=True)
+                )
             ]
             signature = str(signatures[kept])
         else:
@@ -178,6 +183,7 @@ def read_texts(paths: Sequence[Path], lines: int | None = None) -> list[list[str
 
 def run(options: argparse.Namespace) -> str:
     """Measure as the options say; returns the table."""
+    refuse_overwriting([*options.system, *options.reference], [options.output])
     references = read_texts(options.reference)
     texts = read_texts(options.system, len(references[0]))
     names = [str(path) for path in options.system]
@@ -185,9 +191,9 @@ def run(options: argparse.Namespace) -> str:
         raise UserError("the same system is given twice")
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
     systems = list(zip(names, texts, strict=True))
-    measures = measure(systems, references, metrics, options.resamples)
-    if options.output is not None:
-        with replaced_when_done([options.output]) as (file,):
+    with replaced_when_done([options.output] if options.output else []) as files:
+        measures = measure(systems, references, metrics, options.resamples)
+        for file in files:
             file.write(json.dumps(as_json(names, measures), indent=2, ensure_ascii=False) + "\n")
     return table(names, measures)
 

@@ -40,7 +40,7 @@ from typing import Any
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import replaced_when_done
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.reports.counts import Counts
 from onmt_entmax.reports.mixing import is_blank, mixed
 from onmt_entmax.reports.reading import read_report
@@ -111,9 +111,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     if len(options.weights) != count:
         raise UserError(f"--weights has {len(options.weights)} numbers for {count} reports")
     total = sum(options.weights)
-    options.weights = [weight / total if total else 0.0 for weight in options.weights]
-    if not all(0 < weight <= 1 for weight in options.weights):
+    if not (all(weight > 0 for weight in options.weights) and total < float("inf")):
         raise UserError("--weights must be positive numbers, whose sum a float can hold")
+    options.weights = [weight / total for weight in options.weights]
     return options
 
 
@@ -124,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
     counts = Counts()
+    refuse_overwriting(paths, [options.output, *with_summary(options.report)])
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths, reverse):
             blank = is_blank(records[0])

@@ -39,7 +39,7 @@ from figures_style import picture_format, write_picture
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_files
+from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.reports.reading import read_report
 from onmt_entmax.text.morphology import asks_reversed, decode_source, decode_word, turned
 
@@ -69,7 +69,8 @@ def read_words(options: argparse.Namespace) -> list[Word]:
                 f"source, or another output than the one that is predicted there"
             )
         level = record["certificate"]
-        level = "only" if level == "exhaustive" and record["finished"] == 1 else level
+        only = level == "exhaustive" and record["finished"] == 1 and not record.get("excluded")
+        level = "only" if only else level
         language, tags, lemma = _decoded(paths[0], number, source)
         reverse = options.reversed or asks_reversed(source.split())
         form, guess = (_word(text, reverse) for text in (target, prediction))
@@ -274,13 +275,17 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
+    read = [*_pair(options.train), *_pair(options.dev), options.predictions, options.report]
+    refuse_overwriting(read, [options.output])
+    refuse_overwriting([*read, options.output], [options.picture])
     if options.picture:
         picture_format(options.picture)  # before the work, not after
     words, training = read_words(options), read_training(options.train, options.reversed)
     text = page(words, training, options.languages)
-    write_files({options.output: text})
-    if options.picture:
-        draw(words, training, options.picture)
+    with replaced_when_done([options.output]) as (file,):
+        file.write(text)
+        if options.picture:
+            draw(words, training, options.picture)
     print(text.split("\n", 1)[0])
     return 0
 

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment_matrix import Training, Work, check_configuration, digest, translations
+from experiment_matrix import (
+    Training,
+    Work,
+    check_configuration,
+    digest,
+    named_files,
+    translations,
+)
 from sacrebleu.metrics import BLEU
 from sigmorphon import language_of
 
@@ -90,7 +97,7 @@ EVALUATIONS: Mapping[str, Callable[[Work], dict[str, Any]]] = {
 
 def measure(work: Work) -> dict[str, Any]:
     """Evaluate the decoded development set of a training or ensemble; writes figures.json."""
-    summary = _read_json(work.folder / "dev.report.jsonl.summary.json")
+    summary = read_json(work.folder / "dev.report.jsonl.summary.json")
     figures = EVALUATIONS[work.matrix.evaluate](work)
     figures |= {name: summary[key] for name, key in OF_THE_REPORT.items() if key in summary}
     models = work.models()
@@ -126,7 +133,7 @@ def figures_of(work: Work) -> dict[str, Any] | None:
         return None
     for training in [work] if isinstance(work, Training) else work.members():
         check_configuration(training)
-    figures = _read_json(path)
+    figures = read_json(path)
     recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
     now = [work.matrix.evaluate, _translation(work), _files(work)]
     return figures if recorded == now else None
@@ -141,7 +148,8 @@ def _translation(work: Work) -> dict[str, Any]:
 def _files(work: Work) -> dict[str, str | None]:
     """Digests of what the figures are made from."""
     weights = [model / "model.safetensors" for model in work.models()]
-    paths = (*work.matrix.sources(), work.matrix.reference, *weights)
+    subwords = named_files(work.cell, ["subword_model"])
+    paths = (*work.matrix.sources(), work.matrix.reference, *weights, *subwords)
     return {str(path): digest(path) for path in paths}
 
 
@@ -158,7 +166,12 @@ def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
     return {}
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """A file of one mapping.
+
+    Raises:
+        UserError: it cannot be read, or is no such file.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -230,7 +230,10 @@ def _check_data(training: Training) -> None:
     path = training.folder / "data.json"
     if not path.is_file() or not checkpoint_steps(training.run):
         return
-    before = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        before = dict(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError:
+        raise UserError(f"{path}: damaged; delete it if the data is what it was") from None
     for name, now in data_digests(training).items():
         if None not in (now, before.get(name)) and before[name] != now:
             raise UserError(
@@ -240,8 +243,9 @@ def _check_data(training: Training) -> None:
 
 
 def data_digests(training: Training) -> dict[str, str | None]:
-    """The files of the training corpora, with their digests, and the run whose weights it begins
-    with, with that of these weights; None for what is missing."""
+    """The files of the training corpora, with their digests, and those of subwords, vocabularies
+    and word vectors; and the run whose weights it begins with, with that of these weights; None for
+    what is missing."""
     corpora = training.cell.training.get("data") or {}
     paths = [
         Path(str(corpus[key]))
@@ -249,12 +253,21 @@ def data_digests(training: Training) -> dict[str, str | None]:
         for key in ("path_src", "path_tgt")
         if name != VALID and isinstance(corpus, dict) and key in corpus
     ]
-    digests = {str(path): digest(path) for path in paths}
+    digests = {str(path): digest(path) for path in (*paths, *named_files(training.cell))}
     if (beginning := training.beginning()) is not None:
         trained = bool(checkpoint_steps(beginning.run))
         last = find_model(beginning.run, newest=True) if trained else beginning.run
         digests[str(beginning.run)] = digest(last / "model.safetensors")
     return digests
+
+
+def named_files(
+    cell: Cell, kinds: Iterable[str] = ("vocab", "embeddings", "subword_model")
+) -> list[Path]:
+    """Files of these kinds that the options of a cell name."""
+    names = [f"{side}_{kind}" for kind in kinds for side in ("src", "tgt", "both")]
+    found = (cell.training.get(name) for name in names)
+    return [Path(str(path)) for path in dict.fromkeys(found) if path]
 
 
 def digest(path: Path) -> str | None:
@@ -351,7 +364,7 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
         given = read_yaml(str(path.parent / given))
     cells = []
     for name, value in _mapping(path, "cells", given, ()).items():
-        if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+", name):
+        if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
             raise UserError(
                 f"{path}: cells: a cell is a folder, so its name is a word of letters, digits "
                 f"and - _ + . (in quotes where YAML would see a number), not {name!r}"

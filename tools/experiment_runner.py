@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 from experiment_figures import figures_of, measure
 from experiment_matrix import (
@@ -207,10 +207,10 @@ class Runner:
         for training in self.trainings:
             if is_running(training.folder):
                 continue
-            path = write_configuration(training)
             if figures_of(training) is None:
-                training_setup(["-config", str(path)])
+                check_training(training)
                 check_translation(training)
+            write_configuration(training)
         with self.processes.passing_on(), self._bar, ThreadPoolExecutor(self.jobs) as pool:
             for done in [pool.submit(self._train, training) for training in self.trainings]:
                 done.result()
@@ -317,21 +317,38 @@ def check_orders(matrix: Matrix) -> None:
             )
 
 
+def check_training(training: Training) -> None:
+    """Read the options of a training, before anything is written.
+
+    Raises:
+        UserError: one of them is wrong.
+    """
+    where = f"{training.matrix.path}: {training.cell.name}"
+    _check_options(training_setup, training.options(), where)
+
+
 def check_translation(training: Training) -> None:
     """Read the options that a training will be decoded with, before hours are spent on it.
 
     Raises:
         UserError: an option of `translate` is wrong.
     """
+    options = {**next(iter(translations(training).values())), "model": [str(training.run)]}
+    where = f"{training.matrix.path}: translate of {training.cell.name}"
+    _check_options(translation_setup, options, where)
+
+
+def _check_options(
+    read: Callable[[Sequence[str]], object], options: Mapping[str, Any], where: str
+) -> None:
+    """Read options that no file holds yet; errors say where they come from."""
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "translate.yaml"
-        options = next(iter(translations(training).values()))
-        write_yaml(path, {**options, "model": [str(training.run)]})
+        path = Path(folder) / "options.yaml"
+        write_yaml(path, options)
         try:
-            translation_setup(["-config", str(path)])
+            read(["-config", str(path)])
         except UserError as error:
             message = str(error).removeprefix(f"{path}: ")
-            where = f"{training.matrix.path}: translate of {training.cell.name}"
             raise UserError(f"{where}: {message}") from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -10,7 +9,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from experiment_figures import figures_of, last_measurement
+from experiment_figures import figures_of, last_measurement, read_json
 from experiment_matrix import Cell, Matrix, Training
 from experiment_runner import is_running
 
@@ -219,7 +218,7 @@ def _training_status(training: Training) -> list[str]:
     best = training.run / "best.json"
     value, at = "", ""
     if best.is_file():
-        content = json.loads(best.read_text(encoding="utf-8"))
+        content = read_json(best)
         value, at = f"{content['metric']} {content['value']:.4g}", str(content["step"])
     result = f"{next(iter(figures.values())):.2f}" if figures else ""
     return [training.name, state, step, value, at, result]

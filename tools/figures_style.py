@@ -179,6 +179,8 @@ def write_picture(figure: Figure, path: Path) -> None:
     ending = picture_format(path)
     try:
         write_atomically(path, lambda temporary: figure.savefig(temporary, format=ending, dpi=120))
+    except UserError:  # the place
+        raise
     except ValueError as error:  # dollar signs around what is no formula
         raise UserError(f"{path}: cannot be written ({' '.join(str(error).split())})") from None
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from tqdm import tqdm
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, replaced_when_done, text_lines
+from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflection import Inflection, Inflector, Question
 
 
@@ -52,17 +52,24 @@ def read_question(line: str, language: str | None) -> Question:
     return Question(str(named), str(lemma), tuple(str(tags).split(";")))
 
 
-def read_questions(lines: Iterable[str], where: str, language: str | None) -> list[Question]:
+def read_questions(
+    lines: Iterable[str],
+    where: str,
+    language: str | None,
+    check: Callable[[Question], None] = lambda question: None,
+) -> list[Question]:
     """The questions of a file's lines; blank lines are skipped.
 
     Raises:
-        UserError: names the line that is not a question.
+        UserError: names the line that is not a question, or that `check` refuses.
     """
     questions = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                questions.append(read_question(line, language))
+                question = read_question(line, language)
+                check(question)
+                questions.append(question)
             except UserError as error:
                 raise UserError(f"{where}:{number}: {error}") from None
     if not questions:
@@ -120,7 +127,7 @@ def answered(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]
     else:
         where = "standard input"
         lines = text_lines(sys.stdin.buffer, where)
-    questions = read_questions(lines, where, options.language)
+    questions = read_questions(lines, where, options.language, inflector.check)
     answers = inflector.answers(questions, options.batch_size)
     for answer in tqdm(answers, total=len(questions), unit="word", disable=None):
         yield as_json(answer) if options.json else as_tsv(answer)
@@ -160,6 +167,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Inflects; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
+    refuse_overwriting([options.input], [options.output])
     n_best = 0 if options.all else options.n_best
     inflector = Inflector(
         options.models, n_best, options.beam_size, reversed_folders=options.reversed

@@ -26,6 +26,8 @@ from pathlib import Path
 from sample_languages import english, german, spanish, turkish
 from sample_languages.paradigm import Cell
 
+from onmt_entmax.commands import command
+
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "samples"
 
 
@@ -104,6 +106,7 @@ def sample_files() -> dict[str, str]:
     }
 
 
+@command
 def main() -> int:
     parser = argparse.ArgumentParser(description="Makes the sample data from rules and word lists.")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder (default: data/samples)")

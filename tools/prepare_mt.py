@@ -36,7 +36,7 @@ from mt_text import SubwordPlan, filter_pairs, hold_out, learn, normalise_pairs,
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import replaced_when_done
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 
 _OWN = Corpus(("", ""), {}, {}, "", {})  # the defaults for files of the user's
 
@@ -82,15 +82,18 @@ def prepare(options: argparse.Namespace) -> str:
     """Make the folder; returns the lines of YAML that go with it."""
     pyonmttok()
     corpus = known(options)
-    raw = read_corpus(options, corpus)
     languages: tuple[str, str] = tuple(options.languages or corpus.languages)
     plan = plan_of(options, corpus)
+    _keep_what_is_read(options, [options.out / f"{p}.{name}" for p in PARTS for name in languages])
+    raw = read_corpus(options, corpus)
     pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
     if "val" not in pairs:
         pairs = hold_out(pairs["train"], options.val_size, options.seed)
-    blank = sum(not all(pair) for pair in pairs["val"])
-    if blank:
-        raise UserError(f"the development set has {blank} pairs with an empty side")
+    place = " and ".join(map(str, options.val)) if options.val else "the development set"
+    blank = [number for number, pair in enumerate(pairs["val"], 1) if not all(pair)]
+    if blank or not pairs["val"]:
+        what = f"line {blank[0]} is empty on one side" if blank else "no lines"
+        raise UserError(f"{place}: {what}")
     read = len(pairs["train"])
     try:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -120,6 +123,17 @@ def prepare(options: argparse.Namespace) -> str:
         f"{len(pairs['val'])} to validate on"
     )
     return yaml_lines(plan, models)
+
+
+def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> None:
+    """Refuse to fill the folder of a corpus with what is made of it.
+
+    Raises:
+        UserError: a file would be overwritten, or the folders are the same.
+    """
+    refuse_overwriting([*(options.train or []), *(options.val or [])], written)
+    if options.source is not None and options.source.resolve() == options.out.resolve():
+        raise UserError(f"--out {options.out}: is the folder that is read; name another")
 
 
 def model_paths(out: Path, plan: SubwordPlan, languages: tuple[str, str]) -> list[Path]:
@@ -231,6 +245,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--max_ratio must be at least 1")
     if options.languages and len(set(options.languages)) == 1:
         parser.error("--languages must be two")
+    if any("/" in name for name in options.languages or ()):
+        parser.error("--languages are endings of file names, without /")
     return options
 
 

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_atomically
+from onmt_entmax.files import refuse_overwriting, write_atomically
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.lattice import build_lattice
 from onmt_entmax.reports.page import drawing, write_page
@@ -105,7 +105,9 @@ def drawings(
     """
     positions = [i for i, record in enumerate(records) if record["hypotheses"]][:wanted]
     left_out = 0
-    for position in tqdm(positions, desc="pictures", unit="sentence", disable=not positions):
+    for position in tqdm(
+        positions, desc="pictures", unit="sentence", disable=None if positions else True
+    ):
         content = models.draw(records[position])
         if content is None:
             left_out += 1
@@ -150,6 +152,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
+    refuse_overwriting([options.report], [options.output])
     records = list(read_report(options.report))
     models = Models.load(options.model, options.transforms)
     title = options.title or options.report.name

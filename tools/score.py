@@ -29,7 +29,7 @@ from pathlib import Path
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, replaced_when_done
+from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
 from onmt_entmax.text.batch import group_by_length, make_batch
@@ -182,6 +182,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Scores a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
+    refuse_overwriting([options.src, options.tgt], [options.output])
     summary = Summary()
     models = [load(folder) for folder in options.model]
     stepper, vocabularies = make_stepper(models), models[0].vocabularies

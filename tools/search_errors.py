@@ -34,7 +34,7 @@ from typing import Any
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
-from onmt_entmax.files import read_lines, replaced_when_done
+from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.translation import Translator
@@ -228,6 +228,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Analyse a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
+    refuse_overwriting([options.src], [options.output])
     config = SearchConfig(options.beam_size, max_length=options.max_length, stop=options.stop)
     summary = Summary()
     searches = Searches.of(options.model, config, Budget(options.budget))

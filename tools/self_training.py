@@ -34,7 +34,7 @@ from sigmorphon import write_pairs
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_files
+from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.reports.reading import read_report
 from onmt_entmax.text.morphology import UNKNOWN, asks_reversed, decode_source, encode_source
 from onmt_entmax.text.vocabulary import COPY_SYMBOL
@@ -99,6 +99,7 @@ def new_questions(
 
 def ask(options: argparse.Namespace) -> int:
     """Writes the questions, language after language."""
+    refuse_overwriting([options.train], [options.out])
     lines = []
     for language, known in read_questions(options.train).items():
         # Of its own for each language: the others do not change what it gets.
@@ -132,6 +133,7 @@ def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
 
 def keep(options: argparse.Namespace) -> int:
     """Writes the pairs, in random order: a training that stops early has seen all languages."""
+    refuse_overwriting([options.report], [Path(f"{options.out}.{side}") for side in ("src", "tgt")])
     pairs = list(sure_answers(options.report, options.prob))
     if not pairs:
         raise UserError(f"{options.report}: no answer has a probability of {options.prob} proven")

@@ -46,7 +46,7 @@ from hallucinate import Row, copies, hallucinate
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_files
+from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
 from onmt_entmax.text.morphology import (
     LANGUAGE,
@@ -274,6 +274,7 @@ def table(scores: LanguageScores) -> str:
 
 def evaluate(options: argparse.Namespace) -> int:
     """Prints the official measures of a file of predictions."""
+    refuse_overwriting([options.source, options.reference, options.predictions], [options.json])
     sources = list(read_lines(options.source))
     references = list(read_lines(options.reference))
     predictions = list(read_lines(options.predictions))

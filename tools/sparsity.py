@@ -137,6 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(set(names)) < len(names):
         raise UserError("--names: the models need different names")
     if options.out:
+        if options.out.exists() and not options.out.is_dir():
+            raise UserError(f"--out {options.out}: is not a folder")
         prepare(names)  # matplotlib is missed before the work, not after
     job = Job(
         options.source,

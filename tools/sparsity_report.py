@@ -24,7 +24,8 @@ def number(value: float) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -116,6 +116,8 @@ def read_yaml(path: str) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise OptionError(f"{path}: line {line}: not valid YAML: {error.problem}") from None
+    except RecursionError:
+        raise OptionError(f"{path}: not valid YAML: nested too deeply") from None
     except yaml.YAMLError as error:
         raise OptionError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
     except ValueError as error:  # a date or number that is none

@@ -111,9 +111,11 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = options["exactness_report"]
-    for name in ("output", "exactness_report"):
-        for read in ("src", "tgt"):
-            if options[name] and options[read] and _same(options[name], options[read]):
+    summary = report and f"{report}.summary.json"
+    written = ("output", options["output"]), ("exactness_report", report)
+    for name, path in (*written, ("exactness_report", summary)):
+        for read in ("src", "tgt", "phrase_table"):
+            if path and options[read] and _same(path, options[read]):
                 raise options.error(name, f"is {read}, which would be overwritten")
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),

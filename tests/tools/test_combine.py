@@ -247,6 +247,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
         (["--reports", one, one, "--weights", 1, 0], "--weights must be positive numbers"),
         (["--reports", one, one, "--weights", 0, 0], "--weights must be positive numbers"),
         (["--reports", one, one, "--weights", 2, -1], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", -3, -1], "--weights must be positive numbers"),
         (["--reports", one, one, "--weights", "nan", 1], "--weights must be positive numbers"),
         (["--reports", one, "--reports", one, "--weights", 1e308, 1e308], "a float can hold"),
     ):

@@ -130,6 +130,27 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
     assert (tmp_path / "errors.png").stat().st_size > 1000
 
 
+def test_a_picture_that_cannot_be_written_leaves_no_page(tmp_path, capsys):
+    arguments = files(tmp_path, ["exhaustive", "optimal", "none"])
+    (tmp_path / "place").write_text("")
+    picture = tmp_path / "place" / "errors.png"
+    assert errors_inflection.main([*arguments, "--picture", str(picture)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.count("cannot be written") == 1
+    assert not (tmp_path / "errors.md").exists()
+
+
+def test_one_form_is_the_only_one_where_nothing_was_excluded(tmp_path):
+    arguments = files(tmp_path, ["exhaustive", "exhaustive", "none"])
+    report = tmp_path / "report.jsonl"
+    first, *others = report.read_text(encoding="utf-8").splitlines()
+    excluded = json.dumps(json.loads(first) | {"excluded": 0.4})
+    report.write_text("\n".join([excluded, *others]) + "\n", encoding="utf-8")
+    assert errors_inflection.main(arguments) == 0
+    page = (tmp_path / "errors.md").read_text(encoding="utf-8")
+    assert "| one form has all the probability | 1 | 100.0 | 0.0 |" in page.splitlines()
+
+
 def turn_around(folder: Path) -> None:
     """Write all forms of `files` from right to left, as `prepare --reverse` and its models do."""
     for name in ("train.tgt", "dev.tgt", "dev.pred"):
@@ -185,7 +206,7 @@ def mark_and_turn(folder: Path) -> None:
         (folder / name).write_text(marked, encoding="utf-8")
 
 
-def test_the_page_is_there_without_a_picture(tmp_path, capsys, monkeypatch):
+def test_there_is_no_page_where_no_picture_can_be(tmp_path, capsys, monkeypatch):
     arguments = files(tmp_path, ["none"] * 3)
     assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.doc")]) == 2
     assert "errors.doc: a picture ends in .png, .pdf, .svg" in capsys.readouterr().err
@@ -193,7 +214,7 @@ def test_the_page_is_there_without_a_picture(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.png")]) == 2
     assert '".[plot]"' in capsys.readouterr().err
-    assert (tmp_path / "errors.md").exists()
+    assert not (tmp_path / "errors.md").exists()
 
 
 @pytest.mark.parametrize(

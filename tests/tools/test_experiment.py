@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import experiment
@@ -13,7 +14,8 @@ import experiment_runner
 import experiment_table
 import pytest
 import yaml
-from experiment_figures import EVALUATIONS, figures_of, last_measurement
+from experiment_figures import EVALUATIONS, _files, figures_of, last_measurement
+from experiment_matrix import check_configuration, data_digests, digest
 from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
 from sacrebleu.metrics import BLEU
 
@@ -100,6 +102,33 @@ class TestRun:
                 figures_of(matrix.trainings()[0])
         finally:
             source.write_text(text)
+
+    def test_other_subwords_are_refused_and_figures_of_others_made_again(self, copied, tmp_path):
+        """Where the text files are the same, byte for byte."""
+        matrix, model = read(copied), tmp_path / "bpe.model"
+        options = {**matrix.cells[0].training, "src_subword_model": str(model)}
+        model.write_text("a b\n")
+        cell = replace(matrix.cells[0], training=options)
+        training = replace(matrix.trainings()[0], cell=cell)
+        assert data_digests(training)[str(model)] == digest(model)
+        (training.folder / "data.json").write_text(json.dumps(data_digests(training)))
+        before = _files(training)
+        model.write_text("a b\nab c\n")
+        assert _files(training) != before
+        with pytest.raises(UserError, match=r"was trained with another .*bpe\.model"):
+            check_configuration(training)
+
+    @pytest.mark.parametrize("name", ["data.json", "model/best.json"])
+    def test_a_damaged_file_is_one_line(self, copied, capsys, name):
+        path = read(copied).trainings()[0].folder / name
+        before = path.read_text()
+        path.write_text(before[:5])
+        try:
+            assert experiment.main(["status", str(copied)]) == 2
+        finally:
+            path.write_text(before)
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{path}: damaged" in line
 
     def test_an_ensemble_that_fails_is_tried_once(self, copied, monkeypatch, capfd):
         (copied.parent / "runs" / "one" / "ensemble" / "figures.json").unlink()

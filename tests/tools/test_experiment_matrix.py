@@ -27,6 +27,7 @@ class TestMatrixFile:
             ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
             ({"seeds": 3}, "seeds: expected different whole numbers"),
             ({"cells": {"a/b": {}}}, "a cell is a folder"),
+            ({"cells": {"..": {}}}, "a cell is a folder"),
             ({"cells": {}}, "cells: there are none"),
             ({"cells": {"a": ["b"]}}, "cells: a: expected options with their values"),
             ({"cells": "missing.yaml"}, "missing.yaml: No such file"),
@@ -68,7 +69,8 @@ class TestMatrixFile:
         path = write_matrix(tmp_path, cells={"one": {}, "two": {"learning_rat": 1}})
         assert experiment.main(["run", str(path)]) == 2
         line = capsys.readouterr().err
-        assert "two/seed-1/config.yaml: learning_rat: no such option" in line
+        assert f"{path}: two: learning_rat: no such option" in line
+        assert not (tmp_path / "runs" / "two").exists()
         assert not list((tmp_path / "runs").rglob("log.txt"))
         (tmp_path / "valid.src").unlink()
         assert experiment.main(["run", str(path)]) == 2

@@ -181,7 +181,8 @@ class TestCommand:
             ("english a V\nenglish a\n", "standard input:2: expected language lemma tags"),
             ("english a b V\n", "found 4 columns"),
             ("\n", "standard input: no questions"),
-            ("english a V\nenglis a V\n", "question 2: the model knows no language 'englis'"),
+            ("\nenglish\ta\tV;;N\n", "standard input:2: a tag is empty in 'V;;N'"),
+            ("english a V\nenglis a V\n", "standard input:2: the model knows no language 'englis'"),
         ],
     )
     def test_bad_lines_give_one_line_and_no_answer(self, model, capsys, monkeypatch, text, message):

@@ -301,7 +301,8 @@ def damaged(text: bytes) -> bytes:
     ("change", "message"),
     [
         (lambda d: write(d / "dev.en", ["one"]), "20 and 1 lines"),
-        (lambda d: write(d / "dev.en", [""] * 20), "20 pairs with an empty side"),
+        (lambda d: write(d / "dev.en", ["a", *[""] * 19]), r"dev\.en: line 2 is empty on one"),
+        (lambda d: [write(d / f"dev.{n}", []) for n in ("de", "en")], r"dev\.en: no lines"),
         (lambda d: (d / "train.de").unlink(), "no such file, nor with .xz or .gz"),
         (
             lambda d: [
@@ -349,6 +350,7 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
         (["kftt", "--out", "x", "--symbols", "0"], "--symbols must be above 0"),
         (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio must be at least 1"),
         (["wmt", "--out", "x"], "invalid choice"),
+        (["files", "--out", "x", "--languages", "a/b", "c", "--train", "d", "e"], "without /"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments: list[str], message: str, capsys) -> None:
