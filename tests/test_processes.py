@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from onmt_entmax.experiment.training import run_training
+from onmt_entmax.options.train import training_setup
+from onmt_entmax.training.processes import ProcessError
 from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 
@@ -56,6 +59,15 @@ def test_updates_that_cannot_be_shared_are_refused(tmp_path: Path) -> None:
     )
     assert done.returncode != 0
     assert "2 processes cannot share evenly" in done.stderr
+
+
+def test_several_processes_refuse_what_no_seed_decides(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    config = write_config(tmp_path, transforms=["sentencepiece"], tgt_subword_nbest=-1)
+    with pytest.raises(ProcessError, match="tgt_subword_nbest: the transform sentencepiece draws"):
+        run_training(training_setup(["-config", str(config)]))
+    assert not (tmp_path / "run").exists()
 
 
 def children(pid: int) -> list[int]:

@@ -10,11 +10,13 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import count_lines
 from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
 from onmt_entmax.text.batch import Example
 from onmt_entmax.text.copying import copying
@@ -279,19 +281,6 @@ def _empty_line(line: Line, level: str) -> None:
         warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
 
 
-def count_lines(path: str) -> int:
-    """How many lines a file has.
-
-    Raises:
-        CorpusError: it cannot be read.
-    """
-    try:
-        with open(path, "rb") as file:
-            return sum(1 for _ in file)
-    except OSError as error:
-        raise CorpusError(f"{path}: {error.strerror}") from None
-
-
 def check_corpus(corpus: CorpusConfig) -> None:
     """Refuse a corpus whose files are missing, empty or of different length.
 
@@ -300,7 +289,7 @@ def check_corpus(corpus: CorpusConfig) -> None:
     Raises:
         CorpusError: names the files and their numbers of lines.
     """
-    source, target = count_lines(corpus.path_src), count_lines(corpus.path_tgt)
+    source, target = (count_lines(Path(path)) for path in (corpus.path_src, corpus.path_tgt))
     if source != target:
         raise CorpusError(
             f"corpus {corpus.name!r}: {corpus.path_src} has {source} lines and "

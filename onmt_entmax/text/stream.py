@@ -13,7 +13,9 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
+from onmt_entmax.files import count_lines
 from onmt_entmax.text.ahead import AheadProcess
 from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
 from onmt_entmax.text.corpus import (
@@ -22,7 +24,6 @@ from onmt_entmax.text.corpus import (
     DataConfig,
     Line,
     build_pipe,
-    count_lines,
     numericalise,
     pair_of,
     read_lines,
@@ -164,7 +165,7 @@ def _read(
             batch = make_batch(group, vocabularies)
             yield _Placed(number, taken, taken == len(groups), batch)
 
-    sizes = [count_lines(corpus.path_src) for corpus in config.corpora]
+    sizes = [count_lines(Path(corpus.path_src)) for corpus in config.corpora]
     for epoch in itertools.count(start.epoch):
         origin = start if epoch == start.epoch else Position(epoch)
         for number, lines in enumerate(_buckets(_mixed(config.corpora, sizes, epoch), config)):
