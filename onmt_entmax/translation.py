@@ -289,6 +289,7 @@ class Translator:
             ),
             attended=attended,
             merged=self._merged,
+            scored=self._config.penalties.any,
         )
 
     def _text(self, hypothesis: Hypothesis, source: Sequence[str], copied: Copying) -> str:

@@ -95,7 +95,9 @@ def best(record: dict[str, Any]) -> str:
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(description="Average models by the strings they found.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     several = {"type": Path, "nargs": "+", "action": "extend", "default": []}
     add("--reports", **several, help="-exactness_report of translate.py")
@@ -132,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             count(counts, record)
             print(best(record), file=files[0])
             if options.report:
-                print(json.dumps(record, ensure_ascii=False), file=files[1])
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=files[1])
         found = counts.as_dict()
         for file in files[2:]:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}

@@ -1,8 +1,8 @@
 """The matrix of an experiment: cells that differ in a few options, each run with several seeds.
 
-A matrix file is YAML; `config/morphology/matrix-pilot.yaml` is an example with every key that
-matters. Paths of training and development files are taken from the current folder, as in every
-configuration; `base` and a file of `cells` are looked for beside the matrix.
+A matrix file is YAML; `config/morphology/matrix-pilot.yaml` is a short example. Paths of training
+and development files are taken from the current folder, as in every configuration; `base` and a
+file of `cells` are looked for beside the matrix.
 
     base: pilot.yaml               # the configuration that all runs start from
     run: run/matrix-pilot          # where the runs go: <run>/<cell>/seed-<number>

@@ -79,7 +79,9 @@ def last_seen(run: Path) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Kill a run at random moments and resume it.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--steps", type=int, default=2000, help="length of the run")
     parser.add_argument("--seed", type=int, default=0)

@@ -171,7 +171,9 @@ def fetch(options: argparse.Namespace) -> None:
 @command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fetches; an error of the user's is one line on the standard error and status 2."""
-    parser = argparse.ArgumentParser(description="Fetch the CoNLL-SIGMORPHON 2018 data, task 1.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to fill")
     add("--settings", nargs="+", default=list(SETTINGS), help="low, medium, high (default: all)")

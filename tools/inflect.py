@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -96,7 +97,11 @@ def as_json(answer: Inflection) -> str:
         "tags": list(answer.question.tags),
         "forms": [
             # JSON has no infinity: null where the least that is proven is nothing.
-            {"form": f.text, "prob": f.prob, "log_prob": f.log_prob if f.prob else None}
+            {
+                "form": f.text,
+                "prob": f.prob,
+                "log_prob": f.log_prob if math.isfinite(f.log_prob) else None,
+            }
             for f in answer.forms
         ],
         "certificate": answer.level,

@@ -108,7 +108,9 @@ def sample_files() -> dict[str, str]:
 
 @command
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Makes the sample data from rules and word lists.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder (default: data/samples)")
     parser.add_argument(
         "--check", action="store_true", help="compare with the files, write nothing"

@@ -117,7 +117,9 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
 @command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reads the command line and draws; an error of the user's is one line and status 2."""
-    parser = argparse.ArgumentParser(description="Draw the curves of runs.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--names", nargs="+", help="names for the legend; else the folders'")
     parser.add_argument("--output", type=Path, required=True, help="picture, .png, .pdf or .svg")

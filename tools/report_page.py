@@ -134,7 +134,9 @@ def number_of_details(text: str) -> int:
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(description="An exactness report as one HTML page.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
     add("-report", type=Path, required=True, help="what translate.py -exactness_report wrote")

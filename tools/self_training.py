@@ -146,7 +146,7 @@ def keep(options: argparse.Namespace) -> int:
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
     parser = argparse.ArgumentParser(
-        description="Training pairs for inflection from what trained models are sure of."
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True)
     asking = commands.add_parser("ask", help="known lemmas and tags, put together anew")

@@ -304,7 +304,7 @@ def evaluate(options: argparse.Namespace) -> int:
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
     parser = argparse.ArgumentParser(
-        description="Prepare data of the CoNLL-SIGMORPHON 2018 shared task, and score predictions."
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("prepare", help="task files to source and target files")
@@ -324,7 +324,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--reverse", **chosen, const="reversed", help="write the forms from right to left"
     )
     order.add_argument(
-        "--both", **chosen, const="both", help="write training in both directions, the rest apart"
+        "--both",
+        **chosen,
+        const="both",
+        help="training pairs twice, in both orders; of others, DEV.reversed too",
     )
     add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")

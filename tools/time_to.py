@@ -61,7 +61,9 @@ def _is_number(value: object) -> bool:
 @command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reads the command line and prints; an error of the user's is one line and status 2."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--measure", default="exact_match", help="measure of a validation")
     parser.add_argument("--values", nargs="+", type=float, required=True, help="to be reached")

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
+from onmt_entmax.options import texts
 from onmt_entmax.options.reader import canonical, register
+from onmt_entmax.options.support import REFUSED_IN_TRAINING, WITHOUT_EFFECT
 from onmt_entmax.text.corpus import DataConfig
 
 # The names that OpenNMT-py's users know, as numbers; `entmax` takes its alpha from its own option.
@@ -20,7 +22,12 @@ ALPHAS: Mapping[str, float | None] = {
 
 def training_parser() -> ArgumentParser:
     """OpenNMT-py's training options and ours."""
-    parser = ArgumentParser(description="Train a sequence-to-sequence model.", prog="train.py")
+    parser = ArgumentParser(
+        description="Train a sequence-to-sequence model.",
+        prog="train.py",
+        epilog=texts.EPILOG,
+        add_config_file_help=False,
+    )
     train_opts(parser)
     known = register(parser)
     for name in ("global_attention_function", "generator_function"):
@@ -68,6 +75,8 @@ def training_parser() -> ArgumentParser:
     )
     _add_loss_options(ours)
     _add_validation_options(ours)
+    idle = {*WITHOUT_EFFECT} - {"seed"}
+    texts.tell_what_is_so(parser, texts.TRAINING, REFUSED_IN_TRAINING, idle)
     return parser
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from onmt_entmax.files import is_stream
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
+from onmt_entmax.options import texts
 from onmt_entmax.options.reader import Options, canonical, read_options, register
 from onmt_entmax.options.support import (
     REFUSED_IN_TRANSLATION,
+    WITHOUT_EFFECT,
     check_values,
     refuse_unsupported,
 )
@@ -40,7 +42,12 @@ class TranslationSetup:
 
 def translation_parser() -> ArgumentParser:
     """OpenNMT-py's translation options and ours."""
-    parser = ArgumentParser(description="Translate with certificates.", prog="translate.py")
+    parser = ArgumentParser(
+        description="Translate with certificates.",
+        prog="translate.py",
+        epilog=texts.EPILOG,
+        add_config_file_help=False,
+    )
     group = parser.add_argument_group("Configuration")
     group.add_argument("-config", "--config", help="YAML file with any of these options.")
     translate_opts(parser, dynamic=True)
@@ -77,6 +84,7 @@ def translation_parser() -> ArgumentParser:
         action="store_true",
         help="Recompute every certified sentence alone in 64-bit floats; count disagreements.",
     )
+    texts.tell_what_is_so(parser, texts.TRANSLATION, REFUSED_IN_TRANSLATION, WITHOUT_EFFECT)
     return parser
 
 

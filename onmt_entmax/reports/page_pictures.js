@@ -28,7 +28,7 @@ function fill(element, attributes, children) {
 function percent(p) {
   if (p === null || p === undefined) return "–";
   if (p >= 1 - 5e-7) return "100 %";
-  if (p > 0.9995) return ">99.9 %";
+  if (p >= 0.9995) return ">99.9 %";
   if (p >= 0.001) return (100 * p).toFixed(1) + " %";
   if (p >= 1e-6) return (100 * p).toFixed(1 - Math.floor(Math.log10(100 * p)) - 1) + " %";
   return p > 0 ? p.toExponential(0) : "0";

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -37,6 +38,7 @@ class Answer:
     attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
     verification: Verification | None = None  # how a recomputation compares, where there was one
     merged: bool = False  # whether several strings of tokens can become one text
+    scored: bool = False  # whether penalties rank, and scores are what is proven of
 
     def lines(self, n_best: int) -> list[str]:
         """The answer as `n_best` lines of the output file, blank where there is no hypothesis."""
@@ -60,7 +62,8 @@ class Answer:
             "source": self.source,
             "certificate": certificate.level,
             "bound": certificate.bound,
-            # JSON has no infinity: null where nothing was dropped, or nothing finished.
+            # JSON has no infinity: null where nothing was dropped, nothing finished, or a penalty
+            # is infinite.
             "gap": certificate.gap if math.isfinite(certificate.gap) else None,
             "proven": certificate.proven,
             "mass": min(certificate.mass, 1.0),  # a sum of floats may come out above
@@ -77,10 +80,10 @@ class Answer:
                 for decoded in self.hypotheses
             ],
         }
-        scores = [decoded.hypothesis.score for decoded in self.hypotheses]
-        if scores != [decoded.hypothesis.log_prob for decoded in self.hypotheses]:  # penalties
-            for hypothesis, score in zip(record["hypotheses"], scores, strict=True):
-                hypothesis["score"] = score
+        if self.scored:
+            for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
+                score = decoded.hypothesis.score  # null where a penalty is infinite
+                listed["score"] = score if math.isfinite(score) else None
         if slack := self._slack():
             record["slack"] = slack
         if self.unfinished is not None:
@@ -116,6 +119,7 @@ class Summary(Counts):
     verified: int = 0  # recomputed sentences
     disagreements: int = 0
     undecided: int = 0  # the budget ended before the recomputation could tell
+    scored: bool = False  # whether what is proven is proven of scores
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -123,6 +127,7 @@ class Summary(Counts):
         if result is None:
             self.blank += 1
             return
+        self.scored |= answer.scored
         level = result.certificate.level
         self.count(level, result.finished, bool(answer.hypotheses), result.only)
         self.strict += level == "exhaustive" and result.certificate.strict
@@ -152,10 +157,10 @@ class Summary(Counts):
 
     def text(self) -> str:
         """The summary as lines for a person."""
-        rates = self.as_dict()
+        rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         described = {
             "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
-            "most probable output proven (or the above)": ("argmax_proven_percent", "%"),
+            f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
             "one output holds all the probability": ("single_hypothesis_percent", "%"),
             "more than one output found": ("several_hypotheses_percent", "%"),
             "next tokens of nonzero probability": ("mean_output_support", "a prefix searched"),
@@ -188,6 +193,10 @@ def with_summary(report: Path | None) -> list[Path]:
     return [report, report.with_name(report.name + ".summary.json")]
 
 
+def _json(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
 class AnswerWriter:
     """Writes answers to the output file and, where asked for, to the exactness report.
 
@@ -205,5 +214,5 @@ class AnswerWriter:
         """Write one answer; they come in the order of the input."""
         self._output.writelines(f"{line}\n" for line in answer.lines(self._n_best))
         if self._report is not None:
-            self._report.write(json.dumps(answer.record(), ensure_ascii=False) + "\n")
+            self._report.write(_json(answer.record()) + "\n")
         self.summary.add(answer)

@@ -1,11 +1,13 @@
 """The summary of a report: what counts as what."""
 
+import io
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
-from onmt_entmax.reports.writers import Answer, Decoded, Summary
+from onmt_entmax.reports.writers import Answer, AnswerWriter, Decoded, Summary
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 
 
@@ -77,3 +79,18 @@ def test_how_much_more_a_text_may_have() -> None:
     cut = answer("exhaustive", 3)
     cut = replace(cut, merged=True, hypotheses=cut.hypotheses[:2])
     assert cut.record()["slack"] == left
+
+
+def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:
+    given = replace(answer("optimal", 2), scored=True)
+    assert [h["score"] for h in given.record()["hypotheses"]] == [-1.0, -2.0]
+    assert "score" not in replace(given, scored=False).record()["hypotheses"][0]
+    worst = replace(given.hypotheses[1].hypothesis, score=-math.inf)
+    infinite = replace(given, hypotheses=(given.hypotheses[0], Decoded("y", worst)))
+    output, report = io.StringIO(), io.StringIO()
+    AnswerWriter(output, report, 1).write(infinite)
+    (record,) = [json.loads(line, parse_constant=pytest.fail) for line in [report.getvalue()]]
+    assert [h["score"] for h in record["hypotheses"]] == [-1.0, None]
+    summary = Summary()
+    summary.add(given)
+    assert "highest scored output proven (or the above)" in summary.text()
