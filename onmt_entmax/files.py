@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import threading
@@ -218,9 +219,9 @@ def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | Non
 
 def is_stream(path: Path) -> bool:
     """Whether a path is a device or a pipe, which cannot be replaced by a file."""
-    special = Path("/dev"), Path("/proc")
-    named = any(folder in path.absolute().parents for folder in special)
-    return named or (path.exists() and not path.is_file() and not path.is_dir())
+    names = "/dev/stdin", "/dev/stdout", "/dev/stderr"
+    own = str(path.absolute()) in names or re.match(r"/dev/fd/|/proc/", str(path.absolute()))
+    return bool(own) or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def _remove(path: Path) -> None:

@@ -170,7 +170,8 @@ class Translator:
             TranslationError: a line is longer than the model can read, a transform takes all of
                 it away, or a prefix has a token that no output has.
         """
-        pairs = zip(lines, prefixes, strict=True) if prefixes else zip(lines, repeat(""))
+        given = repeat("") if prefixes is None else prefixes
+        pairs = zip(lines, given, strict=prefixes is not None)
         numbered = enumerate(pairs)
         for place in count():
             window = list(islice(numbered, windows.size))

@@ -12,6 +12,7 @@ import pytest
 from onmt_entmax.files import (
     FileError,
     count_lines,
+    is_stream,
     read_lines,
     replaced_when_done,
     write_atomically,
@@ -202,3 +203,13 @@ def test_signals_are_heard_by_others_again(tmp_path: Path) -> None:
             assert signal.getsignal(signal.SIGTERM) is handler
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+def test_what_counts_as_a_stream(tmp_path: Path) -> None:
+    """Devices, pipes and what a process has open; not a file on a disk in memory."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in ("/dev/stdout", "/dev/stdin", "/dev/null", "/dev/fd/7", "/proc/self/fd/1", pipe):
+        assert is_stream(Path(path))
+    for path in (tmp_path, tmp_path / "new", Path("/dev/shm/new"), Path("/dev/shm")):
+        assert not is_stream(path)

@@ -19,11 +19,16 @@ def silent(message: str) -> None:
 
 
 def device_for(gpu: int | None, local_rank: int | None = None) -> torch.device:
-    """The device asked for; with several processes, each takes the GPU of its own number."""
+    """The device asked for; with several processes, each takes the GPU of its own number.
+
+    A GPU becomes the current one: streams, events and what processes exchange are then on it.
+    """
     if gpu is None:
         return torch.device("cpu")
     if not torch.cuda.is_available():
         if not local_rank:
             say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
         return torch.device("cpu")
-    return torch.device("cuda", gpu if local_rank is None else local_rank)
+    device = torch.device("cuda", gpu if local_rank is None else local_rank)
+    torch.cuda.set_device(device)
+    return device

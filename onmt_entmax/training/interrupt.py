@@ -1,7 +1,8 @@
-"""Signals that ask a run to end: it finishes its step, saves, and goes."""
+"""What goes on beside a run: signals that ask it to end, and the garbage collector."""
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,3 +33,14 @@ def collected_signals() -> Iterator[list[int]]:
         yield received
     finally:
         restore()
+
+
+@contextmanager
+def resting_collector() -> Iterator[None]:
+    """Keep the garbage collector from walking over what is loaded by now, and stays."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

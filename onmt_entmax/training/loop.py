@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import signal
 import time
@@ -23,7 +22,7 @@ from onmt_entmax.text.stream import Position, TrainingBatches
 from onmt_entmax.training.average import MovingAverage
 from onmt_entmax.training.config import Outcome, TrainingConfig, value_at
 from onmt_entmax.training.device import Numbers, Transfer
-from onmt_entmax.training.interrupt import collected_signals
+from onmt_entmax.training.interrupt import collected_signals, resting_collector
 from onmt_entmax.training.nonfinite import NonfiniteRule
 from onmt_entmax.training.objective import Objective
 from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
@@ -95,12 +94,10 @@ class Trainer:
     def train(self) -> Outcome:
         """Train until a limit of the configuration or a signal; the last state is saved."""
         self.model.train()
-        # What is loaded by now stays; the collector need not walk over it during training.
-        gc.collect()
-        gc.freeze()
         self._started = time.monotonic() - self.state.seconds
         self._name_best()
-        with collected_signals() as received, closing(iter(self.batches)) as stream:
+        stream = iter(self.batches)
+        with resting_collector(), collected_signals() as received, closing(stream):
             outcome = self._finished()
             while outcome is None:
                 epochs = self.batches.position.epoch
@@ -115,7 +112,6 @@ class Trainer:
             if outcome.signal is None and self.state.validated < self.state.step:
                 self._validate(planned=False)
             self._save()
-        gc.unfreeze()
         return outcome
 
     # --- one update ------------------------------------------------------------------------
@@ -172,7 +168,7 @@ class Trainer:
     def _read_numbers(self, everything: bool = False) -> bool:
         """Take in what is known of the updates by now; whether all of it was finite.
 
-        The one place where this side waits for the device.
+        Where this side waits for the device's numbers.
         """
         finite = True
         for values, (step, batches) in self._numbers.read(everything):

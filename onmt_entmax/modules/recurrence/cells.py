@@ -99,8 +99,8 @@ class Cells:
                 last[going_on:size] = now[going_on:]
 
     def end(self) -> None:
-        """Let go of `outputs` and `last`, which may hold this."""
-        self._outputs = self._last = None
+        """Let go of `outputs` and `last`, which may hold this, and of what went in."""
+        self._outputs = self._last = self._entering = None
 
     def start_backward(self, multiply: PreparedWeight, hidden: Tensor, cell: Tensor) -> None:
         """Prepare the way back.
