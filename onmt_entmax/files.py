@@ -219,9 +219,9 @@ def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | Non
 
 def is_stream(path: Path) -> bool:
     """Whether a path is a device or a pipe, which cannot be replaced by a file."""
-    names = "/dev/stdin", "/dev/stdout", "/dev/stderr"
-    own = str(path.absolute()) in names or re.match(r"/dev/fd/|/proc/", str(path.absolute()))
-    return bool(own) or (path.exists() and not path.is_file() and not path.is_dir())
+    if re.fullmatch(r"/dev/(stdin|stdout|stderr|fd/.*)|/proc/.*", str(path.absolute())):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _remove(path: Path) -> None:

@@ -229,6 +229,21 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     for more, message in (
         ([source], "output: is src, which would be overwritten"),
         ([tmp_path / "o", "-exactness_report", source], "exactness_report: is src"),
+        (
+            [source, "-replace_unk", "-phrase_table", source, "-src", trained / "valid.src"],
+            "output: is phrase_table, which would be overwritten",
+        ),
+        (
+            [
+                tmp_path / "o",
+                "-exactness_report",
+                tmp_path / "y",
+                "-replace_unk",
+                "-phrase_table",
+                tmp_path / "y.summary.json",
+            ],
+            "exactness_report: is phrase_table",
+        ),
         ([f"{report}.summary.json", "-exactness_report", report], "is to be written twice"),
         (
             [tmp_path / "o", "-min_length", 5, "-max_length", 3],

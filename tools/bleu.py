@@ -108,14 +108,9 @@ def measure(
             signatures, results = test()
             (kept,) = signatures
             compared: list[Any] = results[kept]
-            first = systems[0][1]
             scores = [
-                # A difference of 0 is no less than chance makes it; sacrebleu asks for more.
-                Score(float(r.score), float(r.mean), float(r.ci), p and (1.0 if same else float(p)))
-                for r, p, same in (
-                    (r, r.p_value, lines == first)
-                    for r, (_, lines) in zip(compared, systems, strict=True)
-                )
+                _score(result, lines == systems[0][1])
+                for result, (_, lines) in zip(compared, systems, strict=True)
             ]
             signature = str(signatures[kept])
         else:
@@ -123,6 +118,13 @@ def measure(
             signature = str(metric.get_signature())
         measures.append(Measure(name, signature, tuple(scores)))
     return measures
+
+
+def _score(result: Any, is_the_first: bool) -> Score:
+    """A result of the bootstrap; of translations that are those of the first system, p is 1: for
+    sacrebleu, which counts differences above 0, it would be at its least."""
+    p = None if result.p_value is None else 1.0 if is_the_first else float(result.p_value)
+    return Score(float(result.score), float(result.mean), float(result.ci), p)
 
 
 def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:

@@ -327,7 +327,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--both",
         **chosen,
         const="both",
-        help="training pairs twice, in both orders; of others, DEV.reversed too",
+        help="training pairs twice, in both orders; and dev.reversed beside dev",
     )
     add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")

@@ -27,7 +27,7 @@ from onmt_entmax.text.corpus import (
 from onmt_entmax.text.drawing import draws_of_each_process
 from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.text.vectors import fill, read_vectors
-from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
+from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies, files_to_write
 from onmt_entmax.training import Outcome, ProcessError, Processes, Trainer, TrainingConfig
 from onmt_entmax.validation import make_evaluate
 
@@ -166,10 +166,8 @@ def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfi
 
 
 def _vocabularies(setup: TrainingSetup, tell: Callable[[str], None]) -> Vocabularies:
-    asked = setup.vocabulary
-    for path in dict.fromkeys([asked.src_vocab, *([] if asked.share_vocab else [asked.tgt_vocab])]):
-        if path is not None and not Path(path).is_file():
-            tell(f"note: {path}: not there yet; written, with the tokens counted in the data")
+    for path in files_to_write(setup.vocabulary):
+        tell(f"note: {path}: not there yet; written, with the tokens counted in the data")
     return build_vocabularies(setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data))
 
 

@@ -171,6 +171,15 @@ def _write_counts(path: str, counts: Counter[str]) -> None:
     write_text(Path(path), "".join(lines))
 
 
+def _named(config: VocabularyConfig) -> list[str | None]:
+    return [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
+
+
+def files_to_write(config: VocabularyConfig) -> list[str]:
+    """The vocabulary files that are named but absent."""
+    return [path for path in _named(config) if path is not None and not Path(path).is_file()]
+
+
 def build_vocabularies(
     config: VocabularyConfig,
     examples: Iterable[tuple[Sequence[str], Sequence[str]]],
@@ -183,7 +192,7 @@ def build_vocabularies(
         examples: pairs of source and target tokens, read only if a file is absent.
         extra: special tokens that transforms add to source and target.
     """
-    paths = [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
+    paths = _named(config)
     absent = [path is None or not Path(path).is_file() for path in paths]
     counted = _count(examples, config.share_vocab) if any(absent) else [Counter() for _ in paths]
     for side, path in enumerate(paths):
