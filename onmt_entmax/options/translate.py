@@ -18,6 +18,7 @@ from onmt_entmax.options.support import (
     refuse_unsupported,
 )
 from onmt_entmax.options.train_parser import transform_option_names
+from onmt_entmax.reports.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 from onmt_entmax.text.unknown import UnknownWords, read_phrase_table
 
@@ -119,11 +120,11 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = options["exactness_report"]
-    summary = report and f"{report}.summary.json"
-    written = ("output", options["output"]), ("exactness_report", report)
-    for name, path in (*written, ("exactness_report", summary)):
+    written = [("output", Path(options["output"]))]
+    written += [("exactness_report", path) for path in with_summary(report and Path(report))]
+    for name, path in written:
         for read in ("src", "tgt", "phrase_table"):
-            if path and options[read] and _same(path, options[read]):
+            if options[read] and _same(path, Path(options[read])):
                 raise options.error(name, f"is {read}, which would be overwritten")
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
@@ -141,10 +142,9 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     )
 
 
-def _same(one: str, other: str) -> bool:
+def _same(one: Path, other: Path) -> bool:
     """Whether two paths are one file; a stream may be read and written."""
-    paths = Path(one), Path(other)
-    return not any(map(is_stream, paths)) and paths[0].resolve() == paths[1].resolve()
+    return not any(map(is_stream, (one, other))) and one.resolve() == other.resolve()
 
 
 def _task(options: Options) -> SearchTask:
