@@ -9,8 +9,8 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
-from onmt_entmax.text.batch import Example, make_batch
-from onmt_entmax.text.copying import copying
+from onmt_entmax.text.batch import make_batch
+from onmt_entmax.text.reader import Reader
 
 
 class SuggestionError(UserError):
@@ -57,7 +57,7 @@ class Suggester:
     """
 
     def __init__(self, model: LoadedModel) -> None:
-        self._vocabularies = model.vocabularies
+        self._reader = Reader(model.vocabularies)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
 
     def __call__(self, source: str, prefix: str = "", max_length: int = 100) -> Suggestions:
@@ -72,17 +72,17 @@ class Suggester:
             SuggestionError: the source is blank, or the prefix has a token that the model does
                 not know.
         """
-        words, written = source.split(), prefix.split()
+        words, given = self._reader.tokens(source, prefix)
         if not words:
             raise SuggestionError("the source is blank: give its tokens, between spaces")
-        target = self._vocabularies.target
-        copied = copying(words, self._vocabularies)
-        written = copied.hide(written)
+        target = self._reader.vocabularies.target
+        question = self._reader.question(words)
+        copied = question.copied
+        written = copied.hide(given)
         for token in written:
             if not target.can_write(token):
                 raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
-        example = Example(self._vocabularies.source.encode(copied.hide(words)), None, 0)
-        batch = make_batch([example], self._vocabularies)
+        batch = make_batch([question.example], self._reader.vocabularies)
         found = search_suggestion(self._stepper, batch, target.encode(written), max_length)
         return Suggestions(
             log_prob=found.log_prob,

@@ -15,7 +15,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, with_tokens_in_order
-from onmt_entmax.opennmt import SequenceTooLongError, Transform, TransformPipe
+from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import (
@@ -34,8 +34,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.sharding import Windows
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
-from onmt_entmax.text.copying import Copying, copying
 from onmt_entmax.text.corpus import build_transforms
+from onmt_entmax.text.reader import Question, Reader
 from onmt_entmax.text.unknown import UnknownWords
 from onmt_entmax.text.vocabulary import Vocabularies
 
@@ -92,6 +92,11 @@ class Translator:
         unknown: how unknown tokens of the texts are replaced, if at all. It changes texts alone:
             what is certified are strings of tokens, of which `<unk>` is one.
 
+    Attributes:
+        reader: what makes tokens and ids of a text.
+        stepper: the models as the search sees them.
+        dense_attention: whether a source position always has positive weight.
+
     Raises:
         TranslationError: the vocabularies of the models hold other tokens, or no model has the
             attention that replacing needs.
@@ -110,20 +115,18 @@ class Translator:
         self.vocabularies = first.vocabularies
         self.task = task
         self._config = self._requests(task)
-        self._dense_attention = any(loaded.config.dense_attention for loaded in models)
+        self.dense_attention = any(loaded.config.dense_attention for loaded in models)
         recorded = {name: first.options.get(name) for name in transform_option_names()}
         options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
-        self._pipe: TransformPipe = build_transforms(transforms, options, self.vocabularies)
+        pipe = build_transforms(transforms, options, self.vocabularies)
+        self.reader = Reader(self.vocabularies, pipe)
         if unknown and all(m.config.global_attention == "none" for m in models):
             raise TranslationError("replace_unk needs a model with attention")
         self._unknown = unknown
-        self._merged = unknown is not None or any(
-            type(transform).apply_reverse is not Transform.apply_reverse
-            for transform in self._pipe.transforms
-        )
+        self._merged = unknown is not None or self.reader.merges
         attention = attention or task.config.penalties.covers or unknown is not None
-        self._stepper = make_stepper(models, attention)
-        self._judge = self._stepper.double() if task.verify else None
+        self.stepper = make_stepper(models, attention)
+        self._judge = self.stepper.double() if task.verify else None
 
     @classmethod
     def from_folders(
@@ -180,17 +183,15 @@ class Translator:
             if not windows.has(place):
                 continue
             found: dict[int, Answer] = {}
-            examples = []
             texts = {number: line for number, (line, _) in window}
-            forced, copied, sources = {}, {}, {}
+            questions: dict[int, Question] = {}
+            forced: dict[int, list[int]] = {}
             for number, (line, prefix) in window:
-                tokens, beginning = self._tokens(line, prefix)
-                sources[number] = tokens
-                copied[number] = copying(tokens, self.vocabularies)
-                forced[number] = self._prefix(number, copied[number].hide(beginning))
-                if tokens:
-                    ids = self.vocabularies.source.encode(copied[number].hide(tokens))
-                    examples.append(Example(ids, None, number))
+                words, beginning = self.reader.tokens(line, prefix)
+                question = self.reader.question(words, number)
+                forced[number] = self._prefix(number, question.copied.hide(beginning))
+                if words:
+                    questions[number] = question
                 elif line.split():
                     raise TranslationError(
                         f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
@@ -198,20 +199,14 @@ class Translator:
                     )
                 else:
                     found[number] = Answer(number, line)
+            examples = [question.example for question in questions.values()]
             for example, result in self._search(examples, batch_size, forced):
-                verification = self._verify(example, result, forced[example.index])
                 number = example.index
-                answer = self._answer(texts[number], sources[number], result, copied[number])
-                found[number] = replace(answer, id=number, verification=verification)
+                verification = self._verify(example, result, forced[number])
+                answer = self._answer(texts[number], questions[number], result)
+                found[number] = replace(answer, verification=verification)
             for number in texts:
                 yield found[number]
-
-    def _tokens(self, line: str, prefix: str) -> tuple[list[str], list[str]]:
-        """What the transforms make of a source and of the beginning of its output."""
-        example: dict[str, Any] = {"src": line.split(), "tgt": prefix.split()}
-        example |= {"src_original": example["src"], "tgt_original": example["tgt"]}
-        transformed = self._pipe.apply(example, is_train=False, corpus_name="translate")
-        return ([], []) if transformed is None else (transformed["src"], transformed["tgt"])
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         target = self.vocabularies.target
@@ -243,7 +238,7 @@ class Translator:
         order = [index for batch in batches for index in batch.indices]
         work = ((batch, [forced[index] for index in batch.indices]) for batch in batches)
         with _readable(examples):
-            for number, result in stream_search(self._stepper, work, config, 4 * sentences):
+            for number, result in stream_search(self.stepper, work, config, 4 * sentences):
                 example = by_index[order[number]]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
                     result = self._exact(example, forced, result)
@@ -258,7 +253,7 @@ class Translator:
         task, batch = self.task, make_batch([example], self.vocabularies)
         prefix = forced[example.index]
         return exact_search(
-            self._stepper, batch, self._config, task.budget, prefix, task.mass, start
+            self.stepper, batch, self._config, task.budget, prefix, task.mass, start
         )
 
     def _verify(
@@ -270,35 +265,32 @@ class Translator:
         batch = make_batch([example], self.vocabularies)
         return verify(self._judge, batch, result, self._config, prefix, self.task.budget)
 
-    def _answer(
-        self, source: str, words: Sequence[str], result: SearchResult, copied: Copying
-    ) -> Answer:
-        best, length = result.best, len(words)
+    def _answer(self, source: str, question: Question, result: SearchResult) -> Answer:
+        best, length = result.best, len(question.words)
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
             # Softmax gives every position weight; what rounds to zero is counted all the same.
             weights = best.attention[:, :length]
-            counts = (weights > 0).sum(1) if not self._dense_attention else [length] * len(weights)
+            counts = (weights > 0).sum(1) if not self.dense_attention else [length] * len(weights)
             attended = tuple(int(count) for count in counts)
         return Answer(
-            id=0,
+            id=question.example.index,
             source=source,
             result=result,
-            hypotheses=tuple(Decoded(self._text(h, words, copied), h) for h in result.hypotheses),
+            hypotheses=tuple(Decoded(self._text(h, question), h) for h in result.hypotheses),
             unfinished=(
-                None if result.unfinished is None else self._text(result.unfinished, words, copied)
+                None if result.unfinished is None else self._text(result.unfinished, question)
             ),
             attended=attended,
             merged=self._merged,
             scored=self._config.penalties.any,
         )
 
-    def _text(self, hypothesis: Hypothesis, source: Sequence[str], copied: Copying) -> str:
-        tokens = copied.show(self.vocabularies.target.decode(hypothesis.tokens))
+    def _text(self, hypothesis: Hypothesis, question: Question) -> str:
+        tokens = question.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
         if self._unknown and hypothesis.attention is not None:
-            tokens = self._unknown.replace(tokens, source, hypothesis.attention)
-        text: str = self._pipe.apply_reverse(" ".join(tokens))
-        return text
+            tokens = self._unknown.replace(tokens, question.words, hypothesis.attention)
+        return self.reader.text(tokens)
 
 
 @contextmanager

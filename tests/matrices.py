@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import experiment_table
 import yaml
-from experiment_figures import EVALUATIONS
-from experiment_matrix import Matrix, read_matrix
+from experiments import table as experiment_table
+from experiments.matrix import Matrix, read_matrix
+from experiments.measures import EVALUATIONS
 
 from tests.commands import ENVIRONMENT, ROOT
 from tests.toy import write_config

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "onmt_entmax"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "onmt_entmax"
+TOOLS = ROOT / "tools"
 
 # The table of docs/architecture.md: row, and which rooms stand there.
 ROWS = [
@@ -87,7 +89,19 @@ def test_the_package_never_imports_the_oracle() -> None:
         assert not [name for name in names if name.split(".")[0] == "entmax"], path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_tools_are_commands_and_their_parts_are_in_folders() -> None:
+    commands = {path.stem for path in TOOLS.glob("*.py")}
+    for path in TOOLS.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.parent == TOOLS:
+            assert 'if __name__ == "__main__":' in text, f"{path} is no command"
+        names = {n for node in ast.walk(ast.parse(text)) for n in imported_names(node)}
+        assert not names & commands, f"{path} imports a command"
+
+
+@pytest.mark.parametrize(
+    "path", [*FILES, *TOOLS.rglob("*.py")], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_files_and_functions_stay_readable(path: Path) -> None:
     """No file above 400 lines, no function above 60."""
     text = path.read_text(encoding="utf-8")

@@ -42,8 +42,8 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.reports.counts import Counts
-from onmt_entmax.reports.mixing import is_blank, mixed
-from onmt_entmax.reports.reading import read_report
+from onmt_entmax.reports.mixing import mixed
+from onmt_entmax.reports.reading import is_blank, is_only, read_report
 from onmt_entmax.reports.writers import with_summary
 from onmt_entmax.text.morphology import ask_forward
 
@@ -82,9 +82,8 @@ def count(counts: Counts, record: dict[str, Any]) -> None:
     if is_blank(record):
         counts.blank += 1
         return
-    level, finished = record["certificate"], record["finished"]
-    only = level == "exhaustive" and finished == 1 and not record["excluded"]
-    counts.count(level, finished, bool(record["hypotheses"]), only)
+    listed = bool(record["hypotheses"])
+    counts.count(record["certificate"], record["finished"], listed, is_only(record))
 
 
 def best(record: dict[str, Any]) -> str:

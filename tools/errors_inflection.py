@@ -24,7 +24,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from errors_kinds import (
+from pictures.style import picture_format, write_picture
+from words.error_kinds import (
     Training,
     Word,
     certificate_kind,
@@ -35,12 +36,11 @@ from errors_kinds import (
     place_kind,
     tags_kind,
 )
-from figures_style import picture_format, write_picture
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
-from onmt_entmax.reports.reading import read_report
+from onmt_entmax.reports.reading import is_only, read_report
 from onmt_entmax.text.morphology import asks_reversed, decode_source, decode_word, turned
 
 EXAMPLES = 20
@@ -68,9 +68,7 @@ def read_words(options: argparse.Namespace) -> list[Word]:
                 f"{options.report}:{number}: not of {paths[0]} and {options.predictions}: another "
                 f"source, or another output than the one that is predicted there"
             )
-        level = record["certificate"]
-        only = level == "exhaustive" and record["finished"] == 1 and not record.get("excluded")
-        level = "only" if only else level
+        level = "only" if is_only(record) else record["certificate"]
         language, tags, lemma = _decoded(paths[0], number, source)
         reverse = options.reversed or asks_reversed(source.split())
         form, guess = (_word(text, reverse) for text in (target, prediction))

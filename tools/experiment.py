@@ -12,7 +12,7 @@ in <run>/<cell>/seed-<number>: config.yaml, model/ with metrics.jsonl and checkp
 dev.pred, dev.report.jsonl and its summary, figures.json. A folder that was trained with other
 options than the matrix says is refused. Several of these commands may work on one matrix.
 
-tools/experiment_matrix.py says what a matrix file holds.
+tools/experiments/matrix.py says what a matrix file holds.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import experiment_table as tables
-from experiment_figures import EVALUATIONS
-from experiment_matrix import Matrix, Training, read_matrix
-from experiment_runner import Runner
-from plot_run import plot
+from experiments import table as tables
+from experiments.matrix import Matrix, Training, read_matrix
+from experiments.measures import EVALUATIONS
+from experiments.runner import Runner
+from pictures.curves import plot
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError

@@ -23,12 +23,13 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from sigmorphon import SETTINGS, nearest, read_rows
 from tqdm import tqdm
+from words.rows import SETTINGS, read_rows
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines, read_lines
+from onmt_entmax.options.reader import nearest
 
 REVISION = "490e2e0"
 URL = f"https://raw.githubusercontent.com/sigmorphon/conll2018/{REVISION}"
@@ -60,8 +61,7 @@ def choose_files(
     for setting in settings:
         if setting not in SETTINGS:
             raise UserError(
-                f"no setting {setting!r}{nearest(setting, SETTINGS)}; "
-                f"choose among {', '.join(SETTINGS)}"
+                f"no setting {setting!r} among {', '.join(SETTINGS)}{nearest(setting, SETTINGS)}"
             )
     trains = [f"train-{setting}" for setting in settings]
     if list(languages) != ["all"]:

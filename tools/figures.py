@@ -27,9 +27,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from figures_runs import draw_sweep, draw_time, read_curves, read_points
-from figures_sentence import draw_attention, draw_forced, sentence
-from figures_style import output_stem, prepare, write_figure
+from pictures.runs import draw_sweep, draw_time, read_curves, read_points
+from pictures.sentence import draw_attention, draw_forced, sentence
+from pictures.style import output_stem, prepare, write_figure
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError

@@ -31,8 +31,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mt_corpora import CORPORA, PARTS, Corpus, Pairs, check_counts, fetch, local, note, read_pairs
-from mt_text import SubwordPlan, filter_pairs, hold_out, learn, normalise_pairs, pyonmttok
+from parallel.corpora import (
+    CORPORA,
+    PARTS,
+    Corpus,
+    Pairs,
+    check_counts,
+    fetch,
+    local,
+    note,
+    read_pairs,
+)
+from parallel.text import SubwordPlan, filter_pairs, hold_out, learn, normalise_pairs, pyonmttok
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError

@@ -17,86 +17,45 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, write_atomically
-from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.lattice import build_lattice
 from onmt_entmax.reports.page import drawing, write_page
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.search import Stepper
-from onmt_entmax.text.batch import Example, make_batch
-from onmt_entmax.text.copying import copying
-from onmt_entmax.text.corpus import build_transforms
-from onmt_entmax.text.vocabulary import Vocabularies
-from onmt_entmax.translation import make_stepper
+from onmt_entmax.text.batch import make_batch
+from onmt_entmax.translation import Translator
 
 LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
 CLOSE = 1e-3  # a log-probability computed in another batch differs by far less
 
 
-@dataclass(frozen=True)
-class Models:
-    """The models of a report, ready to be run again."""
-
-    stepper: Stepper
-    vocabularies: Vocabularies
-    pipe: Any  # OpenNMT-py's transforms, from text to tokens
-
-    @classmethod
-    def load(cls, folders: Sequence[Path], transforms: Sequence[str]) -> Models:
-        """Load model folders or run folders.
-
-        Raises:
-            UserError: one cannot be read, or their vocabularies differ.
-        """
-        loaded = [load(folder) for folder in folders]
-        first = loaded[0]
-        stepper = make_stepper(loaded, attention=True)
-        options = {name: first.options.get(name) for name in transform_option_names()}
-        try:
-            pipe = build_transforms(transforms, argparse.Namespace(**options), first.vocabularies)
-        except KeyError as error:
-            raise UserError(f"-transforms: no transform {error}") from None
-        return cls(stepper, first.vocabularies, pipe)
-
-    def tokens(self, source: str, target: str) -> tuple[list[str], list[str]]:
-        """Tokens of a source and of one of its hypotheses; none where a transform drops them."""
-        example: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
-        example |= {"src_original": example["src"], "tgt_original": example["tgt"]}
-        done = self.pipe.apply(example, is_train=False, corpus_name="translate")
-        return (done["src"], done["tgt"]) if done else ([], [])
-
-    def draw(self, record: dict[str, Any]) -> Any:
-        """What the page draws of a record; None where the models do not give the hypotheses the
-        probabilities that the report says."""
-        names = self.vocabularies.target
-        pairs = [self.tokens(record["source"], h["text"]) for h in record["hypotheses"]]
-        source = pairs[0][0]
-        copied = copying(source, self.vocabularies)
-        strings = [tuple(names.encode(copied.hide(target))) for _, target in pairs]
-        if not source or len(set(strings)) < len(strings):
+def draw(translator: Translator, record: dict[str, Any]) -> Any:
+    """What the page draws of a record; None where the models do not give the hypotheses the
+    probabilities that the report says."""
+    reader, names = translator.reader, translator.vocabularies.target
+    pairs = [reader.tokens(record["source"], h["text"]) for h in record["hypotheses"]]
+    question = reader.question(pairs[0][0])
+    strings = [tuple(names.encode(question.copied.hide(target))) for _, target in pairs]
+    if not question.words or len(set(strings)) < len(strings):
+        return None
+    batch = make_batch([question.example], translator.vocabularies)
+    lattice = build_lattice(translator.stepper, batch, strings, limit=LIMIT)
+    for i, hypothesis in enumerate(record["hypotheses"]):
+        known = math.log(max(hypothesis["prob"], sys.float_info.min))
+        now = max(lattice.log_prob(i), math.log(sys.float_info.min))
+        if not abs(now - known) <= CLOSE:  # a nan is not
             return None
-        example = Example(self.vocabularies.source.encode(copied.hide(source)), None, 0)
-        batch = make_batch([example], self.vocabularies)
-        lattice = build_lattice(self.stepper, batch, strings, limit=LIMIT)
-        for i, hypothesis in enumerate(record["hypotheses"]):
-            known = math.log(max(hypothesis["prob"], sys.float_info.min))
-            now = max(lattice.log_prob(i), math.log(sys.float_info.min))
-            if not abs(now - known) <= CLOSE:  # a nan is not
-                return None
-        return drawing(lattice, source, copied.show(names.tokens), names.eos)
+    return drawing(lattice, question.words, question.copied.show(names.tokens), names.eos)
 
 
 def drawings(
-    models: Models, records: Sequence[dict[str, Any]], wanted: int
+    translator: Translator, records: Sequence[dict[str, Any]], wanted: int
 ) -> Iterator[tuple[int, Any]]:
     """Drawings of the first `wanted` records that have hypotheses, each with its position.
 
@@ -108,7 +67,7 @@ def drawings(
     for position in tqdm(
         positions, desc="pictures", unit="sentence", disable=None if positions else True
     ):
-        content = models.draw(records[position])
+        content = draw(translator, records[position])
         if content is None:
             left_out += 1
         else:
@@ -156,12 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     refuse_overwriting([options.report], [options.output])
     records = list(read_report(options.report))
-    models = Models.load(options.model, options.transforms)
+    translator = Translator.from_folders(
+        options.model, transforms=options.transforms, attention=True
+    )
     title = options.title or options.report.name
 
     def write(path: Path) -> None:
         with open(path, "w", encoding="utf-8") as file:
-            write_page(file, title, records, drawings(models, records, options.details))
+            write_page(file, title, records, drawings(translator, records, options.details))
 
     write_atomically(options.output, write)
     size = options.output.stat().st_size / 1e6

@@ -23,13 +23,15 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
+
+from parallel.pairs import read_pairs
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
 from onmt_entmax.text.batch import group_by_length, make_batch
@@ -71,22 +73,6 @@ class Summary:
             f"mean log-probability of the possible ones {mean}\n"
             f"tokens that are the most probable {self.first / self.tokens:.2%}"
         )
-
-
-def read_pairs(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """The tokens of both files, line by line.
-
-    Raises:
-        UserError: if a file cannot be read, the files differ in length, or a source is blank.
-    """
-    lines = zip_longest(read_lines(source), read_lines(target))
-    for number, (line, other) in enumerate(lines, 1):
-        if line is None or other is None:
-            fewer = "fewer" if other is None else "more"
-            raise UserError(f"{target}: has {fewer} lines than {source}")
-        if not line.split():
-            raise UserError(f"{source}:{number}: the line is blank")
-        yield line.split(), other.split()
 
 
 def score_pairs(

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sigmorphon import write_pairs
+from words.rows import write_pairs
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError

@@ -20,7 +20,7 @@ Commands:
     python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
         --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
 
-`--hallucinate N` makes N more pairs a language, of words that do not exist (see hallucinate.py),
+`--hallucinate N` makes N more pairs a language, of words that do not exist (words/hallucinate.py),
 and `--copy-lemmas` one a lemma, whose form is the lemma. They are written to files of their own,
 `hallucinated.src` and `copies.src`, so that a configuration can mix them in by weight.
 
@@ -34,66 +34,29 @@ in files of their own, `dev.reversed.src` and `dev.reversed.tgt`.
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import random
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hallucinate import Row, copies, hallucinate
+from words.hallucinate import copies, hallucinate
+from words.rows import SETTINGS, Row, as_pair, language_of, read_rows, write_pairs
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
+from onmt_entmax.options.reader import nearest
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
 from onmt_entmax.text.morphology import (
-    LANGUAGE,
     ask_reversed,
     decode_word,
-    encode_source,
-    encode_word,
     turned,
 )
 
-SETTINGS = ("low", "medium", "high")
 SPLITS = ("train", "dev", "test")
 ASKED = SPLITS[1:]  # what a model is not trained on
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that `name` looks most like, or nothing."""
-    matches = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {matches[0]}?)" if matches else ""
-
-
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a task file.
-
-    Raises:
-        UserError: names the file and line that is not `lemma<TAB>form<TAB>tag;tag`.
-    """
-    rows = []
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) != 3:
-            raise UserError(
-                f"{path}:{number}: expected lemma, form and tags divided by tabs, "
-                f"found {len(columns)} column{'s' * (len(columns) != 1)}"
-            )
-        lemma, form, tags = columns[0], columns[1], columns[2].split(";")
-        if not lemma or not form or "" in tags:
-            raise UserError(f"{path}:{number}: empty lemma, form or tag")
-        rows.append(Row(lemma, form, tuple(tags)))
-    if not rows:
-        raise UserError(f"{path}: no rows")
-    divided = sum(";" in row.form for row in rows)
-    if 2 * divided > len(rows) and all(len(row.tags) == 1 for row in rows):
-        raise UserError(
-            f"{path}: the columns look like lemma, tags, form; expected the form second"
-        )
-    return rows
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -170,12 +133,6 @@ def more_rows(
     return made
 
 
-def as_pair(language: str, row: Row) -> tuple[str, str]:
-    """The line of the source and the line of the target file."""
-    source = encode_source(language, row.lemma, row.tags)
-    return " ".join(source), " ".join(encode_word(row.form))
-
-
 def in_order(
     pairs: Mapping[str, list[tuple[str, str]]], order: str
 ) -> dict[str, list[tuple[str, str]]]:
@@ -205,16 +162,6 @@ def in_order(
         else:
             found[name] = [pair for both in zip(some, marked, strict=True) for pair in both]
     return found
-
-
-def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
-    """Writes `PATH.src` and `PATH.tgt` for each path, all or none."""
-    texts = {}
-    for path, some in pairs.items():
-        for side, suffix in enumerate(("src", "tgt")):
-            lines = (pair[side] + "\n" for pair in some)
-            texts[path.with_name(f"{path.name}.{suffix}")] = "".join(lines)
-    write_files(texts)
 
 
 def prepare(options: argparse.Namespace) -> int:
@@ -248,14 +195,6 @@ def prepare(options: argparse.Namespace) -> int:
     if left_out:
         print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
     return 0
-
-
-def language_of(path: Path, number: int, line: str) -> str:
-    """The language that a source line begins with."""
-    first = line.split(" ", 1)[0]
-    if not first.startswith(LANGUAGE) or first == LANGUAGE:
-        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
-    return first.removeprefix(LANGUAGE)
 
 
 def table(scores: LanguageScores) -> str:
@@ -345,7 +284,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         ):
             if value not in known:
                 raise UserError(
-                    f"no {name} {value!r}{nearest(value, known)}; choose among {', '.join(known)}"
+                    f"no {name} {value!r} among {', '.join(known)}{nearest(value, known)}"
                 )
         if options.hallucinate < 0:
             raise UserError(f"--hallucinate must not be negative, not {options.hallucinate}")

@@ -28,13 +28,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from figures_style import prepare, write_figure
-from forced_steps import Forced, Pair
-from sparsity_counts import Counts
-from sparsity_report import draw, markdown, table3
+from nonzeros.counts import Counts
+from nonzeros.forced_steps import Pair, forced_steps, read
+from nonzeros.report import draw, markdown, table3
+from pictures.style import prepare, write_figure
 from tqdm import tqdm
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_text
@@ -54,10 +53,8 @@ class Job:
     batch_size: int
 
 
-def predicted(job: Job, folder: Path, pairs: Collection[Pair]) -> Iterator[Pair]:
+def predicted(job: Job, translator: Translator, pairs: Collection[Pair]) -> Iterator[Pair]:
     """The pairs of sources and what a model makes of them; where nothing finished, none."""
-    task = SearchTask(SearchConfig(job.beam_size))
-    translator = Translator([load(folder)], task, job.transforms)
     lines = islice(read_lines(job.source), len(pairs))
     answers = translator.answers(lines, job.batch_size)
     for pair, answer in zip(pairs, answers, strict=True):
@@ -71,23 +68,24 @@ def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
     Raises:
         UserError: something cannot be read, or nothing could be decoded.
     """
-    forced = Forced.load([folder], job.transforms)
-    pairs = forced.pairs(job.source, job.target)[: job.limit]
+    task = SearchTask(SearchConfig(job.beam_size))
+    translator = Translator.from_folders([folder], task, transforms=job.transforms, attention=True)
+    pairs = read(translator, job.source, job.target)[: job.limit]
     searched = tqdm(pairs, f"{name}: beam search", leave=False, disable=None)
-    own = list(predicted(job, folder, searched))
+    own = list(predicted(job, translator, searched))
     if not own:
         raise UserError(f"{folder}: no output of it finished")
     found: dict[str, Any] = {
         "model": str(folder),
         "sentences": len(pairs),
-        "vocabulary": forced.models.stepper.vocabulary_size,
+        "vocabulary": translator.stepper.vocabulary_size,
     }
     for mode, chosen in (("forced", pairs), ("predicted", own)):
         attention, output = Counts(), Counts()
-        steps = forced.steps(chosen, job.batch_size)
+        steps = forced_steps(translator, chosen, job.batch_size)
         for each in tqdm(steps, f"{name}: {mode}", len(chosen), leave=False, disable=None):
-            output.add(each.outputs, each.targets, forced.models.stepper.eos)
-            attention.add(each.attended, each.targets, forced.models.stepper.eos)
+            output.add(each.outputs, each.targets, translator.stepper.eos)
+            attention.add(each.attended, each.targets, translator.stepper.eos)
         found[mode] = {"attention": attention.summary(), "output": output.summary()}
     return found
 

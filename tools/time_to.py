@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from plot_run import read_metrics
+from pictures.curves import read_metrics
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError

@@ -76,8 +76,3 @@ def _as_record(of_first: dict[str, Any], mixture: Mixture, excluded: float) -> d
         ],
     }
     return record | ({"slack": mixture.bound} if mixture.bound else {})
-
-
-def is_blank(record: dict[str, Any]) -> bool:
-    """Whether there was nothing to read in the line of a record."""
-    return not record["source"].strip()

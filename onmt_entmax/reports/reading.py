@@ -33,6 +33,18 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
         raise UserError(f"{path}: the report is empty")
 
 
+def is_blank(record: dict[str, Any]) -> bool:
+    """Whether there was nothing to read in the line of a record."""
+    return not record["source"].strip()
+
+
+def is_only(record: dict[str, Any]) -> bool:
+    """Whether no other string than the first has any probability, proven
+    (`SearchResult.only`, of a record)."""
+    alone = record["certificate"] == "exhaustive" and record["finished"] == 1
+    return alone and not record.get("excluded")
+
+
 def _is_record(record: object) -> bool:
     """Whether an object is what a report has for a sentence."""
     if not isinstance(record, dict):

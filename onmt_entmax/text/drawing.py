@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy
 import torch
 
+from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ONMTTokenizerTransform, Transform
 
 T = TypeVar("T")
@@ -45,7 +46,13 @@ class SeededTokenizer(ONMTTokenizerTransform):
 
 
 def transform_class(name: str) -> type[Transform]:
-    """The class of a transform of OpenNMT-py, or what takes its place here."""
+    """The class of a transform of OpenNMT-py, or what takes its place here.
+
+    Raises:
+        UserError: there is none of this name.
+    """
+    if name not in AVAILABLE_TRANSFORMS:
+        raise UserError(f"-transforms: no transform {name!r}")
     kind: type[Transform] = AVAILABLE_TRANSFORMS[name]
     return SeededTokenizer if kind is ONMTTokenizerTransform else kind
 

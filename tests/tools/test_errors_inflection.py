@@ -7,7 +7,7 @@ from pathlib import Path
 
 import errors_inflection
 import pytest
-from errors_kinds import (
+from words.error_kinds import (
     Training,
     Word,
     certificate_kind,

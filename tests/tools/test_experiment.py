@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import experiment
-import experiment_runner
-import experiment_table
 import pytest
 import yaml
-from experiment_figures import EVALUATIONS, _files, figures_of, last_measurement
-from experiment_matrix import check_configuration, data_digests, digest
-from experiment_runner import ExperimentError, Processes, Stopped, is_running, locked
+from experiments import runner
+from experiments import table as experiment_table
+from experiments.matrix import check_configuration, data_digests, digest
+from experiments.measures import EVALUATIONS, _files, figures_of, last_measurement
+from experiments.runner import ExperimentError, Processes, Stopped, is_running, locked
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.errors import UserError
@@ -199,7 +199,7 @@ class TestEvaluations:
 class TestProcesses:
     def script(self, folder: Path, monkeypatch, text: str) -> None:
         (folder / "train.py").write_text(text)
-        monkeypatch.setattr(experiment_runner, "ROOT", folder)
+        monkeypatch.setattr(runner, "ROOT", folder)
 
     def test_a_failure_carries_the_last_error_of_the_log(self, tmp_path, monkeypatch):
         text = "import sys; print('train.py: error: no data'); print('goodbye'); sys.exit(2)"

@@ -7,7 +7,7 @@ from pathlib import Path
 import experiment
 import pytest
 import yaml
-from experiment_runner import ExperimentError, Processes, Runner, locked
+from experiments.runner import ExperimentError, Processes, Runner, locked
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from tests.matrices import command, read

@@ -6,8 +6,8 @@ from pathlib import Path
 import combine
 import experiment
 import yaml
-from experiment_figures import figures_of
-from experiment_matrix import translations
+from experiments.matrix import translations
+from experiments.measures import figures_of
 
 from onmt_entmax.reports.mixing import mixed
 from onmt_entmax.reports.reading import read_report

@@ -96,8 +96,11 @@ def test_a_test_set_that_is_there_is_read(repository, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--languages", "normann"], "no language 'normann' (did you mean norman?)"),
-        (["--settings", "meduim"], "no setting 'meduim' (did you mean medium?)"),
+        (["--languages", "normann"], "no language 'normann'; did you mean 'norman'?"),
+        (
+            ["--settings", "meduim"],
+            "no setting 'meduim' among low, medium, high; did you mean 'medium'?",
+        ),
         (["--languages", "norman"], "norman has no train-high"),
         (["--languages", "english", "--settings", "low"], "no file english-train-low"),
     ],

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import figures
-import figures_runs
-import figures_sentence
-import figures_style
-from experiment_figures import EVALUATIONS
-from experiment_matrix import read_matrix
+from experiments.matrix import read_matrix
+from experiments.measures import EVALUATIONS
+from pictures import runs as figures_runs
+from pictures import sentence as figures_sentence
+from pictures import style
 
 from onmt_entmax.reports.lattice import Branch, Node
 from tests.commands import succeed
@@ -82,7 +82,7 @@ def test_columns_join_what_is_certain_and_show_what_is_excluded() -> None:
 
 
 def test_zero_attention_is_white_and_nothing_else_is() -> None:
-    figures_style.prepare()
+    style.prepare()
     picture = figures_sentence.draw_attention(
         drawn(
             node(Branch(4, 0.0, child=1), attention=(1e-7, 1.0)),
@@ -124,7 +124,7 @@ def test_a_sweep_is_read_from_an_experiment_and_from_csv(tmp_path) -> None:
     assert figures_runs.read_points([table], "bleu")[0] == points
     table.write_text(table.read_text(), encoding="utf-8-sig")  # as spreadsheets write it
     assert figures_runs.read_points([table], "bleu")[0] == points
-    figures_style.prepare()
+    style.prepare()
     picture = figures_runs.draw_sweep(points, label, 1.5)
     lines = [axis.lines[0].get_xydata().tolist() for axis in picture.axes]
     assert lines == [[[1.0, 31.5], [1.5, 33.5]], [[1.5, 33.5], [2.0, 29.5]]]
@@ -203,15 +203,15 @@ def test_letters_from_right_to_left_where_matplotlib_does_not_order_them(monkeyp
         "\u0628\u0661\u0662": "\u0661\u0662\u0628",  # an Arabic letter and Arabic digits
         "1a": "1a",
     }.items():
-        assert figures_style.readable(token) == seen
+        assert style.readable(token) == seen
     monkeypatch.setattr("matplotlib.__version__", "3.11.0")
-    assert figures_style.readable(alef + "12") == alef + "12"
+    assert style.readable(alef + "12") == alef + "12"
 
 
 def test_letters_that_no_font_has_are_told_once(capsys) -> None:
-    figures_style.prepare(["plain", "ünïcode", "\U000f0000\U000f0001"])
+    style.prepare(["plain", "ünïcode", "\U000f0000\U000f0001"])
     assert "no font here has 2 characters" in capsys.readouterr().err
-    figures_style.prepare(["plain", "￭en"])
+    style.prepare(["plain", "￭en"])
     assert capsys.readouterr().err == ""
-    assert figures_style.readable("en￭") == "en▪"
-    assert figures_style.readable("x" * 40) == "x" * 17 + "…"
+    assert style.readable("en￭") == "en▪"
+    assert style.readable("x" * 40) == "x" * 17 + "…"

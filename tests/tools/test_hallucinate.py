@@ -1,4 +1,4 @@
-"""`tools/hallucinate.py` and the files that `tools/sigmorphon.py prepare` makes of it."""
+"""`tools/words/hallucinate.py` and the files that `tools/sigmorphon.py prepare` makes of it."""
 
 import random
 from itertools import pairwise, product
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import sigmorphon
-from hallucinate import STEM, Row, align, alphabet, copies, hallucinate, replace_stems, stems
 from hypothesis import given
 from hypothesis import strategies as st
+from words.hallucinate import STEM, Row, align, alphabet, copies, hallucinate, replace_stems, stems
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"

@@ -6,6 +6,7 @@ from pathlib import Path
 import plot_run
 import pytest
 from matplotlib.figure import Figure
+from pictures.curves import read_metrics
 
 TRAIN = {"kind": "train", "step": 50, "loss": 2.0}
 VALID = {"kind": "valid", "step": 100, "loss": 1.0}
@@ -21,8 +22,8 @@ def test_half_a_line_at_the_end_is_passed_over(tmp_path: Path) -> None:
     whole = [json.dumps(TRAIN), json.dumps(VALID)]
     for cut in range(len(whole[1])):
         run = write(tmp_path / str(cut), whole[0], whole[1][:cut])
-        assert plot_run.read_metrics(run) == [TRAIN]
-    assert plot_run.read_metrics(write(tmp_path / "whole", *whole)) == [TRAIN, VALID]
+        assert read_metrics(run) == [TRAIN]
+    assert read_metrics(write(tmp_path / "whole", *whole)) == [TRAIN, VALID]
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import mt_corpora
-import mt_text
 import prepare_mt
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from parallel import corpora
+from parallel import text as mt_text
 
 from onmt_entmax.errors import UserError
 from tests.commands import fail, succeed
@@ -59,9 +59,9 @@ def write_corpus(folder: Path, languages: tuple[str, str], train: int = 300, val
 @pytest.fixture
 def small(monkeypatch) -> None:
     """The known corpora with the sizes of the files made here."""
-    for name, corpus in mt_corpora.CORPORA.items():
+    for name, corpus in corpora.CORPORA.items():
         counts = {"train": 300, "val": 20} if corpus.counts else {}
-        monkeypatch.setitem(mt_corpora.CORPORA, name, replace(corpus, counts=counts, symbols=120))
+        monkeypatch.setitem(corpora.CORPORA, name, replace(corpus, counts=counts, symbols=120))
 
 
 def files_of(folder: Path, languages: tuple[str, str]) -> list[object]:
@@ -106,7 +106,7 @@ def test_a_held_out_set_shares_no_sentence_with_training() -> None:
     parts = mt_text.hold_out(pairs, 5, seed=1)
     assert len(parts["val"]) == len(set(parts["val"])) == 5
     for side in range(2):
-        sentences = [{pair[side] for pair in parts[part]} for part in mt_corpora.PARTS]
+        sentences = [{pair[side] for pair in parts[part]} for part in corpora.PARTS]
         assert not sentences[0] & sentences[1]
     assert parts == mt_text.hold_out(pairs, 5, seed=1)
     assert parts["val"] != mt_text.hold_out(pairs, 5, seed=2)["val"]
@@ -199,7 +199,7 @@ def test_a_path_may_be_what_yaml_means_otherwise() -> None:
 
 
 def test_each_known_corpus_from_a_local_folder(small, tmp_path: Path, capsys) -> None:
-    for name, corpus in mt_corpora.CORPORA.items():
+    for name, corpus in corpora.CORPORA.items():
         for language in corpus.languages:
             lines = sentences(language, 320)
             for part, chosen in (("train", lines[:300]), ("val", lines[300:])):
@@ -233,7 +233,7 @@ def server(tmp_path: Path, monkeypatch) -> Iterator[tuple[Path, str]]:
 
 def publish(name: str, folder: Path) -> None:
     """What the makers of a corpus have put on the net, in small."""
-    corpus = mt_corpora.CORPORA[name]
+    corpus = corpora.CORPORA[name]
     if name == "tatoeba":
         german, english = sentences("de", 2000), [f"Sentence {n // 2}." for n in range(2000)]
         rows = [f"{e}\t{g}\tCC-BY" for e, g in zip(english, german, strict=True)]
@@ -260,13 +260,13 @@ def publish(name: str, folder: Path) -> None:
             archive.addfile(member, io.BytesIO(data))
 
 
-@pytest.mark.parametrize("name", list(mt_corpora.CORPORA))
+@pytest.mark.parametrize("name", list(corpora.CORPORA))
 def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> None:
     folder, url = server
     publish(name, folder)
     out = tmp_path / "out"
     assert prepare_mt.main([name, "--url", url, "--out", str(out)]) == 0, capsys.readouterr().err
-    corpus = mt_corpora.CORPORA[name]
+    corpus = corpora.CORPORA[name]
     target = (out / f"val.{corpus.languages[1]}").read_text(encoding="utf-8").splitlines()
     if name == "tatoeba":
         assert len(target) == 1500
@@ -282,12 +282,12 @@ def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> N
 def test_the_split_of_tatoeba_depends_on_no_order() -> None:
     lines = [f"e{n}\tg{n}" for n in range(3000)] + ["e7\tg7", "e7\tother"]
     shuffled = random.Random(1).sample(lines, len(lines))
-    parts = mt_corpora.split_tatoeba(lines)
-    assert parts == mt_corpora.split_tatoeba(shuffled)
+    parts = corpora.split_tatoeba(lines)
+    assert parts == corpora.split_tatoeba(shuffled)
     everything = {pair for pairs in parts.values() for pair in pairs}
     assert len(everything) >= 3000
     with pytest.raises(UserError, match=r"deu\.txt: line 2"):
-        mt_corpora.split_tatoeba(["a\tb", "c"])
+        corpora.split_tatoeba(["a\tb", "c"])
 
 
 def damaged(text: bytes) -> bytes:
@@ -328,7 +328,7 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
     for part, file in (("train", "train.lc.norm.tok.{}"), ("val", "val.lc.norm.tok.{}")):
         for language in ("de", "en"):
             write(tmp_path / file.format(language), sentences(language, 20))
-        assert part in mt_corpora.CORPORA["multi30k"].counts
+        assert part in corpora.CORPORA["multi30k"].counts
     arguments = ["multi30k", "--from", str(tmp_path), "--out", str(tmp_path / "out")]
     assert prepare_mt.main(arguments) == 2
     assert "train has 20 pairs, expected 300" in capsys.readouterr().err

@@ -10,6 +10,9 @@ import pytest
 import sigmorphon
 from hypothesis import example, given
 from hypothesis import strategies as st
+from words.rows import read_rows
+
+from onmt_entmax.text.morphology import decode_word, encode_source, encode_word
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
@@ -43,7 +46,7 @@ def real_data() -> Path:
 
 class TestTokens:
     def test_the_papers_example(self):
-        tokens = sigmorphon.encode_source("english", "draw", ["verb", "participle", "past"])
+        tokens = encode_source("english", "draw", ["verb", "participle", "past"])
         assert " ".join(tokens) == "lang=english +verb +participle +past d r a w"
 
     @pytest.mark.parametrize(
@@ -59,27 +62,27 @@ class TestTokens:
         ],
     )
     def test_words(self, word, tokens):
-        assert " ".join(sigmorphon.encode_word(word)) == tokens
-        assert sigmorphon.decode_word(tokens.split()) == word
+        assert " ".join(encode_word(word)) == tokens
+        assert decode_word(tokens.split()) == word
 
     @given(WORDS)
     @example("\u2028\x1c\x85 ▁\t\r\n")
     def test_a_word_comes_back_through_a_line_of_text(self, word):
-        line = " ".join(sigmorphon.encode_word(word))
+        line = " ".join(encode_word(word))
         assert len(line.splitlines()) == 1
         assert len(line.split()) == len(word)
-        assert sigmorphon.decode_word(line.split()) == word
+        assert decode_word(line.split()) == word
 
     @given(WORDS, st.lists(WORDS.filter(lambda tag: ";" not in tag), max_size=3))
     def test_language_tags_and_characters_share_no_token(self, lemma, tags):
-        tokens = sigmorphon.encode_source("v", lemma, tags)
-        characters = set(sigmorphon.encode_word(lemma + "+V" + "lang=v"))
+        tokens = encode_source("v", lemma, tags)
+        characters = set(encode_word(lemma + "+V" + "lang=v"))
         assert not characters & set(tokens[: 1 + len(tags)])
         assert tokens[0] not in tokens[1:]
         assert all(len(token.split()) == 1 for token in tokens)
 
     def test_what_a_model_may_write_besides_characters(self):
-        assert sigmorphon.decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
+        assert decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
 
 
 class TestSamplesEndToEnd:
@@ -103,8 +106,8 @@ class TestSamplesEndToEnd:
             for source, target in zip(sources, targets, strict=True):
                 language, *tokens = source.split()
                 tags = [token[1:] for token in tokens if len(token) > 1 and token[0] == "+"]
-                lemma = sigmorphon.decode_word(tokens[len(tags) :])
-                form = sigmorphon.decode_word(target.split())
+                lemma = decode_word(tokens[len(tags) :])
+                form = decode_word(target.split())
                 back.append([language.removeprefix("lang="), lemma, form, ";".join(tags)])
             if split == "train":
                 # Training may hold a part of the rows at a time, which must have all languages.
@@ -165,7 +168,7 @@ class TestSamplesEndToEnd:
         assert len(lines) == 460
         lines[0] += " x"  # an English word, one character too many
         lines[119] = ""  # an English word not answered
-        wrong = sigmorphon.decode_word((prepared / "dev.tgt").read_text().splitlines()[119].split())
+        wrong = decode_word((prepared / "dev.tgt").read_text().splitlines()[119].split())
         (tmp_path / "predictions").write_text("\n".join(lines) + "\n", encoding="utf-8")
         report = tmp_path / "scores" / "dev.json"
         done = run(
@@ -209,9 +212,12 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--setting", "hihg"], "no setting 'hihg' (did you mean high?)"),
-            (["--splits", "dve"], "no split 'dve' (did you mean dev?)"),
-            (["--languages", "old-irsh"], "no language 'old-irsh' (did you mean old-irish?)"),
+            (
+                ["--setting", "hihg"],
+                "no setting 'hihg' among low, medium, high; did you mean 'high'?",
+            ),
+            (["--splits", "dve"], "no split 'dve' among train, dev, test; did you mean 'dev'?"),
+            (["--languages", "old-irsh"], "no language 'old-irsh'; did you mean 'old-irish'?"),
             (
                 ["--setting", "high", "--languages", "old-irish"],
                 "no file old-irish-train-high; old-irish has dev, train-low",
@@ -318,9 +324,9 @@ class TestRealData:
     @pytest.mark.parametrize("language", ["urdu", "arabic", "kurmanji", "khaling", "latin"])
     def test_odd_spaces_and_combining_marks_come_back(self, language):
         odd = 0
-        for row in sigmorphon.read_rows(real_data() / f"{language}-dev"):
+        for row in read_rows(real_data() / f"{language}-dev"):
             for word in (row.lemma, row.form, *row.tags):
-                line = " ".join(sigmorphon.encode_word(word))
-                assert sigmorphon.decode_word(line.split()) == word
+                line = " ".join(encode_word(word))
+                assert decode_word(line.split()) == word
                 odd += word != " ".join(word.split()) or not word.isascii()
         assert odd

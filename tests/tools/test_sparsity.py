@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 import sparsity
-import sparsity_counts
-import sparsity_report
 import torch
+from nonzeros import counts, report
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.model import ModelConfig, build_model
@@ -141,9 +140,9 @@ def test_bad_input_is_one_line(tmp_path, files, capsys, monkeypatch) -> None:
     [(0, "unknown"), (3, "end"), (4, "1-10"), (13, "1-10"), (14, "11-100"), (10_004, "10001-")],
 )
 def test_classes_of_frequency(token, name) -> None:
-    assert sparsity_counts.rank_class(token, 3) == name
+    assert counts.rank_class(token, 3) == name
 
 
 def test_numbers_in_tables() -> None:
-    shown = [sparsity_report.number(value) for value in (12, 1.0, 3.14159, 17993.4)]
+    shown = [report.number(value) for value in (12, 1.0, 3.14159, 17993.4)]
     assert shown == ["12", "1.00", "3.14", "17,993"]

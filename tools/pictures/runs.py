@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from figures_style import COLOURS, COLUMN, SOFT
-from plot_run import read_metrics
-
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
+from pictures.curves import read_metrics
+from pictures.style import COLOURS, COLUMN, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from figures_style import INK, PAGE, SOFT, readable
-from report_page import Models
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.errors import UserError
 from onmt_entmax.reports.lattice import Node, build_lattice
-from onmt_entmax.search import SearchTask
-from onmt_entmax.text.batch import Example, make_batch
-from onmt_entmax.text.copying import copying
+from onmt_entmax.text.batch import make_batch
 from onmt_entmax.translation import Translator
+from pictures.style import INK, PAGE, SOFT, readable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,25 +52,24 @@ def sentence(
     Raises:
         UserError: a model cannot be read, or there is nothing to show.
     """
-    models = Models.load(folders, transforms)
-    names = models.vocabularies.target
-    words, given = models.tokens(source, target or "")
+    translator = Translator.from_folders(folders, transforms=transforms, attention=True)
+    names = translator.vocabularies.target
+    words, given = translator.reader.tokens(source, target or "")
     if not words:
         raise UserError("--source: there is no word in it")
-    copied = copying(words, models.vocabularies)
+    question = translator.reader.question(words)
     if target is None:
-        translator = Translator([load(f) for f in folders], SearchTask(), transforms)
         answer = next(translator.answers([source]))
         if not answer.hypotheses:
             raise UserError("no output of the model finished; give a --target")
         ids = list(answer.hypotheses[0].hypothesis.tokens)
-        given = copied.show(names.decode(ids))
+        given = question.copied.show(names.decode(ids))
     else:
-        ids = names.encode(copied.hide(given))
-    example = Example(models.vocabularies.source.encode(copied.hide(words)), None, 0)
-    batch = make_batch([example], models.vocabularies)
-    lattice = build_lattice(models.stepper, batch, [ids], limit=LISTED)
-    return Sentence(tuple(words), (*given, END), lattice.nodes, tuple(copied.show(names.tokens)))
+        ids = names.encode(question.copied.hide(given))
+    batch = make_batch([question.example], translator.vocabularies)
+    lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
+    shown = tuple(question.copied.show(names.tokens))
+    return Sentence(question.words, (*given, END), lattice.nodes, shown)
 
 
 def draw_attention(drawn: Sentence) -> Figure:

@@ -17,17 +17,11 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from words.rows import Row
+
 STEM = 3  # characters in a row that must be the same
 COPY_TAG = "COPY"  # in the place of a word's tags: the form is the lemma
 _TRIES = 20  # draws for one new pair, before there are taken to be no more
-
-
-class Row(NamedTuple):
-    """A lemma, its inflected form, and the tags that ask for it."""
-
-    lemma: str
-    form: str
-    tags: tuple[str, ...]
 
 
 class Stem(NamedTuple):

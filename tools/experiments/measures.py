@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment_matrix import (
+from sacrebleu.metrics import BLEU
+from words.rows import language_of
+
+from experiments.matrix import (
     Training,
     Work,
     check_configuration,
@@ -15,9 +18,6 @@ from experiment_matrix import (
     named_files,
     translations,
 )
-from sacrebleu.metrics import BLEU
-from sigmorphon import language_of
-
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, write_text

@@ -1,5 +1,4 @@
-"""How figures look and are written: small, for a column of a paper, as PDF and as PNG. A module of
-the tools beside it, not a command."""
+"""How figures look and are written: small, for a column of a paper, as PDF and as PNG."""
 
 from __future__ import annotations
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from experiment_figures import figures_of, last_measurement, read_json
-from experiment_matrix import Cell, Matrix, Training
-from experiment_runner import is_running
-
+from experiments.matrix import Cell, Matrix, Training
+from experiments.measures import figures_of, last_measurement, read_json
+from experiments.runner import is_running
 from onmt_entmax.checkpoint import checkpoint_steps
 
 # Peters, Niculae and Martins (2019), Table 1: test accuracy by (output alpha, attention alpha),

@@ -1,12 +1,13 @@
-"""Tables and the picture of what `sparsity.py` has measured. A module of it."""
+"""Tables and the picture of what `sparsity.py` has measured."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from figures_style import COLOURS, PAGE, SOFT
-from sparsity_counts import LAST_POSITION, QUANTILES
+from pictures.style import COLOURS, PAGE, SOFT
+
+from nonzeros.counts import LAST_POSITION, QUANTILES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,8 +25,9 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import IO, Any
 
-from experiment_figures import figures_of, measure
-from experiment_matrix import (
+from tqdm import tqdm
+
+from experiments.matrix import (
     Ensemble,
     Matrix,
     Training,
@@ -35,8 +36,7 @@ from experiment_matrix import (
     write_configuration,
     write_yaml,
 )
-from tqdm import tqdm
-
+from experiments.measures import figures_of, measure
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
@@ -44,7 +44,7 @@ from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.text.morphology import ask_reversed
 
-ROOT = Path(__file__).resolve().parent.parent  # train.py stands beside the folder of this file
+ROOT = Path(__file__).resolve().parents[2]  # where train.py is
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -1,4 +1,4 @@
-"""Counting nonzeros step by step, and what is said of them. A module of `sparsity.py`."""
+"""Counting nonzeros step by step, and what is said of them."""
 
 from __future__ import annotations
 

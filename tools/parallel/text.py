@@ -11,9 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mt_corpora import Pairs
-
 from onmt_entmax.errors import UserError
+from parallel.corpora import Pairs
 
 # What Moses' tokeniser writes for characters with a meaning to Moses; `&` must come last.
 _MOSES = {
