@@ -174,6 +174,11 @@ def find_model(path: Path, newest: bool = False) -> Path:
         return path / f"step_{steps[-1] if newest or best not in steps else best}"
     if not path.exists():
         raise CheckpointError(f"{path}: no such model folder")
+    if path.is_file():
+        raise CheckpointError(
+            f"{path}: a file, and models are folders; tools/import_onmt_checkpoint.py makes one of "
+            f"a checkpoint of OpenNMT-py"
+        )
     raise CheckpointError(f"{path}: not a model folder (it has neither config.yaml nor step_N)")
 
 
@@ -229,13 +234,13 @@ def read_vocabularies(folder: Path) -> Vocabularies:
     return Vocabularies(source, source if source == target else target)
 
 
-def load(path: Path, device: torch.device | None = None) -> LoadedModel:
+def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
     """Read a model folder (or the best checkpoint of a run folder), ready for evaluation.
 
     Raises:
         CheckpointError: something is missing, damaged or of a newer format; one line says what.
     """
-    folder = find_model(path)
+    folder = find_model(Path(path))
     config, options = read_config(folder)
     vocabularies = read_vocabularies(folder)
     try:

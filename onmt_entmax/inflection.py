@@ -30,7 +30,7 @@ from onmt_entmax.text.morphology import (
     is_tag,
     turned,
 )
-from onmt_entmax.translation import Translator
+from onmt_entmax.translation import Translator, listed
 
 
 class InflectionError(UserError):
@@ -39,11 +39,15 @@ class InflectionError(UserError):
 
 @dataclass(frozen=True)
 class Question:
-    """A form that is asked for."""
+    """A form that is asked for; tags may be given as one string, `"V;PST"`."""
 
     language: str
     lemma: str
     tags: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        tags = self.tags.split(";") if isinstance(self.tags, str) else self.tags
+        object.__setattr__(self, "tags", tuple(tags))
 
 
 @dataclass(frozen=True)
@@ -132,16 +136,16 @@ class Inflector:
 
     def __init__(
         self,
-        folders: Sequence[Path | str],
+        folders: Path | str | Sequence[Path | str],
         n_best: int = 1,
         beam_size: int = 5,
         max_length: int = 100,
         device: torch.device | None = None,
-        reversed_folders: Sequence[Path | str] = (),
+        reversed_folders: Path | str | Sequence[Path | str] = (),
     ) -> None:
+        folders, reversed_folders = listed(folders), listed(reversed_folders)
         left, right = (
-            [load(Path(folder), device) for folder in group]
-            for group in (folders, reversed_folders)
+            [load(folder, device) for folder in group] for group in (folders, reversed_folders)
         )
         if not left and not right:
             raise InflectionError("no model is named")
@@ -155,8 +159,8 @@ class Inflector:
             raise ValueError(f"beam_size must be at least 1, not {beam_size}")
         # A mixture knows as many forms of each way as are listed.
         several = both or bool(left and right)
-        listed = max(beam_size, n_best) if several and n_best > 0 else n_best
-        search = SearchConfig(max(beam_size, n_best), listed, max_length)
+        known = max(beam_size, n_best) if several and n_best > 0 else n_best
+        search = SearchConfig(max(beam_size, n_best), known, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
         self._n_best = n_best
         self._ways: list[_Way] = []
@@ -188,8 +192,7 @@ class Inflector:
         Raises:
             InflectionError: the language is not known, or the lemma or a tag is empty.
         """
-        named = tags.split(";") if isinstance(tags, str) else tags
-        return next(self.answers([Question(language, lemma, tuple(named))]))
+        return next(self.answers([Question(language, lemma, tags)]))  # type: ignore[arg-type]
 
     def answers(self, questions: Iterable[Question], batch_size: int = 64) -> Iterator[Inflection]:
         """The forms of many words, in order, which is sooner than one by one.
@@ -202,15 +205,15 @@ class Inflector:
             InflectionError: see `inflect`; the message begins with the number of the question
                 where there are several.
         """
-        listed = [replace(q, tags=tuple(map(self._known_tag, q.tags))) for q in questions]
-        for number, question in enumerate(listed, 1):
+        asked = [replace(q, tags=tuple(map(self._known_tag, q.tags))) for q in questions]
+        for number, question in enumerate(asked, 1):
             try:
                 self.check(question)
             except InflectionError as error:
-                where = f"question {number}: " if len(listed) > 1 else ""
+                where = f"question {number}: " if len(asked) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
-        each_way = [way.translator.answers(map(way.line, listed), batch_size) for way in self._ways]
-        for question, *answers in zip(listed, *each_way, strict=True):
+        each_way = [way.translator.answers(map(way.line, asked), batch_size) for way in self._ways]
+        for question, *answers in zip(asked, *each_way, strict=True):
             yield self._inflection(question, answers)
 
     def _known_tag(self, tag: str) -> str:

@@ -13,7 +13,7 @@ entropy of the target, a constant (``tsallis_entropy(q, alpha)``).
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.mappings import checked_alpha, working_type
@@ -231,7 +231,7 @@ def entmax_loss(
         alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
         weight: (classes,) weight of each class.
         ignore_index: a class index whose rows count nothing; their scores must be numbers too.
-        reduction: "none", "sum", or "mean" (divided by the weights of the targets that count).
+        reduction: "none", "sum", or "mean", of the indices by weight or of all distributions.
         label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
 
     Returns:
@@ -239,7 +239,8 @@ def entmax_loss(
 
     Raises:
         ValueError: if alpha, reduction or label_smoothing is out of range, shapes do not fit, a
-            class does not exist, or a row of scores is all -inf (on a GPU that gives nan).
+            class does not exist or is to be ignored in distributions, or a row of scores is all
+            -inf (on a GPU that gives nan).
     """
     _check(scores, weight, reduction, label_smoothing)
     class_dim = 0 if scores.dim() == 1 else 1
@@ -254,8 +255,7 @@ def entmax_loss(
         checked = checked.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
     if target.is_floating_point():
-        if target.shape != scores.shape:
-            raise ValueError(_shape_message(scores, target))
+        _check_distributions(scores, target, ignore_index)
         distributions = target.to(dtype).movedim(class_dim, -1).reshape(-1, classes)
         losses = _distribution_losses(rows, distributions, checked, weight, label_smoothing)
         count: Tensor | int = max(losses.numel(), 1)
@@ -273,10 +273,7 @@ def entmax_loss(
 
 def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float) -> None:
     """Refuse arguments of :func:`entmax_loss` that do not fit, whatever the target."""
-    if reduction not in ("none", "sum", "mean"):
-        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+    check_options(reduction, label_smoothing)
     if scores.dim() == 0:
         raise ValueError("scores must have a dimension for the classes")
     classes = scores.shape[0 if scores.dim() == 1 else 1]
@@ -286,6 +283,25 @@ def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothin
         raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
     if weight is not None and weight.requires_grad:
         raise ValueError("weight has no gradient here (nor in cross_entropy): detach it")
+
+
+def check_options(reduction: str, label_smoothing: float) -> None:
+    """Refuse them where they are out of range.
+
+    Raises:
+        ValueError: names the one that is.
+    """
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+
+
+def _check_distributions(scores: Tensor, target: Tensor, ignore_index: int) -> None:
+    if target.shape != scores.shape:
+        raise ValueError(_shape_message(scores, target))
+    if ignore_index >= 0:
+        raise ValueError("ignore_index is of class indices; distributions have none")
 
 
 def _shape_message(scores: Tensor, target: Tensor) -> str:
@@ -352,40 +368,3 @@ def _distribution_losses(
     # 0 times a score of -inf counts 0.
     expected = torch.where(distributions == 0, 0.0, rows) * distributions
     return row_losses(rows, alpha) * distributions.sum(1) - expected.sum(1)
-
-
-class EntmaxLoss(nn.Module):
-    """Module form of :func:`entmax_loss`, with the arguments of ``torch.nn.CrossEntropyLoss``."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        alpha: float = 1.5,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-        self.reduction = reduction
-        self.label_smoothing = label_smoothing
-
-    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
-        """Loss of scores (rows, classes, ...) against targets; see :func:`entmax_loss`."""
-        return entmax_loss(
-            scores,
-            target,
-            self.alpha,
-            self.weight,
-            self.ignore_index,
-            self.reduction,
-            self.label_smoothing,
-        )
-
-    def extra_repr(self) -> str:
-        """The arguments that matter, for printing."""
-        return f"alpha={self.alpha}, reduction={self.reduction!r}"

@@ -80,8 +80,16 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
 
 
+def listed(folders: Path | str | Sequence[Path | str]) -> list[Path | str]:
+    """One folder, or several, as a list."""
+    return [folders] if isinstance(folders, (str, Path)) else list(folders)
+
+
 class Translator:
     """Translates lines with one model, or with several whose probabilities are averaged.
+
+    Several threads may use one translator. It is not to be copied or pickled: another process makes
+    its own, or is forked.
 
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
@@ -98,8 +106,8 @@ class Translator:
         dense_attention: whether a source position always has positive weight.
 
     Raises:
-        TranslationError: the vocabularies of the models hold other tokens, or no model has the
-            attention that replacing needs.
+        TranslationError: the vocabularies of the models hold other tokens, a token that may repeat
+            is not among them, or no model has the attention that replacing needs.
     """
 
     def __init__(
@@ -111,6 +119,8 @@ class Translator:
         attention: bool = False,
         unknown: UnknownWords | None = None,
     ) -> None:
+        if not models:
+            raise TranslationError("no model is named")
         first = models[0]
         self.vocabularies = first.vocabularies
         self.task = task
@@ -131,26 +141,42 @@ class Translator:
     @classmethod
     def from_folders(
         cls,
-        folders: Sequence[Path | str],
+        folders: Path | str | Sequence[Path | str],
         task: SearchTask | None = None,
         device: torch.device | None = None,
         **keywords: Any,
     ) -> Translator:
-        """Load model folders (or the best checkpoints of run folders) and make a translator."""
-        models = [load(Path(folder), device) for folder in folders]
+        """Load model folders (or the best checkpoints of run folders) and make a translator.
+
+        Args:
+            folders: one, or several as an ensemble.
+            task: what to search for, and how; a beam of 5 if None.
+            device: where to compute; the CPU unless told otherwise.
+            keywords: the other arguments of the class.
+
+        Raises:
+            CheckpointError: a folder cannot be read.
+            TranslationError: see the class.
+        """
+        models = [load(folder, device) for folder in listed(folders)]
         return cls(models, task or SearchTask(), **keywords)
 
     def _requests(self, task: SearchTask) -> SearchConfig:
         """The search's configuration, with tokens in the place of their names."""
         constraints = task.config.constraints
         banned = {self.vocabularies.target.unk} if task.ban_unknown else set()
-        ignored = self.vocabularies.target.encode(
-            token for token in task.ignore_when_blocking if token in self.vocabularies.target
-        )
+        for token in task.ignore_when_blocking:
+            if token not in self.vocabularies.target:
+                raise TranslationError(
+                    f"ignore_when_blocking: {token!r} is not in the target vocabulary"
+                )
+        ignored = self.vocabularies.target.encode(task.ignore_when_blocking)
         return replace(
             task.config,
             constraints=replace(
-                constraints, banned=frozenset(banned), ignore_when_blocking=frozenset(ignored)
+                constraints,
+                banned=constraints.banned | banned,
+                ignore_when_blocking=constraints.ignore_when_blocking | set(ignored),
             ),
         )
 
@@ -161,18 +187,21 @@ class Translator:
         prefixes: Iterable[str] | None = None,
         windows: Windows = _ALL,
     ) -> Iterator[Answer]:
-        """Translate `lines`, in order; a blank line gives an empty answer.
+        """Translate `lines`, in order; a blank line gives an answer whose `result` is None.
 
         Args:
-            lines: the sources.
+            lines: the sources; not one string.
             batch_size: sentences searched together.
             prefixes: for each line what its output must start with, as many as lines.
             windows: which lines to translate, read ahead and sorted by length how many at a time.
 
         Raises:
             TranslationError: a line is longer than the model can read, a transform takes all of
-                it away, or a prefix has a token that no output has.
+                it away, or a prefix has a token that no output has or is longer than outputs.
+            ValueError: there are not as many prefixes as lines.
         """
+        if isinstance(lines, str):
+            raise TypeError("lines are several strings: give a list, of one line too")
         given = repeat("") if prefixes is None else prefixes
         pairs = zip(lines, given, strict=prefixes is not None)
         numbered = enumerate(pairs)
@@ -210,6 +239,11 @@ class Translator:
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         target = self.vocabularies.target
+        if len(tokens) > self._config.max_length:
+            raise TranslationError(
+                f"prefix of line {number + 1}: its {len(tokens)} tokens are more than max_length "
+                f"{self._config.max_length}, which counts the whole output"
+            )
         unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
             raise TranslationError(
@@ -228,8 +262,6 @@ class Translator:
                 yield example, result
             return
         config = self._config
-        if self.task.method == "exact":
-            config = replace(config, stop="optimal")
         by_index = {example.index: example for example in examples}
         # Wide beams make small batches, so that memory stays what it is.
         sentences = min(batch_size, max(1, _ROWS // config.beam_size))

@@ -17,8 +17,12 @@ from onmt_entmax.text.corpus import CorpusError, validation_examples, validation
 from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.training import Evaluate
 
+UNKNOWN = 0.1  # part of a side's tokens from which on it is worth a word
 
-def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
+
+def make_evaluate(
+    setup: TrainingSetup, vocabularies: Vocabularies, tell: Callable[[str], None] = lambda _: None
+) -> Evaluate:
     """What training calls to measure a model on the development set.
 
     It gives `loss` (a target token, without label smoothing), `token_accuracy` (percent) and
@@ -30,10 +34,17 @@ def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
 
     Large development sets are sampled, once, with `valid_loss_size` and `valid_decode_size`; for
     `macro_accuracy` evenly from all first tokens.
+
+    Args:
+        setup: the run's configuration.
+        vocabularies: of the model.
+        tell: called with a line if much of the development set is unknown: vocabularies of other
+            data or other transforms make high accuracies, of `<unk>`.
     """
     examples = validation_examples(setup.data, vocabularies)
     if not examples:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
+    _warn_of_unknown(examples, vocabularies, tell)
     evenly = setup.training.selection == "macro_accuracy"
 
     def batches(size: int) -> list[Batch]:
@@ -65,6 +76,19 @@ def make_evaluate(setup: TrainingSetup, vocabularies: Vocabularies) -> Evaluate:
         return values
 
     return evaluate
+
+
+def _warn_of_unknown(
+    examples: Sequence[Example], vocabularies: Vocabularies, tell: Callable[[str], None]
+) -> None:
+    for side, vocabulary in zip(("source", "target"), vocabularies, strict=True):
+        ids = [token for example in examples for token in getattr(example, side) or ()]
+        part = ids.count(vocabulary.unk) / max(len(ids), 1)
+        if part > UNKNOWN:
+            tell(
+                f"warning: {part:.0%} of the development set's {side} tokens are not in the "
+                f"vocabulary of {len(vocabulary)}: is it of these data and transforms?"
+            )
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:

@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 import onmt_entmax
+from onmt_entmax.errors import UserError
+from onmt_entmax.search import Constraints
 
 
 @pytest.mark.parametrize("name", onmt_entmax.__all__)
@@ -33,3 +36,74 @@ def test_the_modules_are_the_functions() -> None:
     loss = onmt_entmax.EntmaxLoss(alpha=1.5, reduction="sum")
     expected = onmt_entmax.entmax_loss(scores, target, 1.5, reduction="sum")
     assert loss(scores, target).equal(expected)
+
+
+def test_names_can_be_completed() -> None:
+    assert set(onmt_entmax.__all__) <= set(dir(onmt_entmax))
+
+
+def test_an_alpha_may_be_a_parameter_of_a_module() -> None:
+    alpha = torch.nn.Parameter(torch.full((2, 1), 1.5))
+    layer = onmt_entmax.Entmax(alpha)
+    assert list(layer.parameters()) == [alpha]
+    assert repr(layer) == "Entmax(alpha=tensor(2, 1), dim=-1)"
+    layer(torch.randn(2, 5)).square().sum().backward()
+    assert alpha.grad is not None
+    assert "alpha=tensor(2, 1)" in repr(onmt_entmax.EntmaxLoss(alpha))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: onmt_entmax.Entmax(0.5),
+        lambda: onmt_entmax.EntmaxLoss(0.5),
+        lambda: onmt_entmax.EntmaxLoss(reduction="men"),
+        lambda: onmt_entmax.OutputLayer(3, 4, float("inf")),
+    ],
+)
+def test_modules_refuse_what_their_functions_would(make) -> None:
+    with pytest.raises(ValueError, match=r"alpha must be|reduction must be"):
+        make()
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_probabilities_are_laid_out_as_of_softmax(dim: int) -> None:
+    assert onmt_entmax.entmax(torch.randn(2, 3, 4), 1.5, dim).is_contiguous()
+
+
+def test_distributions_have_no_index_to_ignore() -> None:
+    scores, target = torch.randn(3, 5), torch.full((3, 5), 0.2)
+    with pytest.raises(ValueError, match="ignore_index"):
+        onmt_entmax.entmax_loss(scores, target, ignore_index=0)
+
+
+def test_one_folder_or_several_as_text_or_as_a_path() -> None:
+    folder = Path(__file__).parent / "data" / "model_1.0"
+    line = (folder.parent / "source.txt").read_text(encoding="utf-8").splitlines()[0]
+    texts = set()
+    for given in (folder, str(folder), [str(folder)]):
+        translator = onmt_entmax.Translator.from_folders(given)
+        texts |= {hypothesis.text for hypothesis in next(translator.answers([line])).hypotheses}
+    assert len(texts) == 1
+    assert onmt_entmax.load(str(folder)).vocabularies == translator.vocabularies
+    with pytest.raises(TypeError, match="give a list"):
+        next(translator.answers(line))
+    with pytest.raises(UserError, match="no model is named"):
+        onmt_entmax.Translator.from_folders([])
+
+
+def test_a_task_may_ban_tokens_by_id() -> None:
+    folder = Path(__file__).parent / "data" / "model_1.0"
+    line = (folder.parent / "source.txt").read_text(encoding="utf-8").splitlines()[0]
+    (plain,) = onmt_entmax.Translator.from_folders(folder).answers([line])
+    banned = plain.hypotheses[0].hypothesis.tokens[0]
+    config = onmt_entmax.SearchConfig(constraints=Constraints(banned=frozenset({banned})))
+    task = onmt_entmax.SearchTask(config, ban_unknown=True)
+    (other,) = onmt_entmax.Translator.from_folders(folder, task).answers([line])
+    assert all(banned not in found.hypothesis.tokens for found in other.hypotheses)
+    assert other.result is not None
+    assert other.result.certificate.excluded > 0
+
+
+def test_tags_of_a_question_may_be_one_text() -> None:
+    assert onmt_entmax.Question("x", "go", "V;PST") == onmt_entmax.Question("x", "go", ("V", "PST"))

@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.nn import functional
 
-from onmt_entmax.losses import EntmaxLoss, entmax_loss
+from onmt_entmax.losses import entmax_loss
 from onmt_entmax.mappings import entmax, tsallis_entropy
+from onmt_entmax.modules.entmax import EntmaxLoss
 from tests.oracles import loss_oracle
 
 ALPHAS = (1.0, 1.001, 1.05, 1.2, 1.33, 1.5, 1.8, 2.0, 2.5)
@@ -143,6 +144,18 @@ def test_dense_and_sparse_rows_in_one_batch() -> None:
     entmax_loss(z, index, 1.5, reduction="sum").backward()
     expected = entmax(z.detach().double(), 1.5) - one_hot(index, 5000)
     assert torch.allclose(z.grad.double(), expected, atol=1e-6)
+
+
+def test_groups_of_rows_make_one_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row with a gradient of its own, the last groups as the first."""
+    monkeypatch.setattr("onmt_entmax.mappings.native.module", None)
+    monkeypatch.setattr("onmt_entmax.mappings.conjugate._SEARCHED", 3 * 5003)
+    z = (torch.randn(8, 5003, dtype=torch.float64) * 5).requires_grad_()
+    index, factors = torch.randint(5003, (8,)), torch.arange(8.0, dtype=torch.float64)
+    losses = entmax_loss(z, index, 1.5, reduction="none")
+    (grad,) = torch.autograd.grad(losses @ factors, z)
+    expected = (entmax(z.detach(), 1.5) - one_hot(index, 5003)) * factors.unsqueeze(1)
+    assert torch.allclose(grad, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("classes", [30, 776, 5000])

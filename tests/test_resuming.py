@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps, load
+from onmt_entmax.errors import UserError
 from onmt_entmax.experiment import train, training
-from onmt_entmax.options.train import OptionError
+from onmt_entmax.experiment.resuming import resume
+from onmt_entmax.options.train import OptionError, training_setup
 from onmt_entmax.text.corpus import CorpusError
 from onmt_entmax.training.interrupt import collected_signals
 from tests.commands import weights
@@ -43,6 +45,41 @@ def test_going_back_does_not_mix_with_what_came_later(begun: list[str], tmp_path
     assert not all(weights(run, 4)[name].equal(tensor) for name, tensor in before.items())
     steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert max(steps) == 4
+
+
+def test_overwriting_waits_until_the_new_run_is_known_to_begin(
+    begun: list[str], tmp_path: Path, capsys
+) -> None:
+    run, vocabularies = tmp_path / "run", [tmp_path / "vocab.src", tmp_path / "vocab.tgt"]
+    named = ["-src_vocab", vocabularies[0], "-tgt_vocab", vocabularies[1]]
+    kept = weights(run, 6)
+    with pytest.raises(UserError, match="no pair is left"):
+        changed(begun, "-overwrite", *named, "-transforms", "filtertoolong", "-src_seq_length", 1)
+    assert checkpoint_steps(run) == [2, 4, 6]
+    assert not any(path.exists() for path in vocabularies)
+    (tmp_path / "train.tgt").rename(tmp_path / "whole.tgt")
+    (tmp_path / "train.tgt").write_bytes(b"\xff\n" * 240)
+    for path in vocabularies:
+        path.write_text("\n".join("abcdef") + "\n")
+    with pytest.raises(UserError, match="not valid UTF-8"):
+        changed(begun, "-overwrite", *named)
+    assert checkpoint_steps(run) == [2, 4, 6]
+    (tmp_path / "whole.tgt").rename(tmp_path / "train.tgt")
+    capsys.readouterr()
+    assert changed(begun, "-overwrite") == 0
+    assert "-overwrite: deletes the checkpoints of" in capsys.readouterr().err
+    for name, tensor in weights(run, 6).items():  # that its data was read before changes nothing
+        assert tensor.equal(kept[name])
+
+
+def test_vocabularies_of_other_data_are_warned_of(begun: list[str], tmp_path: Path, capsys) -> None:
+    path = tmp_path / "vocab.src"
+    path.write_text("x\ny\na\n")
+    capsys.readouterr()
+    assert changed(begun, "-overwrite", "-src_vocab", path) == 0
+    printed = capsys.readouterr().err
+    assert "of the development set's source tokens are not in the vocabulary of 5" in printed
+    assert "target tokens are not" not in printed
 
 
 def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
@@ -224,6 +261,30 @@ def test_another_measure_makes_the_best_anew(begun: list[str], tmp_path: Path) -
     assert changed(begun, *more) == 0
     best = json.loads((run / "best.json").read_text())
     assert (best["step"], best["metric"]) == (8, "token_accuracy")
+
+
+def test_another_measure_is_waited_for_anew(begun: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "run" / "step_6" / "training" / "state.pt"
+    state = torch.load(path, weights_only=True)
+    state["run"]["waited"] = 5
+    torch.save(state, path)
+    for selection, waited in (("loss", 5), ("token_accuracy", 0)):
+        more = ["-train_from", str(tmp_path / "run"), "-selection", selection]
+        resumed = resume(training_setup([*begun, *more]), print)
+        assert resumed is not None
+        assert resumed.state is not None
+        assert resumed.state["run"]["waited"] == waited
+
+
+def test_the_seed_decides_the_first_weights(tmp_path: Path) -> None:
+    path = write_config(tmp_path, train_steps=1, valid_steps=100, rnn_size=8, learning_rate=1e-9)
+    first = []
+    for number, seed in enumerate((3, 3, 4)):
+        run = tmp_path / str(number)
+        assert changed(["-config", str(path)], "-seed", seed, "-save_model", run) == 0
+        first.append(weights(run, 1)["generator.weight"])
+    assert first[0].equal(first[1])
+    assert (first[0] - first[2]).abs().max() > 0.01
 
 
 def test_another_folder_has_a_best_of_its_own(begun: list[str], tmp_path: Path) -> None:

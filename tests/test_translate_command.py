@@ -270,11 +270,19 @@ def test_scores_are_in_the_report_where_penalties_rank(trained: Path, tmp_path: 
 
 def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
     arguments = translation(trained / "run", tmp_path)
+    (tmp_path / "prefix").write_text("b\n")
     for option, message in (
         (["-budget", 5], "budget: is only read with search: exact or enumerate, or verify"),
         (["-mass", 0.5, "-search", "exact"], "mass: is only read with search: enumerate"),
         (["-length_penalty", "wu", "-alpha", 300], "alpha: too large"),
         (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 up"),
+        (["-alpha", 0.7], "alpha: is only read with length_penalty"),
+        (["-beta", 0.7], "beta: is only read with coverage_penalty"),
+        (["-ignore_when_blocking", "a"], "is only read with block_ngram_repeat"),
+        (["-block_ngram_repeat", 2, "-ignore_when_blocking", "z"], "'z' is not in the target"),
+        (["-search", "exact", "-stop", "first"], "stop: first is of search: beam"),
+        (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or exact"),
+        (["-model", tmp_path / "prefix"], "models are folders; tools/import_onmt_checkpoint.py"),
     ):
         assert message in fail("translate.py", *arguments, *option)
 
@@ -284,5 +292,9 @@ def test_symbols_and_lines_that_no_output_can_have(trained: Path, tmp_path: Path
     arguments = translation(trained / "run", tmp_path)
     message = fail("translate.py", *arguments, "-tgt", tmp_path / "prefix", "-tgt_prefix")
     assert "prefix of line 1: '</s>' is not in the target vocabulary" in message
+    (tmp_path / "prefix").write_text("b c d\n")
+    longer = ["-tgt", tmp_path / "prefix", "-tgt_prefix", "-max_length", 2]
+    message = fail("translate.py", *arguments, *longer)
+    assert "prefix of line 1: its 3 tokens are more than max_length 2" in message
     filters = ["-transforms", "filtertoolong", "-src_seq_length", 1]
     assert "line 1: the transforms leave nothing" in fail("translate.py", *arguments, *filters)

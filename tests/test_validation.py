@@ -2,18 +2,22 @@
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax import validation
 from onmt_entmax.checkpoint import load
 from onmt_entmax.errors import UserError
+from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.text.batch import Example
-from onmt_entmax.text.corpus import validation_examples
+from onmt_entmax.text.batch import Batch, Example
+from onmt_entmax.text.corpus import all_pairs, validation_examples
+from onmt_entmax.text.vocabulary import build_vocabularies
 from onmt_entmax.translation import Translator
 from onmt_entmax.validation import make_evaluate, sample_examples
 from tests.toy import write_config
@@ -76,6 +80,29 @@ def test_macro_accuracy_is_the_mean_over_first_tokens_of_what_translating_gives(
     means = [sum(group) / len(group) for group in right.values()]
     assert values["macro_accuracy"] == pytest.approx(100 * sum(means) / len(means))
     assert values["macro_accuracy"] != values["exact_match"]
+
+
+def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a search that finds every reference, within the length that the options give it."""
+    changes = {"selection": "exact_match", "tgt_vocab_size": 4, "max_length": 7, "rnn_size": 8}
+    setup = training_setup(["-config", str(write_config(tmp_path, **changes))])
+    vocabularies, _ = build_vocabularies(setup.vocabulary, all_pairs(setup.data))
+
+    def found(_: object, batch: Batch, search: SearchConfig) -> list[SimpleNamespace]:
+        assert search.max_length == 7
+        assert batch.target is not None
+        rows = zip(batch.target[1:, :, 0].t().tolist(), batch.target_lengths, strict=True)
+        outputs = [tuple(row[: int(length) - 2]) for row, length in rows]
+        return [SimpleNamespace(hypotheses=[SimpleNamespace(tokens=out)]) for out in outputs]
+
+    monkeypatch.setattr(validation, "beam_search", found)
+    model = build_model(setup.model, vocabularies).eval()
+    with torch.no_grad():
+        values = make_evaluate(setup, vocabularies)(model)
+    lines = (tmp_path / "valid.tgt").read_text().splitlines()
+    known = [all(token in vocabularies.target for token in line.split()) for line in lines]
+    assert 0 < sum(known) < len(known)
+    assert values["exact_match"] == pytest.approx(100 * sum(known) / len(known))
 
 
 def test_the_loss_is_that_of_the_sample(trained: Path, tmp_path: Path) -> None:

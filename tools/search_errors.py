@@ -58,7 +58,9 @@ class Searches:
         models = [load(folder) for folder in folders]
         return cls(
             Translator(models, SearchTask(replace(config, n_best=0))),
-            Translator(models, SearchTask(replace(config, n_best=1), "exact", budget)),
+            Translator(
+                models, SearchTask(replace(config, n_best=1, stop="optimal"), "exact", budget)
+            ),
             Translator(models, SearchTask(SearchConfig(1, max_length=0))),
         )
 

@@ -6,7 +6,7 @@
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en --out run/mt/sparsity
 
 At every step of decoding it counts how many source positions have nonzero attention, and how many
-tokens nonzero probability: along the given targets (forced decoding, as in the paper), and along
+tokens nonzero probability: along the given targets (forced decoding), and along
 the models' own outputs (beam search). It prints the means, and with --out writes
 
     FOLDER/sparsity.json   means, quantiles, share of steps with one; by position, by frequency

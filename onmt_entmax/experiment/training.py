@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from onmt_entmax.checkpoint import CheckpointError, RunFolder, remove_leftovers
+from onmt_entmax.checkpoint import (
+    CheckpointError,
+    RunFolder,
+    checkpoint_steps,
+    remove_leftovers,
+)
 from onmt_entmax.experiment.resuming import Resumed, clear, continues, resume
 from onmt_entmax.experiment.surroundings import HELP, device_for, say, silent
+from onmt_entmax.files import write_files
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.train import TrainingSetup, training_setup
@@ -27,8 +33,8 @@ from onmt_entmax.text.corpus import (
 from onmt_entmax.text.drawing import draws_of_each_process
 from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.text.vectors import fill, read_vectors
-from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies, files_to_write
-from onmt_entmax.training import Outcome, ProcessError, Processes, Trainer, TrainingConfig
+from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
+from onmt_entmax.training import Evaluate, Outcome, ProcessError, Processes, Trainer, TrainingConfig
 from onmt_entmax.validation import make_evaluate
 
 
@@ -62,18 +68,29 @@ def run_training(setup: TrainingSetup) -> int:
         check_corpus(corpus)
     if resumed is not None:
         _check_specials(setup, resumed.loaded.vocabularies)
-    vocabularies = resumed.loaded.vocabularies if resumed else _vocabularies(setup, tell)
+    files: dict[Path, str] = {}
+    if resumed is not None:
+        vocabularies = resumed.loaded.vocabularies
+    else:
+        vocabularies, files = build_vocabularies(
+            setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data)
+        )
     torch.manual_seed(setup.run.seed)
     model = resumed.loaded.model if resumed else build_model(setup.model, vocabularies)
     if resumed is None:
         _start_from_vectors(setup, model, vocabularies, tell)
+    if setup.run.label_smoothing_prior == "unigram":
+        model.generator.prior = target_frequencies(setup.data, vocabularies)
     model.to(device)
     if processes.rank > 0:  # other dropout masks than the first process has
         torch.manual_seed(setup.run.seed + 1_000_003 * processes.rank)
     _announce(setup, model, vocabularies, processes, tell)
     processes.connect(device)
     try:
-        outcome = _train(setup, config, model, vocabularies, resumed, processes)
+        evaluate = make_evaluate(setup, vocabularies, tell) if setup.data.valid else None
+        if processes.writes:
+            _make_room(setup, vocabularies, resumed, files, tell)
+        outcome = _train(setup, config, model, vocabularies, evaluate, resumed, processes)
     except RuntimeError as error:
         if processes.count == 1:
             raise
@@ -95,21 +112,14 @@ def _train(
     config: TrainingConfig,
     model: SparseNMTModel,
     vocabularies: Vocabularies,
+    evaluate: Evaluate | None,
     resumed: Resumed | None,
     processes: Processes,
 ) -> Outcome:
     """Put the parts of a run together and run it."""
     run_path = Path(setup.run.save_model)
     first = resumed.step if resumed else 0
-    if processes.writes:
-        remove_leftovers(run_path)
-        if setup.run.overwrite:
-            clear(run_path, first if continues(setup) else 0)
     run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
-    evaluate = make_evaluate(setup, vocabularies) if setup.data.valid else None
-    if setup.run.label_smoothing_prior == "unigram":
-        prior = target_frequencies(setup.data, vocabularies)
-        model.generator.prior = prior.to(device_of(model))
     board = None if setup.run.tensorboard is None else Path(setup.run.tensorboard)
     with ExitStack() as stack:
         records = None
@@ -120,6 +130,33 @@ def _train(
         if resumed is not None and resumed.state is not None:
             trainer.load_state_dict(resumed.state)
         return trainer.train()
+
+
+def _make_room(
+    setup: TrainingSetup,
+    vocabularies: Vocabularies,
+    resumed: Resumed | None,
+    files: Mapping[Path, str],
+    tell: Callable[[str], None],
+) -> None:
+    """Delete what the run replaces and write its vocabulary files: now that it is about to begin,
+    and what can be wrong has been read, the first batch last of all."""
+    run = Path(setup.run.save_model)
+    remove_leftovers(run)
+    replaced = checkpoint_steps(run) if setup.run.overwrite else []
+    if replaced or files:
+        with closing(iter(TrainingBatches(replace(setup.data, num_workers=0), vocabularies))) as it:
+            next(it)
+    if setup.run.overwrite:
+        first = resumed.step if resumed and continues(setup) else 0
+        replaced = [step for step in replaced if step > first]
+        if replaced:
+            steps = ", ".join(map(str, replaced))
+            tell(f"note: -overwrite: deletes the checkpoints of {run} of steps {steps}")
+        clear(run, first)
+    write_files(files)
+    for path in files:
+        tell(f"note: {path}: was not there; written, with the tokens counted in the data")
 
 
 def _check_specials(setup: TrainingSetup, vocabularies: Vocabularies) -> None:
@@ -163,12 +200,6 @@ def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfi
                 f"{processes.count} processes cannot share evenly; start another number of them"
             )
     return config
-
-
-def _vocabularies(setup: TrainingSetup, tell: Callable[[str], None]) -> Vocabularies:
-    for path in files_to_write(setup.vocabulary):
-        tell(f"note: {path}: not there yet; written, with the tokens counted in the data")
-    return build_vocabularies(setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data))
 
 
 def _start_from_vectors(

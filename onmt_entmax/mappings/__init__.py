@@ -31,14 +31,17 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
     equation 10). A score of -inf, or more than 1 / (alpha - 1) under the largest, gets an exact 0.
-    Gradients of gradients are there; the transforms of `torch.func` (vmap, jacrev) are not.
+    Gradients of gradients are there; the transforms of `torch.func` (vmap, jacrev) and forward mode
+    are not.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32. Scores
             that are all -inf along ``dim`` have no answer.
         alpha: a number >= 1, or a tensor of such numbers that broadcasts to ``scores`` with size 1
             in ``dim`` (for example (heads, 1, 1) with scores (batch, heads, queries, keys)). A
-            tensor may be a parameter: it gets its gradient, at alpha = 1 too.
+            tensor may be a parameter: it gets its gradient, at alpha = 1 too; make it of a free one
+            that keeps it above 1 (``1 + sigmoid(a)``, as Correia, Niculae and Martins 2019 do). It
+            takes several times as long as a number, and `torch.compile` makes a graph break there.
         dim: the dimension to normalise.
 
     Returns:
@@ -47,8 +50,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
     Raises:
         ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
             all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan). Where
-            looking for such a row or at such a tensor would mean waiting, on a GPU or while
-            `torch.compile` traces, it gives nan.
+            looking for such a row or at such a tensor would mean waiting, as on a GPU, it gives
+            nan.
         IndexError: if there is no such dimension.
     """
     return _along_dim(_entmax_last, scores, alpha, dim)
@@ -115,6 +118,22 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     return torch.where(rows >= 1, rows, torch.nan)
 
 
+def valid_alpha(alpha: float | Tensor) -> float | Tensor:
+    """An alpha that a module may keep: a tensor may still change, a number is right now or never.
+
+    Raises:
+        ValueError: it is a number below 1, or none.
+    """
+    if not isinstance(alpha, Tensor) and not 1 <= alpha < float("inf"):
+        raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
+    return alpha
+
+
+def alpha_text(alpha: float | Tensor) -> str:
+    """An alpha for printing: a number, or the shape of a tensor."""
+    return f"tensor{tuple(alpha.shape)}" if isinstance(alpha, Tensor) else f"{alpha:g}"
+
+
 def _along_dim(
     mapping: Callable[[Tensor, float | Tensor], Tensor],
     scores: Tensor,
@@ -139,7 +158,7 @@ def _along_dim(
         result = mapping(scores, checked)
     else:
         rows = checked.movedim(dim, -1) if isinstance(checked, Tensor) else checked
-        result = mapping(scores.movedim(dim, -1), rows).movedim(-1, dim)
+        result = mapping(scores.movedim(dim, -1), rows).movedim(-1, dim).contiguous()
     return result if result.dtype == given else result.to(given)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, cat, tanh
 
-from onmt_entmax.mappings import entmax
+from onmt_entmax.mappings import alpha_text, entmax
 from onmt_entmax.opennmt import GlobalAttention, sequence_mask
 
 
@@ -60,4 +60,4 @@ class EntmaxGlobalAttention(GlobalAttention):
         return output.transpose(0, 1).contiguous(), weights.transpose(0, 1).contiguous()
 
     def extra_repr(self) -> str:
-        return f"{self.attn_type}, alpha={self.alpha:g}"
+        return f"{self.attn_type}, alpha={alpha_text(self.alpha)}"

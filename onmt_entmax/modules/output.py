@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from onmt_entmax.mappings import log_entmax
+from onmt_entmax.mappings import log_entmax, valid_alpha
 from onmt_entmax.mappings.conjugate import row_groups
 from onmt_entmax.modules.output_decoding import (
     Support,
@@ -63,9 +63,7 @@ class OutputLayer(nn.Module):
 
     def __init__(self, hidden_size: int, vocab_size: int, alpha: float = 1.5) -> None:
         super().__init__()
-        if not alpha >= 1:
-            raise ValueError(f"alpha must be at least 1 (1 is softmax), got {alpha}")
-        self.alpha = float(alpha)
+        self.alpha = float(valid_alpha(alpha))
         self.weight = nn.Parameter(torch.empty(vocab_size, hidden_size))
         self.bias = nn.Parameter(torch.empty(vocab_size))
         self.register_buffer("prior", None, persistent=False)

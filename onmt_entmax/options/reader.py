@@ -17,6 +17,15 @@ import yaml
 
 from onmt_entmax.errors import UserError
 
+# What people look for under names that OpenNMT-py 2.3.0 does not have for it.
+_ELSEWHERE = {
+    "hidden_size": "OpenNMT-py 2.3.0 calls it rnn_size",
+    **dict.fromkeys(
+        ("dump_samples", "num_threads", "vocab_sample_queue_size"),
+        "it is of onmt_build_vocab alone",
+    ),
+}
+
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -189,7 +198,8 @@ def _look_up(
     name: str, known: Mapping[str, argparse.Action], where: str, prefix: str = ""
 ) -> argparse.Action:
     if name not in known:
-        raise OptionError(f"{where}: {prefix}{name}: no such option{nearest(name, known)}")
+        hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else nearest(name, known)
+        raise OptionError(f"{where}: {prefix}{name}: no such option{hint}")
     return known[name]
 
 
@@ -234,8 +244,8 @@ def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
             problem = getattr(error, "problem", None) or str(error).splitlines()[0]
             raise OptionError(f"{where}: not valid YAML: {problem}") from None
     kind = action.type if callable(action.type) else str
-    if value is None and action.default is None:
-        return None
+    if value is None and action.default in (None, ""):
+        return action.default
     result: Any
     try:
         if kind is int and (isinstance(value, bool) or float(value) != int(float(value))):

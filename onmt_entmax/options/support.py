@@ -16,6 +16,7 @@ _FEATURES = "source features are not supported"
 _PRETRAINED = "it is a pickle; give src_embeddings, tgt_embeddings or both_embeddings as text"
 _COPY = "copy attention mixes a second distribution into the output and is not supported"
 _ALIGNMENT = "alignment supervision is not supported"
+_ATTENTION = "tools/figures.py attention and tools/report_page.py show where a model looked"
 _GRAPH = "graph encoders are not supported"
 _COVERAGE = "coverage attention is not supported"
 _PICKLE = "it would write pickles; vocabularies are in every model folder as vocab.json"
@@ -62,7 +63,7 @@ REFUSED_IN_TRAINING: Mapping[str, str] = {
     "batch_size_multiple": "batches are not rounded",
     "single_pass": "use train_epochs: 1",
     "epochs": "use train_steps or train_epochs",
-    "early_stopping_criteria": "use selection",
+    "early_stopping_criteria": "use selection: loss (ppl) or token_accuracy (accuracy), not both",
     "truncated_decoder": "truncated backpropagation is not supported",
     "log_file": _LOGGING,
     "log_file_level": _LOGGING,
@@ -93,22 +94,24 @@ WITHOUT_EFFECT = (
 )
 
 REFUSED_IN_TRANSLATION: Mapping[str, str] = {
-    "save_config": "a translation is described by its command line",
     "int8": _PRECISION,
     "src_feats": _FEATURES,
-    "report_align": _ALIGNMENT,
+    "report_align": _ATTENTION,
     "ratio": "the search stops when its answer is proven",
     "random_sampling_topk": _SAMPLING,
     "random_sampling_topp": _SAMPLING,
     "random_sampling_temp": _SAMPLING,
     "stepwise_penalty": "the coverage penalty ranks finished hypotheses",
-    "attn_debug": "use -exactness_report",
-    "align_debug": _ALIGNMENT,
+    "attn_debug": _ATTENTION,
+    "align_debug": _ATTENTION,
     "dump_beam": "use -exactness_report",
     "with_score": "use -exactness_report",
     "log_file": "use -exactness_report",
     "log_file_level": "use -exactness_report",
 }
+
+# Values besides the default that turn a refused option off.
+_OFF: Mapping[str, Any] = {"batch_size_multiple": 1}
 
 Check = tuple[Callable[[Any], bool], str]
 _POSITIVE: Check = (lambda value: value > 0, "must be above 0")
@@ -171,7 +174,8 @@ def refuse_unsupported(
         OptionError: names the first one and the reason.
     """
     for name in options.origin:
-        if name in refused and options[name] != defaults.get(name):
+        off = (defaults.get(name), _OFF.get(name))
+        if name in refused and options[name] not in off:
             raise options.error(name, f"not supported: {refused[name]}")
 
 

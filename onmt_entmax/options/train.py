@@ -367,6 +367,12 @@ def _tensorboard(options: Options) -> str | None:
 
 def _run(options: Options) -> RunConfig:
     ranks = options["gpu_ranks"]
+    if len(ranks) > max(1, options["world_size"]):
+        raise options.error(
+            "gpu_ranks", "several GPUs are used by as many processes: see world_size and torchrun"
+        )
+    if os.path.isfile(options["save_model"]):
+        raise options.error("save_model", f"{options['save_model']} is a file; name a folder")
     return RunConfig(
         **_pick(
             options,

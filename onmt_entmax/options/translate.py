@@ -63,7 +63,8 @@ def translation_parser() -> ArgumentParser:
         "-stop",
         default="exhaustive",
         choices=["exhaustive", "optimal", "first"],
-        help="When a sentence is done: all outputs found, the best proven, or OpenNMT-py's habit.",
+        help="When a sentence is done: all outputs found, the best proven, or OpenNMT-py's habit: "
+        "beam_size found, and the first of them beats what is alive.",
     )
     ours.add_argument(
         "-search",
@@ -110,8 +111,10 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     for name in options["transforms"]:
         if name not in AVAILABLE_TRANSFORMS:
             raise options.error("transforms", f"no transform {name!r}")
-    if options["search"] != "beam" and options.given("stop"):
-        raise options.error("stop", "is only read with search: beam")
+    if options["search"] == "enumerate" and options.given("stop"):
+        raise options.error("stop", "is only read with search: beam or exact")
+    if options["search"] == "exact" and options["stop"] == "first":
+        raise options.error("stop", "first is of search: beam; exact proves what is the best")
     if options["search"] == "beam" and options.given("budget") and not options["verify"]:
         raise options.error("budget", "is only read with search: exact or enumerate, or verify")
     if options["search"] != "enumerate" and options.given("mass"):
@@ -151,6 +154,13 @@ def _task(options: Options) -> SearchTask:
     penalties = Penalties(
         options["length_penalty"], options["alpha"], options["coverage_penalty"], options["beta"]
     )
+    for name, needed, off in (
+        ("alpha", "length_penalty", "none"),
+        ("beta", "coverage_penalty", "none"),
+        ("ignore_when_blocking", "block_ngram_repeat", 0),
+    ):
+        if options[name] and options[needed] == off:
+            raise options.error(name, f"is only read with {needed}")
     if not penalties.is_finite(options["max_length"]):
         raise options.error("alpha", "too large: the penalty of max_length overflows")
     if options["min_length"] > options["max_length"]:

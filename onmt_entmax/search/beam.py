@@ -18,13 +18,14 @@ from torch import Tensor
 from onmt_entmax.modules.output_decoding import Distribution
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import force
+from onmt_entmax.search.constraints import check_prefixes, check_tokens, force
 from onmt_entmax.search.errors import SearchError, no_support
 from onmt_entmax.search.expansion import (
     Expansion,
     Flags,
     Floats,
     Ints,
+    check_columns,
     expand,
     largest_within,
     rank_within,
@@ -45,7 +46,7 @@ def beam_search(
 
     Args:
         stepper: the model.
-        batch: what the stepper's `start` takes.
+        batch: what the stepper's `start` takes; its `len` is the number of sentences.
         config: how to search.
         prefixes: for each sentence the token ids that its strings must start with.
 
@@ -81,17 +82,13 @@ class BeamSearch:
     beam could find a better one; else, as soon as it cannot prove it any more, the sentence begins
     again with the full beam.
 
-    Args:
-        stepper: the model.
-        config: how to search.
-
     Raises:
-        ValueError: if a banned token is not in the vocabulary.
+        ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
     """
 
     def __init__(self, stepper: Stepper, config: SearchConfig) -> None:
-        if max(config.constraints.banned, default=0) >= stepper.vocabulary_size:
-            raise ValueError("a banned token id is not in the vocabulary of the model")
+        named = {*config.constraints.banned, *stepper.excluded, stepper.bos, stepper.eos}
+        check_tokens(named, stepper.vocabulary_size)
         self._stepper = stepper
         self._config = config
         self._ranks = max(1, config.n_best)
@@ -125,10 +122,16 @@ class BeamSearch:
         """Start the sentences of a batch; they are numbered in the order of admission, from 0.
 
         Args:
-            batch: what the stepper's `start` takes.
+            batch: what the stepper's `start` takes; its `len` is the number of sentences.
             prefixes: for each sentence the token ids that its strings must start with.
+
+        Raises:
+            ValueError: as `check_prefixes`.
         """
-        state, count = self._stepper.start(batch), len(batch)
+        count = len(batch)
+        if prefixes is not None:
+            check_prefixes(prefixes, count, self._stepper.vocabulary_size, self._stepper.eos)
+        state = self._stepper.start(batch)
         numbers = range(self._admitted, self._admitted + count)
         self._admitted += count
         for row, number in enumerate(numbers):
@@ -195,6 +198,7 @@ class BeamSearch:
         Returns:
             What is left, and (rows,) how many of these tokens had positive probability.
         """
+        check_columns(distribution, self._stepper.vocabulary_size)
         rest, row, log_prob = remove(distribution, *self._forbidden())
         if len(row):
             sentence = self._sentence[row]
@@ -313,7 +317,8 @@ class BeamSearch:
         best_alive = largest_within(sentence, log_prob, len(books))
         if self._config.stop == "first":
             rival = best_alive / self._config.penalties.length(books["length"])
-            beaten = (books["top"][:, 0] >= rival) & (books["finished"] >= self._ranks)
+            enough = max(self._ranks, self._config.beam_size)
+            beaten = (books["top"][:, 0] >= rival) & (books["finished"] >= enough)
         else:
             beaten = books["top"][:, -1] >= self._attainable(best_alive)
         if self._config.stop == "exhaustive":

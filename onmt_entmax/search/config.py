@@ -30,8 +30,9 @@ class SearchConfig:
     """When a sentence is done. `exhaustive`: when nothing is alive, or the beam has overflowed
     (then the support cannot be exhausted any more) and the next rule holds. `optimal`: when no live
     prefix is more probable than the n-th best finished hypothesis (with penalties: can score more
-    at any length). `first`: when none is more probable than the best one, and n have finished
-    (with penalties: when none scores more now; OpenNMT-py's habit)."""
+    at any length). `first`: when none is more probable than the best one, and as many have
+    finished as the beam has places, or n (with penalties: when none scores more now); OpenNMT-py's
+    habit."""
     constraints: Constraints = field(default_factory=Constraints)
     """Which strings are asked for."""
     penalties: Penalties = field(default_factory=Penalties)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,34 @@ class Constraints:
             return set()
         ngrams = (prefix[i : i + n] for i in range(len(prefix) - n + 1))
         return {gram[-1] for gram in ngrams if gram[:-1] == last} - self.ignore_when_blocking
+
+
+def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
+    """Refuse ids of no token; a negative one would be taken for one of the last.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for token in tokens:
+        if not 0 <= token < vocabulary_size:
+            raise ValueError(f"token {token} is not in the vocabulary of {vocabulary_size} tokens")
+
+
+def check_prefixes(
+    prefixes: Sequence[Sequence[int]], sentences: int, vocabulary_size: int, eos: int
+) -> None:
+    """Refuse prefixes that no string starts with.
+
+    Raises:
+        ValueError: they are not as many as sentences, or one has a token that is not in the
+            vocabulary, or goes on after the end.
+    """
+    if len(prefixes) != sentences:
+        raise ValueError(f"{len(prefixes)} prefixes for {sentences} sentences")
+    for prefix in prefixes:
+        check_tokens(prefix, vocabulary_size)
+        if eos in prefix:
+            raise ValueError("a prefix has the end symbol in it, and no string goes on after that")
 
 
 def force(

@@ -113,8 +113,9 @@ def _copy_dicts(tree: dict[str, Any]) -> dict[str, Any]:
 class ModelStepper:
     """Runs the decoder of a model, recurrent or Transformer.
 
-    It owns the model's decoder while it works: OpenNMT-py decoders keep their state inside the
-    module. An input-feeding LSTM runs without OpenNMT-py's step where `RecurrentDecoding` can; the
+    OpenNMT-py's decoders keep their state inside the module; here each call works with a copy of
+    the decoder that shares its weights, so that several threads may search with one model. An
+    input-feeding LSTM runs without OpenNMT-py's step where `RecurrentDecoding` can; the
     weights are those of the moment when the stepper was made.
 
     Args:
@@ -179,7 +180,7 @@ class ModelStepper:
         batch = batch.to(next(self.model.parameters()).device)
         encode = self._encoder or self.model.encoder
         encoder_state, memory_bank, lengths = encode(batch.source, batch.source_lengths)
-        decoder = self.model.decoder
+        decoder = self._decoder()
         decoder.init_state(batch.source, memory_bank, encoder_state)
         if self._recurrent is not None:
             return self._recurrent.start(decoder.state, memory_bank, lengths)
@@ -192,7 +193,7 @@ class ModelStepper:
         if isinstance(state, RecurrentState):
             assert self._recurrent is not None
             return self._recurrent.step(state, tokens)
-        decoder, source = self.model.decoder, state.source_rows()
+        decoder, source = self._decoder(), state.source_rows()
         decoder.state = _copy_dicts(state.inside)
         if source.src is not None:
             decoder.state["src"] = source.src
@@ -208,13 +209,19 @@ class ModelStepper:
         return Step(
             distribution=self._output(hidden[0]),
             attention=attention,
-            state=self._take_state(state),
+            state=self._take_state(decoder, state),
             source_lengths=None if attention is None else source.lengths,
         )
 
-    def _take_state(self, before: DecoderState) -> DecoderState:
+    def _decoder(self) -> Any:
+        """The model's decoder with a state of its own: other threads may be at work with it."""
+        decoder = copy(self.model.decoder)
+        decoder.state = {}
+        return decoder
+
+    def _take_state(self, decoder: Any, before: DecoderState) -> DecoderState:
         """The state after a step, out of the decoder."""
-        inside = _copy_dicts(self.model.decoder.state)
+        inside = _copy_dicts(decoder.state)
         inside.pop("src", None)
         after = replace(before, inside=inside, length=before.length + 1)
         if before.source.src is None:
@@ -235,7 +242,7 @@ class ModelStepper:
         if isinstance(state, RecurrentState):
             return state.select(rows)
         owner = state.owner[rows]
-        decoder = self.model.decoder
+        decoder = self._decoder()
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
         index = rows.to(state.source.lengths.device)
         decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))

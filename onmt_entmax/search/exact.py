@@ -88,7 +88,7 @@ def exact_search(
 
     Args:
         stepper: the model.
-        batch: one sentence.
+        batch: one sentence; what the stepper's `start` takes, of `len` 1.
         config: beam size of the first search, number of strings, length limit, constraints and
             penalties; `stop` has no meaning here. With `n_best` 0, strings are listed from the
             most probable down, until they hold `mass`.
@@ -105,8 +105,11 @@ def exact_search(
         search has proven.
 
     Raises:
-        ValueError: if `n_best` is 0 under penalties, or as `beam_search`.
+        ValueError: if `n_best` is 0 under penalties, the batch is not of one sentence, or as
+            `beam_search`.
     """
+    if len(batch) != 1:
+        raise ValueError(f"an exact search is of one sentence, not of {len(batch)}")
     listing = config.n_best == 0
     if listing and config.penalties.any:
         raise ValueError(
@@ -169,7 +172,8 @@ class ExactSearch(BeamSearch):
         self._expand()
         while self._families and not self._enough():
             family = heapq.heappop(self._families)[2]
-            self._follow(family.take(self._budget.rows))
+            left = self._budget.expansions - int(self._ledger.lines["rows"][0])
+            self._follow(family.take(min(self._budget.rows, left)))
             self._put_aside(family)
             if len(self._token):
                 self._expand()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from onmt_entmax.modules.output_decoding import Distribution, Support
-from onmt_entmax.search.errors import no_support
+from onmt_entmax.search.errors import SearchError, no_support
 
 # Blocks of a row whose largest entries are looked for first, where there are so many more blocks
 # than entries are asked for; entries that are counted at once.
@@ -21,6 +21,7 @@ _COUNTED = 1 << 18
 # Entries of a support, for each that a beam can need, above which it is sooner looked at as a whole
 # row.
 _MANY = 16
+_ROUNDING = 0.1  # a sum of 16-bit probabilities may come out so far above 1
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,6 +41,19 @@ class Expansion(NamedTuple):
     """(candidates,)"""
     continuations: Ints
     """(rows,) how many tokens other than `eos` have positive probability, candidates or not."""
+
+
+def check_columns(distribution: Distribution, vocabulary_size: int) -> None:
+    """Refuse a step of other tokens than the vocabulary's.
+
+    Raises:
+        SearchError: it gives more or fewer tokens probabilities.
+    """
+    columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
+    if columns != vocabulary_size:
+        raise SearchError(
+            f"a step gives {columns} tokens probabilities, the vocabulary has {vocabulary_size}"
+        )
 
 
 def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
@@ -66,7 +80,7 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
     else:
         support = _support_sizes(distribution)
         if int(support.sum()) <= rows * kept:
-            index = (distribution > -torch.inf).nonzero()
+            index = (distribution != -torch.inf).nonzero()  # a nan is found, and refused below
             row, token = index.cpu().numpy().T
             values = distribution[index[:, 0], index[:, 1]]
         else:
@@ -74,8 +88,6 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
             row, token = np.repeat(np.arange(rows), kept), tokens.flatten().cpu().numpy()
             values = best.flatten()
         log_prob, finish = _at_most_one(values), _at_most_one(distribution[:, eos])
-    if np.isnan(log_prob).any() or np.isnan(finish).any():  # which is not the same as impossible
-        raise no_support()
     wanted = (token != eos) & (log_prob > -np.inf)
     return Expansion(
         finish=finish,
@@ -122,8 +134,20 @@ def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribu
 
 def _at_most_one(log_prob: Tensor) -> Floats:
     """In float64, and cut: rounding can lift a certain token to slightly more than probability one,
-    but a probability never grows along a string."""
-    return np.minimum(log_prob.double().cpu().numpy(), 0.0)
+    but a probability never grows along a string.
+
+    Raises:
+        SearchError: one is nan, which is not the same as impossible, or more than rounding above 0.
+    """
+    values = log_prob.double().cpu().numpy()
+    if np.isnan(values).any():
+        raise no_support()
+    if values.max(initial=-np.inf) > _ROUNDING:
+        raise SearchError(
+            f"the model gives a token the log-probability {values.max():.3g}: none is above 0 "
+            "(a step must return natural logarithms of probabilities, not scores)"
+        )
+    return np.minimum(values, 0.0)
 
 
 def _support_sizes(log_probs: Tensor) -> Ints:
@@ -132,7 +156,7 @@ def _support_sizes(log_probs: Tensor) -> Ints:
     As a sum of numbers in cached memory, which takes a tenth of the time of one of booleans.
     """
     sizes = [
-        torch.gt(part, -torch.inf, out=torch.empty_like(part)).sum(1)
+        torch.ne(part, -torch.inf, out=torch.empty_like(part)).sum(1)
         for part in log_probs.split(max(1, _COUNTED // log_probs.shape[1]))
     ]
     return torch.cat(sizes).long().cpu().numpy()

@@ -50,12 +50,17 @@ def score_targets(
 
     Args:
         stepper: the model.
-        batch: the sentences.
+        batch: the sentences; its `len` is how many.
         targets: for each sentence token ids, without start and end symbol.
 
     Returns:
         A score for each sentence.
+
+    Raises:
+        ValueError: there are not as many targets as sentences.
     """
+    if len(targets) != len(batch):
+        raise ValueError(f"{len(targets)} targets for {len(batch)} sentences")
     complete = [[*target, stepper.eos] for target in targets]
     scores: list[list[TokenScore]] = [[] for _ in targets]
     state, live = stepper.start(batch), list(range(len(complete)))

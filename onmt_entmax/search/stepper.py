@@ -23,8 +23,8 @@ class Step:
     """What one step computed for each row."""
 
     distribution: Distribution
-    """Log-probabilities of all tokens (rows, vocabulary), -inf outside the support, or those of the
-    support alone; the caller may overwrite it."""
+    """Log-probabilities (natural) of all tokens (rows, vocabulary_size), -inf outside the support,
+    or those of the support alone; the caller may overwrite it."""
     attention: Tensor | None
     """(rows, source length), where the stepper was asked for it."""
     state: Any
@@ -51,7 +51,11 @@ class Step:
 
 class Stepper(Protocol):
     """A model that is run one token at a time over rows, each of which holds one prefix of one
-    sentence."""
+    sentence.
+
+    A search calls it in `torch.inference_mode`; tokens and rows are on the CPU. Several threads may
+    search with one stepper if it keeps what it computes in the states alone.
+    """
 
     bos: int
     """Id of the token that every prefix starts with."""
@@ -68,7 +72,10 @@ class Stepper(Protocol):
     """Whether rows of different lengths may be in one state."""
 
     def start(self, batch: Any) -> Any:
-        """Return the state of one row for each sentence of the batch, in the batch's order."""
+        """Return the state of one row for each sentence of the batch, in the batch's order.
+
+        A batch is whatever the stepper takes, if its `len` is the number of its sentences.
+        """
         ...
 
     def step(self, state: Any, tokens: Tensor) -> Step:
@@ -85,7 +92,7 @@ class Stepper(Protocol):
         ...
 
     def double(self) -> Stepper:
-        """Return a stepper of the same model in float64."""
+        """Return a stepper of the same model in float64; only `verify` needs one."""
         ...
 
 

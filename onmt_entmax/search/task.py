@@ -16,10 +16,11 @@ class SearchTask:
     """A search by its method, limits and requests; tokens are still named by their text."""
 
     config: SearchConfig = field(default_factory=SearchConfig)
-    """Its constraints have no tokens yet."""
+    """Constraints may name tokens by id; those of the fields below come to them."""
     method: Method = "beam"
-    """`exact` goes on where the beam has not proven the `n_best`; `enumerate` lists the support
-    from the most probable string down."""
+    """`exact` goes on where the beam has not proven the `n_best`, which it stops for as `config`
+    says, so not as soon as it has `first` found them; `enumerate` lists the support from the most
+    probable string down."""
     budget: Budget = field(default_factory=Budget)
     """Of a sentence, for the last two."""
     mass: float = 1.0
@@ -34,3 +35,7 @@ class SearchTask:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method must be beam, exact or enumerate, got {self.method!r}")
+        if self.method == "exact" and self.config.stop == "first":
+            raise ValueError(
+                "an exact search goes on from what is proven: stop exhaustive or optimal"
+            )

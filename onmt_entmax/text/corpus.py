@@ -151,10 +151,19 @@ def build_transforms(
             transform = kind(options)
             transform.warm_up(tokens)
         except _NOT_MADE as error:
-            message = str(error).strip().splitlines() or [type(error).__name__]
-            raise CorpusError(f"the transform {name} cannot be made: {message[0]}") from None
+            raise CorpusError(f"the transform {name} cannot be made: {_reason(error)}") from None
         transforms.append(transform)
     return TransformPipe.build_from(transforms)
+
+
+def _reason(error: Exception) -> str:
+    """Why a transform could not be made, in one line."""
+    message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"{message} (pip install {error.name.replace('_', '-')})"
+    if "model_file" in message:  # sentencepiece's own word for it
+        return f"{message}: src_subword_model and tgt_subword_model name them"
+    return message
 
 
 def extra_specials(data: DataConfig) -> tuple[list[str], list[str]]:

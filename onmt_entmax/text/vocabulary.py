@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_text
+from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
 
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
@@ -166,38 +166,51 @@ def read_counts(path: str) -> Counter[str]:
     return counts
 
 
-def _write_counts(path: str, counts: Counter[str]) -> None:
-    lines = (f"{token}\t{count}\n" for token, count in counts.most_common())
-    write_text(Path(path), "".join(lines))
+def _as_file(path: str, counts: Counter[str]) -> str:
+    """The text of a vocabulary file.
+
+    Raises:
+        VocabularyError: a token has a space in it, and would not be read again.
+    """
+    for token in counts:
+        if len(token.split()) != 1:
+            raise VocabularyError(
+                f"{path}: not there yet, and cannot be written: a transform makes tokens with "
+                f"spaces in them, such as {token!r}; mend it, or name no vocabulary file"
+            )
+    return "".join(f"{token}\t{count}\n" for token, count in counts.most_common())
 
 
 def _named(config: VocabularyConfig) -> list[str | None]:
     return [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
 
 
-def files_to_write(config: VocabularyConfig) -> list[str]:
-    """The vocabulary files that are named but absent."""
-    return [path for path in _named(config) if path is not None and not Path(path).is_file()]
-
-
 def build_vocabularies(
     config: VocabularyConfig,
     examples: Iterable[tuple[Sequence[str], Sequence[str]]],
     extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
-) -> Vocabularies:
+) -> tuple[Vocabularies, dict[Path, str]]:
     """Read the vocabulary files, or count the tokens of `examples` where the files are absent.
 
     Args:
-        config: the files and sizes; a file that is named but absent is written.
+        config: the files and sizes.
         examples: pairs of source and target tokens, read only if a file is absent.
         extra: special tokens that transforms add to source and target.
+
+    Returns:
+        The vocabularies, and the text of each file that is named but absent: to be written once a
+        run is known to work, as later runs will take it for what they are to use.
+
+    Raises:
+        VocabularyError: a file cannot be used, or could not be written.
     """
+    absent_files: dict[Path, str] = {}
     paths = _named(config)
     absent = [path is None or not Path(path).is_file() for path in paths]
     counted = _count(examples, config.share_vocab) if any(absent) else [Counter() for _ in paths]
     for side, path in enumerate(paths):
         if path is not None and absent[side]:
-            _write_counts(path, counted[side])
+            absent_files[Path(path)] = _as_file(path, counted[side])
         elif path is not None:
             counted[side] = read_counts(path)
     source_specials = tuple(dict.fromkeys([*SOURCE_SPECIALS, *extra[0]]))
@@ -214,7 +227,7 @@ def build_vocabularies(
         config.vocab_size_multiple,
     )
     if config.share_vocab:
-        return Vocabularies(source, source)
+        return Vocabularies(source, source), absent_files
     target = Vocabulary.from_counts(
         counted[1],
         target_specials,
@@ -222,7 +235,7 @@ def build_vocabularies(
         config.tgt_words_min_frequency,
         config.vocab_size_multiple,
     )
-    return Vocabularies(source, target)
+    return Vocabularies(source, target), absent_files
 
 
 def _count(

@@ -110,6 +110,19 @@ def test_several_gradients_at_once(alpha: float, rows: int, length: int, spread:
         assert torch.allclose(several, alone, atol=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [1.3, 2.0, 2.5])
+def test_what_arrives_outside_the_support_does_not_reach_alpha(alpha: float) -> None:
+    z = (5 * torch.randn(4, 7, dtype=torch.float64)).requires_grad_()
+    alphas = torch.full((4, 1), alpha, dtype=torch.float64, requires_grad=True)
+    logs = log_entmax(z, alphas)
+    outside = torch.isneginf(logs)
+    assert outside.any()
+    nothing, bad = (torch.where(outside, value, 1.0) for value in (0.0, float("inf")))
+    expected = torch.autograd.grad(logs, (z, alphas), nothing, retain_graph=True)
+    for one, other in zip(torch.autograd.grad(logs, (z, alphas), bad), expected, strict=True):
+        assert one.equal(other)
+
+
 @pytest.mark.parametrize("alpha", [1.3, 1.5, 3.0])
 def test_tensors_that_are_not_what_lies_in_memory(alpha: float) -> None:
     """PyTorch makes such by itself: imaginary parts of conjugates, gradients that are 0."""

@@ -162,6 +162,12 @@ def test_all_ignored_and_empty(alpha: float) -> None:
         assert (layer.weight.grad == 0).all()
 
 
+def test_fresh_weights_are_those_of_a_linear_layer() -> None:
+    layer = OutputLayer(64, 3000)
+    for fresh in (layer.weight, layer.bias):
+        assert 0.99 / 8 < float(fresh.detach().abs().max()) <= 1 / 8
+
+
 def test_scores_and_log_probabilities() -> None:
     layer = OutputLayer(8, 11, 1.5)
     hidden = torch.randn(2, 3, 8)

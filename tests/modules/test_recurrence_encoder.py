@@ -54,10 +54,13 @@ def test_encoder_dropout_between_layers_only() -> None:
     stock = RNNEncoder(*arguments)
     stock.load_state_dict(encoder.state_dict())
     for training in (True, False):
-        bank, expected = (
-            module.train(training)(source, SOURCE_LENGTHS)[1] for module in (encoder, stock)
+        (states, bank, _), (expected_states, expected, _) = (
+            module.train(training)(source, SOURCE_LENGTHS) for module in (encoder, stock)
         )
         assert torch.allclose(bank, expected, atol=1e-6)
+        # The last states of the lower layer have seen its input.
+        for one, other in zip(states, expected_states, strict=True):
+            assert torch.allclose(one, other, atol=1e-6)
 
 
 def test_encoder_of_another_kind_runs_as_in_opennmt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,11 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"data": {"c": {"path_tgt": "a"}}}, "path_src is required"),
         ({"data": {"c": {"path_scr": "a"}}}, "no such key 'path_scr'; did you mean 'path_src'"),
         ({"data": {"c": {"src_feats": {}}}}, "src_feats is not supported"),
+        ({"hidden_size": 8}, "no such option; OpenNMT-py 2.3.0 calls it rnn_size"),
+        ({"num_threads": 8}, "no such option; it is of onmt_build_vocab alone"),
+        ({"batch_size_multiple": 8}, "batch_size_multiple: not supported"),
+        ({"gpu_ranks": [0, 1]}, "as many processes: see world_size and torchrun"),
+        ({"save_model": __file__}, "is a file; name a folder"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(tmp_path, changes, message) -> None:
@@ -114,6 +119,12 @@ def test_corpora_are_checked(tmp_path, entry, message) -> None:
     data = {"c": config["data"]["corpus_1"] | entry}
     with pytest.raises(UserError, match=message):
         setup(tmp_path, data=data)
+
+
+def test_values_that_turn_something_off_are_accepted(tmp_path) -> None:
+    made = setup(tmp_path, batch_size_multiple=1, train_from=None, gpu_ranks=[0])
+    assert made.run.train_from is None
+    assert setup(tmp_path, world_size=2, gpu_ranks=[0, 1]).run.gpu == 0
 
 
 def test_the_search_of_a_translation(tmp_path) -> None:

@@ -48,6 +48,13 @@ def test_a_sentence_counts_once(given: Answer, counted: str | None) -> None:
     assert [name for name in kinds if rates[name]] == ([counted] if counted else [])
 
 
+def test_what_was_excluded_may_be_too_small_for_a_float() -> None:
+    summary, given = Summary(), answer("exhaustive", 1)
+    tiny = replace(given.result.certificate, excluded=0.0, log_excluded_bound=-800.0)
+    summary.add(replace(given, result=replace(given.result, certificate=tiny)))
+    assert summary.as_dict()["single_hypothesis_percent"] == 0
+
+
 def test_rare_kinds_are_told() -> None:
     summary = Summary()
     for given in (answer("exhaustive", 0), answer("none", 0, unfinished=True), Answer(1, "")):
@@ -79,6 +86,17 @@ def test_how_much_more_a_text_may_have() -> None:
     cut = answer("exhaustive", 3)
     cut = replace(cut, merged=True, hypotheses=cut.hypotheses[:2])
     assert cut.record()["slack"] == left
+    # Where floats say that nothing is left, a little may be.
+    certain = (Decoded("x", Hypothesis((5,), 0.0, 0.0)),)
+    assert replace(answer("optimal", 1), merged=True, hypotheses=certain).record()["slack"] > 0
+
+
+def test_a_sum_of_probabilities_is_not_above_one() -> None:
+    given = answer("exhaustive", 0, excluded=1.0000001)
+    given = replace(
+        given, result=replace(given.result, certificate=replace(given.result.certificate, mass=1.1))
+    )
+    assert (given.record()["excluded"], given.record()["mass"]) == (1.0, 1.0)
 
 
 def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:

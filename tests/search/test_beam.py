@@ -260,6 +260,16 @@ def test_a_sentence_that_one_prefix_cannot_prove_gets_the_whole_beam(
     assert result.hypotheses[0].tokens == (3,)
     assert result.certificate.level == "optimal"
     assert result.rows == stepper.rows, "the first try is counted too"
+    assert result.support == 3 + 3 + (0 if stop == "first" else 3 + 2)
+
+
+def test_what_cannot_be_joined_begins_again_when_the_others_are_done(monkeypatch) -> None:
+    stepper = TableStepper(7)
+    stepper.can_join = False
+    monkeypatch.setattr(stepper, "join", lambda _: pytest.fail("a Transformer joins no rows"))
+    longer = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {4: 1.0}, (2, 3, 4): {EOS: 1.0}})
+    results = beam_search(stepper, [GARDEN_PATH, longer], SearchConfig(2))
+    assert [result.hypotheses[0].tokens for result in results] == [(3,), (2, 3, 4)]
 
 
 def test_after_an_overflow_one_prefix_is_followed_if_that_suffices() -> None:
@@ -289,6 +299,13 @@ def test_prefixes_that_cannot_win_any_more_are_dropped_once() -> None:
     assert certificate.bound == pytest.approx(0.3)
     certificate = beam_search(stepper, [model], SearchConfig(5, 2, stop="optimal"))[0].certificate
     assert (stepper.rows, certificate.dropped, certificate.proven) == (1 + 3, 0, 2)
+
+
+def test_the_first_habit_waits_for_as_many_as_were_asked_for() -> None:
+    model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.2}, (2,): {EOS: 1.0}, (3,): {EOS: 1.0}})
+    for n_best in (1, 2, 3):
+        result = beam_search(TableStepper(7), [model], SearchConfig(5, n_best, stop="first"))[0]
+        assert len(result.hypotheses) == n_best
 
 
 def test_what_is_hopeless_leaves_the_beam_while_the_rest_goes_on() -> None:

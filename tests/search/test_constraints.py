@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 from checks import check
-from tables import EOS, Table, TableStepper
+from tables import EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.search import Constraints, Penalties, SearchConfig, beam_search, enumerate_support
 from onmt_entmax.search.enumerate import Support
@@ -136,7 +136,7 @@ def test_a_forced_prefix_that_the_model_excludes_has_no_continuation() -> None:
 
 def test_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
     tables = [Table(seed, 1.0) for seed in range(6)]
-    prefixes = [[2, 3], [], [4], [], [2], [3, 3, 3]]
+    prefixes = [[2, 3], [], [4], [2], [3, 3, 3], []]
     config = SearchConfig(3, 2, 5)
     together = beam_search(TableStepper(), tables, config, prefixes)
     for table, prefix, result in zip(tables, prefixes, together, strict=True):
@@ -177,6 +177,31 @@ def test_a_coverage_penalty_needs_attention() -> None:
         beam_search(TableStepper(), [Table(0, 1.0)], config)
 
 
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
+def test_under_penalties_the_whole_beam_is_searched(stop: str) -> None:
+    """(3, 4, 5) is less probable than (2,), and as an average over more tokens better."""
+    model = Fixed(
+        {
+            (): {2: 0.5, 3: 0.45, 4: 0.05},
+            (2,): {EOS: 0.96, 4: 0.04},
+            (2, 4): {EOS: 1.0},
+            (3,): {4: 1.0},
+            (3, 4): {5: 1.0},
+            (3, 4, 5): {EOS: 1.0},
+            (4,): {EOS: 1.0},
+        }
+    )
+    config = SearchConfig(2, 1, 5, stop, penalties=Penalties("avg"))  # type: ignore[arg-type]
+    assert beam_search(TableStepper(7), [model], config)[0].hypotheses[0].tokens == (3, 4, 5)
+
+
+def test_the_first_habit_compares_scores() -> None:
+    """What is alive is less probable than the empty string is scored, yet scores more."""
+    model = Fixed({(): {EOS: 0.4, 2: 0.6}, (2,): {EOS: 1.0}})
+    config = SearchConfig(5, 1, stop="first", penalties=Penalties("avg"))
+    assert beam_search(TableStepper(7), [model], config)[0].hypotheses[0].tokens == (2,)
+
+
 def test_coverage_is_zero_where_everything_is_covered_once() -> None:
     attention = torch.eye(3)
     for name in ("wu", "summary"):
@@ -190,6 +215,16 @@ def test_the_end_symbol_is_never_counted_as_a_repeat() -> None:
         (), EOS, torch.zeros(1, dtype=torch.int64).numpy(), lambda _: (2, 3)
     )
     assert (row.tolist(), token.tolist()) == ([0, 0], [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("prefix", "repeats"),
+    [((2, 3, 4, 2, 3), [4]), ((2, 3, 4, 2, 5), []), ((5, 3, 4, 2, 3), []), ((2, 3), [])],
+)
+def test_all_tokens_of_an_ngram_count(prefix: tuple[int, ...], repeats: list[int]) -> None:
+    lengths = torch.tensor([len(prefix)]).numpy()
+    wish = Constraints(block_ngram_repeat=3)
+    assert wish.forbidden((), EOS, lengths, lambda _: prefix)[1].tolist() == repeats
 
 
 def test_a_banned_token_must_be_in_the_vocabulary() -> None:

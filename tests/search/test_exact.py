@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import product
 
 import pytest
 from checks import check
@@ -131,6 +132,22 @@ def test_strings_are_listed_until_they_hold_a_mass(mass: float) -> None:
     assert complete > 5
 
 
+def test_only_strings_that_are_proven_count_for_the_mass() -> None:
+    """The empty string has the mass that is asked for, and two others have more each."""
+    after = {(2,): {EOS: 0.5, 4: 0.5}, (2, 4): {EOS: 1.0}}
+    model = Fixed({(): {EOS: 0.3, 2: 0.7}, **after})
+    result = exact_search(TableStepper(7), [model], SearchConfig(5, n_best=0), mass=0.3)
+    assert result.hypotheses[0].prob == pytest.approx(0.35)
+    assert (result.certificate.proven, result.rows) == (1, 2)
+
+
+def test_the_whole_support_is_listed_where_a_part_is_rounded_to_all_the_mass() -> None:
+    model = Fixed({(): {EOS: 1.0, 2: 1e-9}, (2,): {EOS: 1.0}})
+    result = exact_search(TableStepper(7), [model], SearchConfig(5, n_best=0))
+    assert [h.tokens for h in result.hypotheses] == [(), (2,)]
+    assert result.certificate.level == "exhaustive"
+
+
 @pytest.mark.parametrize(
     "budget", [Budget(expansions=10), Budget(states=3), Budget(1, 1, 1)], ids=str
 )
@@ -147,6 +164,13 @@ def test_when_the_budget_ends_the_bound_still_holds(budget: Budget) -> None:
         if result.finished == len(result.hypotheses):
             assert all(support.strings[s] <= result.certificate.log_bound + 1e-9 for s in outside)
     assert "none" in levels
+
+
+@pytest.mark.parametrize("expansions", [1, 2, 7])
+def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
+    model, budget = TableStepper(), Budget(expansions, rows=1)
+    result = exact_search(model, [Table(0, 1.0)], SearchConfig(1, 0, 6), budget)
+    assert result.rows == model.rows == expansions
 
 
 @pytest.mark.parametrize("kind", DECODERS)
@@ -171,6 +195,17 @@ def test_wrong_options_are_refused() -> None:
         exact_search(TableStepper(), [Table(0, 1.0)], config)
 
 
+def test_where_states_are_too_many_the_least_probable_prefixes_are_dropped() -> None:
+    after = {(2,): {4: 0.9, 5: 0.1}, (3,): {EOS: 1.0}, (4,): {EOS: 1.0}}
+    ends = {(2, 4): {EOS: 1.0}, (2, 5): {EOS: 1.0}}
+    model = Fixed({(): {2: 0.5, 3: 0.3, 4: 0.2}, **after, **ends})
+    budget = Budget(states=1, rows=1)
+    result = exact_search(TableStepper(7), [model], SearchConfig(1, n_best=0), budget)
+    assert [h.tokens for h in result.hypotheses] == [(2, 4), (2, 5)]
+    certificate = result.certificate
+    assert (certificate.bound, certificate.proven) == (pytest.approx(0.3), 1)
+
+
 def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None:
     model = Fixed(
         {
@@ -186,6 +221,8 @@ def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None
     certificate = result.certificate
     assert (certificate.level, certificate.dropped, result.finished) == ("optimal", 1, 3)
     assert certificate.bound == pytest.approx(0.18)
+    # The beam's (), (2,) and the exact search's (), (2,) and (3,), (4,).
+    assert (result.rows, result.support) == (stepper.rows, 4 + 2 + 4 + 2 + 2 + 2) == (6, 16)
 
 
 @pytest.mark.parametrize("n_best", [1, 3, 5])
@@ -208,6 +245,17 @@ def test_never_less_is_proven_than_the_beam_had_proven(n_best: int, penalties: P
             if not penalties.any:
                 assert exact.certificate.log_bound <= beam.certificate.log_bound
     assert partly_proven > 5 or n_best == 1
+
+
+def test_under_penalties_the_bound_is_not_that_of_the_beam() -> None:
+    """The beam has found (2,), which has 0.4, and has not handed it over: (3, 4, 5) scores more."""
+    ends = {(2,): {EOS: 1.0}, (3, 4, 5): {EOS: 1.0}, (4,): {EOS: 1.0}, (5,): {EOS: 1.0}}
+    first = {2: 0.4, 3: 0.3, 4: 0.2, 5: 0.1}
+    model = Fixed({(): first, (3,): {4: 1.0}, (3, 4): {5: 1.0}, **ends})
+    config = SearchConfig(2, 1, 6, penalties=Penalties("avg"))
+    result = exact_search(TableStepper(7), [model], config, Budget(expansions=1))
+    assert (result.finished, result.hypotheses[0].tokens) == (1, (3, 4, 5))
+    assert result.certificate.bound == pytest.approx(0.4)
 
 
 def test_the_unfinished_output_is_the_most_probable_one_that_was_cut() -> None:
@@ -234,8 +282,8 @@ def test_what_a_request_leaves_without_continuation_is_not_unfinished() -> None:
 
 def test_the_strict_reading_is_of_the_beam_that_was_asked_for() -> None:
     model = Fixed({(): {2: 0.6, EOS: 0.4}, (2,): {EOS: 1.0}})
-    for stop in ("exhaustive", "optimal"):
-        result = beam_search(TableStepper(7), [model], SearchConfig(5, stop=stop))[0]
+    for stop, beam in product(("exhaustive", "optimal"), (5, 2)):  # two fit a beam of two
+        result = beam_search(TableStepper(7), [model], SearchConfig(beam, stop=stop))[0]
         assert (result.certificate.level, result.certificate.strict) == ("exhaustive", True)
     wide = Fixed({(): dict.fromkeys(range(2, 7), 0.2), **{(i,): {EOS: 1.0} for i in range(2, 7)}})
     result = exact_search(TableStepper(7), [wide], SearchConfig(1, n_best=0))

@@ -9,6 +9,7 @@ from onmt_entmax.modules.output_decoding import as_support
 from onmt_entmax.search import expansion
 from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
 from onmt_entmax.search.prefixes import PrefixTree
+from onmt_entmax.search.strings import Finished, Strings
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30))
@@ -103,6 +104,21 @@ def test_a_tree_gives_back_what_was_added_and_forgets_what_is_dead() -> None:
             assert len(tree) >= len(needed)
             assert set(strings.values()) == {(), *needed}
         assert [tree.tokens(node) for node in live.tolist()] == [strings[n] for n in live.tolist()]
+
+
+def test_a_tree_takes_more_nodes_at_once_than_it_has() -> None:
+    tree = PrefixTree()
+    for start in (0, 9000):
+        nodes = tree.add(np.full(9000, -1), start + np.arange(9000))
+        assert tree.tokens(int(nodes[-1])) == (start + 8999,)
+
+
+def test_where_penalties_are_infinite_the_more_probable_string_is_better() -> None:
+    strings = Strings()
+    strings.open([0])
+    for log_prob in (-2.0, -1.0, -3.0):
+        strings.finish(0, Finished(-np.inf, log_prob, -1, None))
+    assert [hypothesis.log_prob for hypothesis in strings.best(0, 2)] == [-1.0, -2.0]
 
 
 def test_a_step_that_rounding_lifts_above_one_counts_as_one() -> None:

@@ -81,6 +81,15 @@ def test_suggestions_are_the_support_and_what_follows_for_certain() -> None:
     assert forced > 5
 
 
+def test_the_whole_prefix_of_a_suggestion_is_scored() -> None:
+    after = {(2,): {4: 0.5, EOS: 0.5}, (2, 4): {EOS: 1.0}, (5,): {2: 1.0}, (5, 5): {EOS: 1.0}}
+    model = Fixed({(): {2: 0.5, 3: 0.5}, **after})
+    found = suggest(TableStepper(7), [model], [2, 4])
+    assert (found.log_prob, found.excluded_at) == (pytest.approx(math.log(0.25)), None)
+    found = suggest(TableStepper(7), [model], [5, 5])
+    assert (found.log_prob, found.excluded_at) == (-math.inf, 0), "the first of both is told"
+
+
 def test_nothing_is_said_for_certain_of_what_no_string_contains() -> None:
     model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
     found = suggest(TableStepper(7), [model])
@@ -107,6 +116,21 @@ def test_a_nan_among_numbers_is_not_taken_for_impossible() -> None:
     for distribution in (step, step._replace(log_prob=torch.tensor([-0.7, math.nan]))):
         with pytest.raises(SearchError):
             expand(distribution, EOS, 3)
+
+
+def test_an_end_that_is_not_a_number_is_not_taken_for_impossible() -> None:
+    with pytest.raises(SearchError):
+        expand(torch.tensor([[-math.inf, math.nan, -0.7, -0.7, -math.inf]]), EOS, 3)
+
+
+def test_a_probability_rounded_above_one_counts_as_one() -> None:
+    class Rounded(Fixed):
+        def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
+            return [value + 1e-7 for value in super().log_probs(prefix)]
+
+    model = Rounded({(): {2: 1.0}, (2,): {EOS: 1.0}})
+    assert score_targets(TableStepper(7), [model], [[2]])[0].log_prob == 0.0
+    assert suggest(TableStepper(7), [model]).continuations == ((2, 0.0),)
 
 
 def test_a_suggestion_leaves_out_what_no_string_contains() -> None:
@@ -138,6 +162,26 @@ def test_verification_notices_a_difference() -> None:
     assert not verify(TableStepper(), [other], claimed, config).agrees
 
 
+def test_verification_counts_the_strings_and_measures_the_largest_difference() -> None:
+    config, after = SearchConfig(5, 2), {(2,): {EOS: 1.0}, (3,): {EOS: 1.0}}
+    claimed = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.4}, **after})], config)[0]
+    other = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}, **after})
+    found = verify(TableStepper(7), [other], claimed, config)
+    assert (found.agrees, found.level) == (False, "exhaustive")
+    assert found.difference == pytest.approx(math.log(0.4 / 0.3))
+
+
+def test_more_strings_than_there_should_be_contradict_before_the_budget_ends() -> None:
+    config = SearchConfig(1)
+    one = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
+    after = {(2,): {EOS: 0.5, 4: 0.5}, (2, 4): {EOS: 1.0}, (3,): {EOS: 1.0}}
+    other = Fixed({(): {EOS: 0.6, 2: 0.2, 3: 0.2}, **after})
+    claimed = beam_search(TableStepper(7), [one], config)[0]
+    assert claimed.certificate.level == "exhaustive"
+    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    assert short.agrees is False
+
+
 def test_what_an_exact_search_proved_is_verified_by_one() -> None:
     config = SearchConfig(1, 3, 5)
     for seed in range(30):
@@ -152,7 +196,7 @@ def test_what_an_exact_search_proved_is_verified_by_one() -> None:
 
 
 def test_what_the_budget_ends_before_it_is_proven_again_is_undecided() -> None:
-    config, doubtful = SearchConfig(1), 0
+    config, doubtful, crowded = SearchConfig(1), 0, 0
     for seed in range(30):
         tables = [Table(seed, 1.0, 6, 1.0, 1.0)]
         result = exact_search(TableStepper(6), tables, config)
@@ -160,7 +204,10 @@ def test_what_the_budget_ends_before_it_is_proven_again_is_undecided() -> None:
         short = verify(TableStepper(6), tables, result, config, budget=Budget(expansions=1))
         assert short.agrees is (True if enough else None)
         doubtful += not enough
-    assert doubtful > 3
+        few = verify(TableStepper(6), tables, result, config, budget=Budget(states=1, rows=1))
+        assert few.agrees is not False
+        crowded += few.agrees is None
+    assert min(doubtful, crowded) > 3
 
 
 def test_penalties_rank_what_is_verified() -> None:
@@ -207,6 +254,17 @@ def test_what_is_found_before_the_budget_ends_may_contradict() -> None:
         assert short.agrees is (None if found.tokens == wrong.hypotheses[0].tokens else False)
         ended += short.agrees is False and short.level == "none"
     assert ended > 3
+
+
+def test_a_better_score_contradicts() -> None:
+    """The empty string is less probable than (2,) is scored."""
+    model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.1, 4: 0.1}, (2,): {EOS: 1.0}})
+    config = SearchConfig(1, 2, 20, penalties=Penalties("avg"))
+    result = beam_search(TableStepper(7), [model], config)[0]
+    claimed = replace(result.certificate, level="optimal", proven=1)
+    wrong = replace(result, hypotheses=result.hypotheses[1:], certificate=claimed)
+    short = verify(TableStepper(7), [model], wrong, config, budget=Budget(expansions=1))
+    assert (short.agrees, short.level) == (False, "none")
 
 
 def test_the_mean_encoder_has_no_float64() -> None:

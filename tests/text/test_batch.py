@@ -1,6 +1,7 @@
 """Batches: padding, order, grouping."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
@@ -71,3 +72,15 @@ def test_groups_stay_within_the_batch_size(kind: str, limit: int) -> None:
     for group in group_by_length(examples, limit, kind):
         padded = max(max(len(e.source), len(e.target or ()) + 2) for e in group)
         assert len(group) * (1 if kind == "sents" else padded) <= limit
+
+
+@given(rows, st.integers(1, 30), st.sampled_from(["sents", "tokens"]))
+def test_groups_are_as_large_as_they_may_be(
+    pairs: list[tuple[list[int], list[int]]], limit: int, kind: str
+) -> None:
+    examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
+    groups = list(group_by_length(examples, limit, kind))
+    for group, following in pairwise(groups):
+        more = [*group, following[0]]
+        padded = max(max(len(e.source), len(e.target or ()) + 2) for e in more)
+        assert len(more) * (1 if kind == "sents" else padded) > limit

@@ -150,7 +150,7 @@ def test_vocabularies_have_placeholders_and_batches_repeat(tmp_path: Path) -> No
     )
     options = {"copy_symbols": 3, "copy_rate": 0.5}
     data = DataConfig((corpus,), None, batch_size=4, transform_options=options)
-    names = build_vocabularies(VocabularyConfig(), all_pairs(data), extra_specials(data))
+    names = build_vocabularies(VocabularyConfig(), all_pairs(data), extra_specials(data))[0]
     assert (
         names.source.copy_symbols == names.target.copy_symbols == ("<copy1>", "<copy2>", "<copy3>")
     )

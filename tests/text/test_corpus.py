@@ -36,7 +36,7 @@ def data(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
 
 
 def stream(config: DataConfig, position: Position | None = None) -> TrainingBatches:
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))
+    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))[0]
     return TrainingBatches(config, vocabularies, position)
 
 
@@ -48,7 +48,7 @@ def test_pairs_are_the_lines_of_the_files(tmp_path: Path) -> None:
 
 def test_frequencies_of_what_is_predicted(tmp_path: Path) -> None:
     config = data(corpus(tmp_path, size=3))  # A 0, A B 1 and A B C 2 after the corpus's name
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))
+    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))[0]
     shares = target_frequencies(config, vocabularies)
     expected = {"CORPUS_1": 3, "A": 3, "B": 2, "C": 1, "0": 1, "1": 1, "2": 1, "</s>": 3}
     for token, share in zip(vocabularies.target.tokens, shares.tolist(), strict=True):
@@ -99,6 +99,29 @@ def test_the_seed_decides_the_order(tmp_path: Path) -> None:
     first = [batch.indices for batch in islice(stream(config), 5)]
     assert first == [batch.indices for batch in islice(stream(config), 5)]
     assert first != [batch.indices for batch in islice(stream(replace(config, seed=1)), 5)]
+
+
+def test_batches_come_in_another_order_than_by_length_and_in_each_epoch(tmp_path: Path) -> None:
+    batches = iter(stream(data(corpus(tmp_path, size=200))))
+    one, other = (list(islice(batches, 25)) for _ in range(2))  # epochs
+    lengths = [int(batch.source_lengths[0]) for batch in one]
+    assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
+    assert [batch.indices for batch in one] != [batch.indices for batch in other]
+
+
+def test_counting_draws_from_the_seed(tmp_path: Path) -> None:
+    options = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
+    config = data(corpus(tmp_path, transforms=("tokendrop",)), transform_options=options)
+    counted = list(all_pairs(config))
+    assert counted == list(all_pairs(config))
+    assert counted != list(all_pairs(replace(config, seed=1)))
+
+
+def test_each_side_has_its_own_prefix_and_its_own_length(tmp_path: Path) -> None:
+    config = corpus(tmp_path, transforms=("prefix",), src_prefix="s", tgt_prefix="t")
+    options = data(config, src_seq_length_trunc=3, tgt_seq_length_trunc=2)
+    pairs = list(read_pairs(config, options, is_train=True))
+    assert pairs[2] == (["s", "corpus_1", "a"], ["t", "CORPUS_1"])
 
 
 def test_weights_mix_corpora(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def dropout(tmp_path: Path) -> DataConfig:
 
 
 def some_batches(config: DataConfig, start: Position, number: int) -> list[list[list[int]]]:
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))
+    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))[0]
     batches = iter(TrainingBatches(config, vocabularies, start))
     found = [batch.source[:, :, 0].tolist() for batch in islice(batches, number)]
     batches.close()
@@ -56,7 +56,7 @@ def some_batches(config: DataConfig, start: Position, number: int) -> list[list[
 
 
 def test_merges_are_left_out_by_the_seed_whoever_reads_from_wherever(dropout: DataConfig) -> None:
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(dropout))
+    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(dropout))[0]
     whole = TrainingBatches(dropout, vocabularies)
     expected, middle = [], Position()
     for batch in islice(whole, 20):

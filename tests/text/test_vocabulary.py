@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.files import write_files
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
@@ -59,24 +60,45 @@ def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None
 def test_vocabularies_are_counted_and_written(tmp_path: Path) -> None:
     source, target = tmp_path / "new" / "vocab.src", tmp_path / "vocab.tgt"
     config = VocabularyConfig(src_vocab=str(source), tgt_vocab=str(target))
-    counted = build_vocabularies(config, PAIRS)
+    counted, files = build_vocabularies(config, PAIRS)
     assert counted.source.tokens[2:] == ("b", "a", "c")
-    assert source.read_text() == "b\t3\na\t1\nc\t1\n"
+    assert files[source] == "b\t3\na\t1\nc\t1\n"
+    assert not source.exists()  # the caller knows when
+    write_files(files)
     # The files are there now, so the data is not looked at again.
-    assert build_vocabularies(config, [(["z"], ["z"])]) == counted
+    assert build_vocabularies(config, [(["z"], ["z"])]) == (counted, {})
+    for path in (source, target):
+        path.unlink()
+    with pytest.raises(VocabularyError, match="spaces in them, such as 'a b'"):
+        build_vocabularies(config, [(["a b"], ["a"])])
 
 
 def test_a_present_file_is_never_overwritten(tmp_path: Path) -> None:
     source, target = tmp_path / "vocab.src", tmp_path / "vocab.tgt"
     source.write_text("q\t7\n")
-    built = build_vocabularies(VocabularyConfig(str(source), str(target)), PAIRS)
-    assert source.read_text() == "q\t7\n"
+    built, files = build_vocabularies(VocabularyConfig(str(source), str(target)), PAIRS)
+    assert list(files) == [target]
     assert built.source.tokens[2:] == ("q",)
     assert built.target.tokens[4:] == ("x", "y")
 
 
+@pytest.mark.parametrize(
+    ("changes", "source", "target"),
+    [
+        ({"src_words_min_frequency": 2}, "b", "xy"),
+        ({"tgt_words_min_frequency": 2}, "bac", "x"),
+        ({"src_vocab_size": 2}, "ba", "xy"),
+        ({"tgt_vocab_size": 1}, "bac", "x"),
+    ],
+)
+def test_each_side_has_its_own_limits(changes: dict, source: str, target: str) -> None:
+    built, _ = build_vocabularies(VocabularyConfig(**changes), PAIRS)
+    assert "".join(built.source.tokens[2:]) == source
+    assert "".join(built.target.tokens[4:]) == target
+
+
 def test_a_shared_vocabulary_is_one(tmp_path: Path) -> None:
-    built = build_vocabularies(VocabularyConfig(share_vocab=True), PAIRS)
+    built, _ = build_vocabularies(VocabularyConfig(share_vocab=True), PAIRS)
     assert built.source is built.target
     assert set("abcxy") <= set(built.source.tokens)
 
@@ -86,7 +108,7 @@ def test_files_without_counts_keep_their_order(tmp_path: Path) -> None:
     path.write_text("z\na\nm\n")
     assert [token for token, _ in read_counts(str(path)).most_common()] == ["z", "a", "m"]
     config = VocabularyConfig(str(path), str(path), src_words_min_frequency=3)
-    assert build_vocabularies(config, []).source.tokens[-3:] == ("z", "a", "m")
+    assert build_vocabularies(config, [])[0].source.tokens[-3:] == ("z", "a", "m")
 
 
 @pytest.mark.parametrize(

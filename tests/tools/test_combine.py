@@ -125,14 +125,53 @@ def test_a_bound_that_a_float_cannot_hold_is_not_0(tmp_path: Path) -> None:
     assert (found["certificate"], found["proven"]) == ("none", 0)
 
 
-def test_a_text_that_other_tokens_become_too(tmp_path: Path) -> None:
-    """What the first report does not list, 0.25, may all be `a b`."""
-    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=0.25, slack=0.25)
+@pytest.mark.parametrize("bound", [0.25, 0.1])
+def test_a_text_that_other_tokens_become_too(tmp_path: Path, bound: float) -> None:
+    """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
+    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
     output, report = tmp_path / "o", tmp_path / "r.jsonl"
     path = write(tmp_path / "1.jsonl", cut)
     assert combined("--reports", path, "--output", output, "--report", report) == 0
     (found,) = read_report(report)
     assert (found["certificate"], found["gap"]) == ("none", pytest.approx(math.log(0.4 / 0.6)))
+
+
+def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path) -> None:
+    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 0.4), ("b", 0.3), ("b", 0.3)))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert [(h["text"], h["prob"]) for h in found["hypotheses"]] == [("b", 0.6), ("a", 0.4)]
+    assert found["mass"] == pytest.approx(1)
+
+
+def test_what_is_not_listed_may_be_lost_in_the_rounding_of_the_mass(tmp_path: Path) -> None:
+    """A second string has 1e-9: that is not proven to be nothing."""
+    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 1.0), mass=1.0, finished=2))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert found["certificate"] == "optimal"
+    assert found["bound"] > 1e-9
+
+
+def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path: Path) -> None:
+    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 0.7), excluded=0.3))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
+    assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)
+
+
+def test_an_output_that_was_cut_is_told_only_where_nothing_ended(tmp_path: Path) -> None:
+    """All of the first report's slack is left: 1, and what a report adds for rounding."""
+    cut = record("s", "none", bound=0.5, slack=1.00001, unfinished="c")
+    paths = [write(tmp_path / "1", cut), write(tmp_path / "2", record("s", "optimal", ("a", 1.0)))]
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    for reports, told in ((paths[:1], True), (paths, False)):
+        assert combined("--reports", *reports, "--output", output, "--report", report) == 0
+        (found,) = read_report(report)
+        assert ("unfinished" in found) is told
 
 
 def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -10,8 +10,8 @@ import inflect
 import pytest
 
 from onmt_entmax import Inflector
-from onmt_entmax.inflection import InflectionError, Question
-from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.inflection import InflectionError, Question, _certificate
+from onmt_entmax.search import Certificate, SearchConfig, SearchTask
 from onmt_entmax.text.morphology import REVERSED, decode_word
 from onmt_entmax.text.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.translation import Translator
@@ -149,11 +149,40 @@ def test_counts_of_a_mixture_are_those_of_its_parts(both_orders):
     assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
 
 
+def test_a_model_of_both_orders_weighs_as_much_as_one_of_one_order(both_orders, uneven):
+    left, right = {"folders": [both_orders]}, {"reversed_folders": [uneven]}
+    expected: dict[str, float] = {}
+    for each in (left, {"folders": [], **right}):
+        for form in Inflector(n_best=0, max_length=6, **each).inflect("english", "ab", "V").forms:
+            expected[form.text] = expected.get(form.text, 0) + form.prob / 2
+    together = Inflector(n_best=0, max_length=6, **left, **right).inflect("english", "ab", "V")
+    assert {form.text: form.prob for form in together.forms} == pytest.approx(expected, abs=1e-6)
+
+
 def test_a_model_of_both_orders_is_named_where_one_order_is(both_orders):
     with pytest.raises(InflectionError, match="writes in both orders; name it where models"):
         Inflector([], reversed_folders=[both_orders])
     with pytest.raises(InflectionError, match="no model is named"):
         Inflector([])
+
+
+def test_what_is_too_small_for_a_float_or_strict_in_one_order_only() -> None:
+    parts = [
+        Certificate("exhaustive", -math.inf, math.inf, 1, 1.0, 0, 0, 0.0, excluded, strict)
+        for excluded, strict in ((-800.0, True), (-math.inf, False))
+    ]
+    numbers = {"bound": 0.0, "gap": None, "proven": 1, "mass": 1.0, "excluded": 0.0}
+    certificate = _certificate({"certificate": "exhaustive", **numbers}, parts, [0.5, 0.5])
+    assert -800 <= certificate.log_excluded_bound < -500, "something was excluded"
+    assert not certificate.strict
+
+
+def test_what_one_model_of_two_never_saw_is_told(uneven, tmp_path):
+    words = tuple(word for word in WORDS if word != "b")
+    known = Vocabularies(Vocabulary((*SOURCE_SPECIALS, *words)), VOCABULARIES.target)
+    other = write_model(tmp_path / "other", 1, known)
+    answer = Inflector([uneven], reversed_folders=[other]).inflect("english", "abb", "V")
+    assert answer.warnings == ("unknown character b",)
 
 
 def test_models_that_do_not_go_together(uneven, both_orders, tmp_path):

@@ -238,6 +238,19 @@ class TestBadInput:
         assert (out / "train.src").read_text() == "lang=welsh +V +PST a\nlang=welsh +N b ▁ c\n"
         assert (out / "dev.src").read_text() == "lang=welsh +V +PST a\n"
 
+    def test_the_development_set_of_a_setting_is_of_its_languages(self, data, tmp_path):
+        """Alone too; and a language that is named twice is there once."""
+        arguments = ["prepare", "--data", str(data), "--splits", "dev", "--out", str(tmp_path)]
+        for more in (["--setting", "high"], ["--languages", "welsh", "welsh"]):
+            assert sigmorphon.main([*arguments, *more]) == 0
+            assert (tmp_path / "dev.src").read_text() == "lang=welsh +V +PST a\n"
+
+    def test_a_covered_test_set_is_no_test_set_of_another_language(self, data, tmp_path, capsys):
+        (data / "welsh-covered-test").write_text("a\tab\tV\n")
+        arguments = ("--data", data, "--splits", "test", "--out", tmp_path / "out")
+        message = "no language has test; there are covered-test, dev, train-high, train-low"
+        assert message in refused(capsys, "prepare", *arguments)
+
     @pytest.mark.parametrize(
         ("content", "message"),
         [

@@ -24,7 +24,7 @@ from tests.toy import write_config
 def trainer_of(folder: Path, **changes: object) -> Trainer:
     """A run on the toy task, in this process."""
     setup = training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
-    vocabularies = build_vocabularies(setup.vocabulary, all_pairs(setup.data))
+    vocabularies = build_vocabularies(setup.vocabulary, all_pairs(setup.data))[0]
     torch.manual_seed(1)
     model = build_model(setup.model, vocabularies)
     return trainer_with(setup, model, TrainingBatches(setup.data, vocabularies))
