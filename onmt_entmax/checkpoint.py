@@ -131,8 +131,8 @@ def prune(run: Path, keep: int, newest: int) -> None:
     Args:
         run: its folder.
         keep: how many stay, the newest, and the best one; negative keeps all.
-        newest: step that the run has come to. What is named later is of a run that has continued
-            from before it, is damaged, and says nothing about what may go.
+        newest: the run's current step. Checkpoints with larger numbers are damaged ones that a
+            resumed run has passed over; they are ignored.
     """
     steps = [step for step in checkpoint_steps(run) if step <= newest]
     if keep < 0:

@@ -30,7 +30,7 @@ from onmt_entmax.text.morphology import (
     is_tag,
     turned,
 )
-from onmt_entmax.translation import Translator, listed
+from onmt_entmax.translation import Translator, as_list
 
 
 class InflectionError(UserError):
@@ -143,7 +143,7 @@ class Inflector:
         device: torch.device | None = None,
         reversed_folders: Path | str | Sequence[Path | str] = (),
     ) -> None:
-        folders, reversed_folders = listed(folders), listed(reversed_folders)
+        folders, reversed_folders = as_list(folders), as_list(reversed_folders)
         left, right = (
             [load(folder, device) for folder in group] for group in (folders, reversed_folders)
         )

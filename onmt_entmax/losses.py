@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from onmt_entmax.mappings import checked_alpha, working_type
+from onmt_entmax.mappings.arguments import checked_alpha, working_type
 from onmt_entmax.mappings.autograd import Entmax, the_given
 from onmt_entmax.mappings.compiled import conjugate_operator
 from onmt_entmax.mappings.conjugate import (
@@ -30,7 +30,7 @@ from onmt_entmax.mappings.conjugate import (
 )
 from onmt_entmax.mappings.device import by_kernel, has_kernels
 from onmt_entmax.mappings.gradient import entropy_alpha_derivative
-from onmt_entmax.mappings.native import has_memory, is_traced
+from onmt_entmax.mappings.tracing import has_memory, is_traced
 
 
 class ClassTargets(NamedTuple):

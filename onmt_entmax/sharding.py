@@ -22,9 +22,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.processes import ProcessError, Processes
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
-from onmt_entmax.training.processes import ProcessError, Processes
 
 # Lines of a window: enough to fill batches of similar length, little enough to stream. A search has
 # few sentences left at the end of each: windows of 1250 lines cost the pilot 4 %, of 830 8 %.
@@ -118,8 +118,8 @@ def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
     """
     sent: list[tuple[Any, Tensor]] = []
     try:
-        # Windows that follow each other are other processes', so that ids within one are
-        # consecutive and the next one's are not.
+        # Consecutive windows go to different processes, so ids are consecutive within a window and
+        # jump between windows.
         by_window = itertools.groupby(enumerate(make()), lambda pair: pair[1].id - pair[0])
         for _, group in by_window:
             sent += _send([answer for _, answer in group], len(sent))

@@ -72,11 +72,11 @@ class Suggester:
             SuggestionError: the source is blank, or the prefix has a token that the model does
                 not know.
         """
-        words, given = self._reader.tokens(source, prefix)
+        words, given = self._reader.preprocess(source, prefix)
         if not words:
             raise SuggestionError("the source is blank: give its tokens, between spaces")
         target = self._reader.vocabularies.target
-        question = self._reader.question(words)
+        question = self._reader.encode(words)
         copied = question.copied
         written = copied.hide(given)
         for token in written:

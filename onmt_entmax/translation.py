@@ -35,7 +35,7 @@ from onmt_entmax.search import (
 from onmt_entmax.sharding import Windows
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
 from onmt_entmax.text.corpus import build_transforms
-from onmt_entmax.text.reader import Question, Reader
+from onmt_entmax.text.reader import EncodedSource, Reader
 from onmt_entmax.text.unknown import UnknownWords
 from onmt_entmax.text.vocabulary import Vocabularies
 
@@ -80,7 +80,7 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
 
 
-def listed(folders: Path | str | Sequence[Path | str]) -> list[Path | str]:
+def as_list(folders: Path | str | Sequence[Path | str]) -> list[Path | str]:
     """One folder, or several, as a list."""
     return [folders] if isinstance(folders, (str, Path)) else list(folders)
 
@@ -158,7 +158,7 @@ class Translator:
             CheckpointError: a folder cannot be read.
             TranslationError: see the class.
         """
-        models = [load(folder, device) for folder in listed(folders)]
+        models = [load(folder, device) for folder in as_list(folders)]
         return cls(models, task or SearchTask(), **keywords)
 
     def _requests(self, task: SearchTask) -> SearchConfig:
@@ -213,11 +213,11 @@ class Translator:
                 continue
             found: dict[int, Answer] = {}
             texts = {number: line for number, (line, _) in window}
-            questions: dict[int, Question] = {}
+            questions: dict[int, EncodedSource] = {}
             forced: dict[int, list[int]] = {}
             for number, (line, prefix) in window:
-                words, beginning = self.reader.tokens(line, prefix)
-                question = self.reader.question(words, number)
+                words, beginning = self.reader.preprocess(line, prefix)
+                question = self.reader.encode(words, number)
                 forced[number] = self._prefix(number, question.copied.hide(beginning))
                 if words:
                     questions[number] = question
@@ -297,7 +297,7 @@ class Translator:
         batch = make_batch([example], self.vocabularies)
         return verify(self._judge, batch, result, self._config, prefix, self.task.budget)
 
-    def _answer(self, source: str, question: Question, result: SearchResult) -> Answer:
+    def _answer(self, source: str, question: EncodedSource, result: SearchResult) -> Answer:
         best, length = result.best, len(question.words)
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
@@ -318,11 +318,11 @@ class Translator:
             scored=self._config.penalties.any,
         )
 
-    def _text(self, hypothesis: Hypothesis, question: Question) -> str:
+    def _text(self, hypothesis: Hypothesis, question: EncodedSource) -> str:
         tokens = question.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
         if self._unknown and hypothesis.attention is not None:
             tokens = self._unknown.replace(tokens, question.words, hypothesis.attention)
-        return self.reader.text(tokens)
+        return self.reader.postprocess(tokens)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ TOOLS = ROOT / "tools"
 # The table of docs/architecture.md: row, and which rooms stand there.
 ROWS = [
     {"errors", "version", "opennmt"},
-    {"files", "mappings"},
+    {"files", "mappings", "processes"},
     {"losses", "text"},
     {"modules"},
     {"model"},

@@ -12,7 +12,7 @@ import torch
 
 from onmt_entmax.experiment.training import run_training
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.training.processes import ProcessError
+from onmt_entmax.processes import ProcessError
 from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 

@@ -13,10 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.processes import Processes
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 from onmt_entmax.sharding import Windows, packed, unpacked
-from onmt_entmax.training import Processes
 from tests.commands import ENVIRONMENT, succeed
 from tests.test_processes import children, torchrun
 

@@ -30,8 +30,7 @@ from experiments.runner import Runner
 from pictures.curves import plot
 
 from onmt_entmax.commands import command
-from onmt_entmax.errors import UserError
-from onmt_entmax.options.reader import nearest
+from onmt_entmax.errors import UserError, nearest
 
 
 def chosen(matrix: Matrix, cells: Sequence[str], seeds: Sequence[int]) -> list[Training]:

@@ -27,9 +27,8 @@ from tqdm import tqdm
 from words.rows import SETTINGS, read_rows
 
 from onmt_entmax.commands import command
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import count_lines, read_lines
-from onmt_entmax.options.reader import nearest
 
 REVISION = "490e2e0"
 URL = f"https://raw.githubusercontent.com/sigmorphon/conll2018/{REVISION}"

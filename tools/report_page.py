@@ -39,8 +39,8 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     """What the page draws of a record; None where the models do not give the hypotheses the
     probabilities that the report says."""
     reader, names = translator.reader, translator.vocabularies.target
-    pairs = [reader.tokens(record["source"], h["text"]) for h in record["hypotheses"]]
-    question = reader.question(pairs[0][0])
+    pairs = [reader.preprocess(record["source"], h["text"]) for h in record["hypotheses"]]
+    question = reader.encode(pairs[0][0])
     strings = [tuple(names.encode(question.copied.hide(target))) for _, target in pairs]
     if not question.words or len(set(strings)) < len(strings):
         return None

@@ -45,9 +45,8 @@ from words.hallucinate import copies, hallucinate
 from words.rows import SETTINGS, Row, as_pair, language_of, read_rows, write_pairs
 
 from onmt_entmax.commands import command
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
-from onmt_entmax.options.reader import nearest
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
 from onmt_entmax.text.morphology import (
     ask_reversed,

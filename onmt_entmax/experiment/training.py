@@ -15,13 +15,14 @@ from onmt_entmax.checkpoint import (
     checkpoint_steps,
     remove_leftovers,
 )
+from onmt_entmax.experiment.console import HELP, device_for, say, silent
 from onmt_entmax.experiment.resuming import Resumed, clear, continues, resume
-from onmt_entmax.experiment.surroundings import HELP, device_for, say, silent
 from onmt_entmax.files import write_files
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.options.train_parser import training_parser
+from onmt_entmax.processes import ProcessError, Processes
 from onmt_entmax.records import Records
 from onmt_entmax.text.corpus import (
     CorpusError,
@@ -34,7 +35,7 @@ from onmt_entmax.text.drawing import draws_of_each_process
 from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.text.vectors import fill, read_vectors
 from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
-from onmt_entmax.training import Evaluate, Outcome, ProcessError, Processes, Trainer, TrainingConfig
+from onmt_entmax.training import Evaluate, Outcome, Trainer, TrainingConfig
 from onmt_entmax.validation import make_evaluate
 
 
@@ -139,8 +140,8 @@ def _make_room(
     files: Mapping[Path, str],
     tell: Callable[[str], None],
 ) -> None:
-    """Delete what the run replaces and write its vocabulary files: now that it is about to begin,
-    and what can be wrong has been read, the first batch last of all."""
+    """Delete what the run replaces and write its vocabulary files. Called last: everything that can
+    fail, up to reading the first batch, happens before anything is deleted."""
     run = Path(setup.run.save_model)
     remove_leftovers(run)
     replaced = checkpoint_steps(run) if setup.run.overwrite else []

@@ -10,12 +10,12 @@ from tqdm import tqdm
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.errors import UserError
-from onmt_entmax.experiment.surroundings import HELP, device_for
+from onmt_entmax.experiment.console import HELP, device_for
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
+from onmt_entmax.processes import Processes
 from onmt_entmax.reports.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
-from onmt_entmax.training import Processes
 from onmt_entmax.translation import Translator
 
 

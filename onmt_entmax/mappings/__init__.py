@@ -10,13 +10,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from onmt_entmax.mappings.arguments import checked_alpha, working_type
 from onmt_entmax.mappings.autograd import Entmax, LogEntmax, LongEntmax
 from onmt_entmax.mappings.compiled import entmax_operator, log_entmax_operator
 from onmt_entmax.mappings.device import has_kernels
 from onmt_entmax.mappings.entropy import tsallis_entropy
-from onmt_entmax.mappings.native import is_traced
 from onmt_entmax.mappings.selection import MEDIUM
 from onmt_entmax.mappings.threshold import refuse_rows_without_answer
+from onmt_entmax.mappings.tracing import is_traced
 
 __all__ = ["entmax", "log_entmax", "tsallis_entropy"]
 
@@ -67,71 +68,6 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
     Args, returns and raises: as :func:`entmax`.
     """
     return _along_dim(_log_entmax_last, scores, alpha, dim)
-
-
-def working_type(scores: Tensor) -> torch.dtype:
-    """The type to compute in: float32 for the half types, else that of the scores.
-
-    Raises:
-        ValueError: if the scores are not floating point.
-    """
-    dtype = scores.dtype
-    if dtype in (torch.float32, torch.float64):
-        return dtype
-    if not dtype.is_floating_point:
-        raise ValueError(f"scores must be floating point, got {dtype}; convert them first")
-    return torch.float32
-
-
-def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Tensor:
-    """Alpha as a number, or as a float64-safe tensor of the shape of ``scores``, 1 in ``dim``.
-
-    Raises:
-        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where looking
-            at a tensor would mean waiting, an alpha below 1 becomes nan.
-    """
-    if not isinstance(alpha, Tensor):
-        if not 1 <= alpha < float("inf"):
-            raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
-        return float(alpha)
-    if alpha.numel() == 1 and not alpha.requires_grad and not is_traced():
-        return checked_alpha(float(alpha), scores, dim)
-    shape = list(scores.shape)
-    shape[dim] = 1
-    if alpha.dim() == 0:
-        alpha = alpha.to(scores.device)
-    try:
-        rows = alpha.expand(shape)
-    except RuntimeError:
-        raise ValueError(
-            f"alpha of shape {tuple(alpha.shape)} does not broadcast to the rows of the scores, "
-            f"{tuple(shape)}; give it size 1 in the normalised dimension"
-        ) from None
-    if alpha.device != scores.device:
-        raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
-    if alpha.device.type == "cpu" and not is_traced():
-        fits = (alpha >= 1) & alpha.isfinite()
-        if not bool(fits.all()):
-            wrong = float(alpha[~fits][0])
-            raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
-        return rows
-    return torch.where(rows >= 1, rows, torch.nan)
-
-
-def valid_alpha(alpha: float | Tensor) -> float | Tensor:
-    """An alpha that a module may keep: a tensor may still change, a number is right now or never.
-
-    Raises:
-        ValueError: it is a number below 1, or none.
-    """
-    if not isinstance(alpha, Tensor) and not 1 <= alpha < float("inf"):
-        raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
-    return alpha
-
-
-def alpha_text(alpha: float | Tensor) -> str:
-    """An alpha for printing: a number, or the shape of a tensor."""
-    return f"tensor{tuple(alpha.shape)}" if isinstance(alpha, Tensor) else f"{alpha:g}"
 
 
 def _along_dim(

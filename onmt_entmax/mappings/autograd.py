@@ -19,7 +19,6 @@ from onmt_entmax.mappings.conjugate import (
     write_probabilities,
 )
 from onmt_entmax.mappings.device import by_kernel
-from onmt_entmax.mappings.native import has_memory
 from onmt_entmax.mappings.threshold import (
     has_power_form,
     power,
@@ -29,6 +28,7 @@ from onmt_entmax.mappings.threshold import (
     sorted_margin,
     wide,
 )
+from onmt_entmax.mappings.tracing import has_memory
 
 # Scores that are sorted faster than Newton's method is started.
 _FEW = 1 << 11

@@ -1,4 +1,4 @@
-"""Whether a GPU kernel of launch.py does a piece of work, native.py, or the PyTorch code beside it.
+"""Chooses who computes: a Triton kernel (launch.py), C++ (native.py) or PyTorch operations.
 
 Triton is imported when the first scores on a GPU arrive, and each kernel is compiled when it is
 first wanted. With ``TRITON_INTERPRET=1`` in the environment the kernels run on the CPU, slowly:
@@ -30,11 +30,10 @@ def has_kernels(scores: Tensor) -> bool:
 
 
 def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
-    """What a function of launch.py or native.py makes of scores; None where PyTorch is to do it.
+    """What a function of launch.py or native.py makes of scores; None where PyTorch must do it.
 
-    That is for scores on a CPU what native.py leaves out; for those on a GPU without Triton, while
-    ``torch.compile`` looks, and, after one warning, for the rest of the process once a kernel
-    could not be compiled or started.
+    PyTorch must: on a CPU, in cases that native.py does not cover; on a GPU, without Triton, under
+    ``torch.compile``, and (after one warning) once a kernel has failed.
     """
     if not has_kernels(scores) or not _suit(scores, *arguments):
         return getattr(native, name)(scores, *arguments)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.mappings.entropy import tsallis_entropy
-from onmt_entmax.mappings.native import has_memory, is_traced
+from onmt_entmax.mappings.tracing import has_memory, is_traced
 
 _SERIES_BELOW = 0.5
 _SERIES_TERMS = 14

@@ -10,19 +10,18 @@ mathematics is in ``native_threshold.h``.
 """
 
 import math
-import os
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from onmt_entmax.mappings.extension import load
 from onmt_entmax.mappings.threshold import (
     SMALLEST_POWER_ALPHA,
     refuse_rows_without_answer,
     whole_power,
 )
+from onmt_entmax.mappings.tracing import has_memory, is_traced
 
 # Columns are 32-bit numbers there.
 _LONGEST = 1 << 31
@@ -30,16 +29,6 @@ _LONGEST = 1 << 31
 _MOST_RANGES = 8
 _KINDS = {torch.float32: "f", torch.float64: "d"}
 _Solved = tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor, Tensor], list[tuple[int, int]]]
-
-
-def load(name: str) -> ModuleType | None:
-    """A native module of this package, if it was built and is wanted."""
-    if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
-        return None
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
 
 
 module = load("onmt_entmax.mappings._native")
@@ -57,23 +46,6 @@ def _does(scores: Tensor, alpha: float) -> bool:
         and has_memory(scores)
         and not is_traced()
     )
-
-
-def has_memory(tensor: Tensor) -> bool:
-    """Whether what lies in memory is the tensor: it is no stand-in for others, as under vmap, nor
-    to be negated yet, nor a zero without memory."""
-    return (
-        type(tensor) in (Tensor, torch.nn.Parameter)
-        and torch._C._has_storage(tensor)
-        and not tensor.is_neg()
-        and not tensor._is_zerotensor()
-    )
-
-
-def is_traced() -> bool:
-    """Whether PyTorch records what is done, or does it without data: compiling, under `make_fx`,
-    with fake tensors. Then only operators that it knows may look at tensors."""
-    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
 
 
 def _call(name: str, scores: Tensor, alpha: float, *tensors: Tensor | None, **more: int) -> Any:

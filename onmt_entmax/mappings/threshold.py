@@ -241,7 +241,7 @@ def _normal_thresholds(dtype: torch.dtype, device: torch.device) -> Tensor:
 
 @cache
 def _number(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A 0-dim tensor, which is sooner in an operation than a number."""
+    """A cached 0-dim tensor: operations start faster with it than with a Python number."""
     return torch.tensor(value, dtype=dtype, device=device)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, cat, tanh
 
-from onmt_entmax.mappings import alpha_text, entmax
+from onmt_entmax.mappings import entmax
+from onmt_entmax.mappings.arguments import alpha_text
 from onmt_entmax.opennmt import GlobalAttention, sequence_mask
 
 

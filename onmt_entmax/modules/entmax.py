@@ -6,7 +6,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from onmt_entmax.losses import check_options, entmax_loss
-from onmt_entmax.mappings import alpha_text, entmax, valid_alpha
+from onmt_entmax.mappings import entmax
+from onmt_entmax.mappings.arguments import alpha_text, valid_alpha
 
 
 class Entmax(nn.Module):

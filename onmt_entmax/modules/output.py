@@ -1,7 +1,7 @@
 """The output layer: from hidden states to scores, log-probabilities, or the loss.
 
-The matrix of all scores of all rows is made by nobody but who asks for it: the loss
-(`output_loss.py`) and the support (`output_decoding.py`) make some rows at a time.
+Only `scores` and `log_probs` build the whole matrix of scores; the loss (`output_loss.py`) and the
+support (`output_decoding.py`) work on a few rows at a time.
 """
 
 import math
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from onmt_entmax.mappings import log_entmax, valid_alpha
+from onmt_entmax.mappings import log_entmax
+from onmt_entmax.mappings.arguments import valid_alpha
 from onmt_entmax.mappings.conjugate import row_groups
 from onmt_entmax.modules.output_decoding import (
     Support,

@@ -4,7 +4,7 @@ After Peters and Martins (2019), "IT-IST at the SIGMORPHON 2019 Shared Task: Spa
 Models for Inflection", made simple: they encode lemma and tags apart, here one encoder reads both,
 and each head attends to its own kind. A sparse gate says how much of each goes into a step.
 
-Which source vectors are of marked tokens says their last component, see `marking`.
+The last component of each source vector says whether its token is marked, see `marking`.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class TwoHeadedAttention(nn.Module):
         queries = source.unsqueeze(1) if source.dim() == 2 else source
         batch, steps, dim = queries.shape
         regions = self.regions(memory_bank, memory_lengths)
-        # The marks take part in the products, times zero, and are left out after: sooner than to
-        # copy the vectors without them in every step.
+        # Queries are padded with a zero for the mark, which is faster than copying the memory bank
+        # without its last component in every step.
         asked = pad(self.linear_in(queries).view(batch, 2 * steps, dim), (0, 1))
         scores = (asked @ memory_bank.transpose(1, 2)).view(batch, steps, 2, -1)
         scores = scores.masked_fill(~regions.unsqueeze(1), -torch.inf)

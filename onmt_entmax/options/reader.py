@@ -7,15 +7,14 @@ drop a misspelt key without a word, so they only serve as that register here; th
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, nearest
 
 # What people look for under names that OpenNMT-py 2.3.0 does not have for it.
 _ELSEWHERE = {
@@ -55,12 +54,6 @@ class Options:
     def error(self, name: str, message: str) -> OptionError:
         """The error for a value of option `name`."""
         return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean ...?` for the known word that looks most like `word`, or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def register(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -147,7 +140,8 @@ class _UniqueKeys(yaml.SafeLoader):
         self._checked: set[int] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Merges what `<<` names into a node, which then may have keys twice, the last to count."""
+        """Checks for duplicate keys before PyYAML merges `<<`; afterwards a key may occur twice, of
+        which the last one wins."""
         if id(node) not in self._checked:
             self._checked.add(id(node))
             self._check_keys(node)

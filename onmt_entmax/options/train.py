@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from onmt_entmax.errors import nearest
 from onmt_entmax.model import ModelConfig
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.options.reader import (
     OptionError,
     Options,
     canonical,
-    nearest,
     read_options,
     register,
 )
@@ -226,7 +226,8 @@ def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:
             raise options.error("data", f"corpus {name!r}: {key} is not supported")
         if key not in _CORPUS_KEYS:
             raise options.error(
-                "data", f"corpus {name!r}: no such key {key!r}{nearest(str(key), _CORPUS_KEYS)}"
+                "data",
+                f"corpus {name!r}: no such key {key!r}{nearest(str(key), _CORPUS_KEYS)}",
             )
     for key in ("path_src", "path_tgt"):
         if not isinstance(entry.get(key), str):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
-from onmt_entmax.options import texts
+from onmt_entmax.options.help import EPILOG, TRAINING, set_help
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.support import REFUSED_IN_TRAINING, WITHOUT_EFFECT
 from onmt_entmax.text.corpus import DataConfig
@@ -25,7 +25,7 @@ def training_parser() -> ArgumentParser:
     parser = ArgumentParser(
         description="Train a sequence-to-sequence model.",
         prog="train.py",
-        epilog=texts.EPILOG,
+        epilog=EPILOG,
         add_config_file_help=False,
     )
     train_opts(parser)
@@ -76,7 +76,7 @@ def training_parser() -> ArgumentParser:
     _add_loss_options(ours)
     _add_validation_options(ours)
     idle = {*WITHOUT_EFFECT} - {"seed"}
-    texts.tell_what_is_so(parser, texts.TRAINING, REFUSED_IN_TRAINING, idle)
+    set_help(parser, TRAINING, REFUSED_IN_TRAINING, idle)
     return parser
 
 

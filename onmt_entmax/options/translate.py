@@ -9,7 +9,7 @@ from pathlib import Path
 
 from onmt_entmax.files import is_stream
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
-from onmt_entmax.options import texts
+from onmt_entmax.options.help import EPILOG, TRANSLATION, set_help
 from onmt_entmax.options.reader import Options, canonical, read_options, register
 from onmt_entmax.options.support import (
     REFUSED_IN_TRANSLATION,
@@ -46,7 +46,7 @@ def translation_parser() -> ArgumentParser:
     parser = ArgumentParser(
         description="Translate with certificates.",
         prog="translate.py",
-        epilog=texts.EPILOG,
+        epilog=EPILOG,
         add_config_file_help=False,
     )
     group = parser.add_argument_group("Configuration")
@@ -86,7 +86,7 @@ def translation_parser() -> ArgumentParser:
         action="store_true",
         help="Recompute every certified sentence alone in 64-bit floats; count disagreements.",
     )
-    texts.tell_what_is_so(parser, texts.TRANSLATION, REFUSED_IN_TRANSLATION, WITHOUT_EFFECT)
+    set_help(parser, TRANSLATION, REFUSED_IN_TRANSLATION, WITHOUT_EFFECT)
     return parser
 
 

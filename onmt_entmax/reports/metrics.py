@@ -56,15 +56,6 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
     return previous[-1]
 
 
-def exact_match(references: Sequence[str], predictions: Sequence[str]) -> float:
-    """Share of predictions that equal their reference, between 0 and 1.
-
-    Raises:
-        ValueError: the numbers of words differ, or there are none.
-    """
-    return score(references, predictions).accuracy
-
-
 def score(references: Sequence[str], predictions: Sequence[str]) -> Score:
     """Accuracy and mean edit distance of predictions, one for each reference.
 

@@ -6,7 +6,6 @@ from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.decoder import ModelStepper
-from onmt_entmax.search.enumerate import enumerate_support
 from onmt_entmax.search.exact import Budget, exact_search, is_settled
 from onmt_entmax.search.mixture import Listed, Mixture, mix
 from onmt_entmax.search.penalties import Penalties
@@ -38,7 +37,6 @@ __all__ = [
     "TokenScore",
     "Verification",
     "beam_search",
-    "enumerate_support",
     "exact_search",
     "is_settled",
     "mix",

@@ -185,8 +185,8 @@ class ExactSearch(BeamSearch):
         return self._result(0)
 
     def _enter_excluded(self) -> None:
-        """Book what the search before has excluded: where its bound is the one that holds, that
-        says nothing of these strings, and they may start with prefixes not followed here."""
+        """Carry over what the earlier search excluded. Its bound may be the one used here, but it
+        does not cover excluded strings, which may start with prefixes not followed here."""
         if self._start is not None:
             books, before = self._ledger.lines, self._start.certificate
             books["excluded"] = np.maximum(books["excluded"], before.excluded)
@@ -195,9 +195,9 @@ class ExactSearch(BeamSearch):
     def _within_start(self, log_bound: Any) -> Any:
         """A bound, lowered to that of the search before if that is lower.
 
-        It holds here too. What that search has found and not handed over, if anything, ranks
-        behind its last hypothesis, and that is below its bound: else all were proven, and nothing
-        left to do.
+        The earlier bound is valid here too. Strings that search found but did not return rank below
+        its last hypothesis, which is itself below the bound; otherwise everything would be proven
+        and this search would not run.
         """
         if self._start is None:
             return log_bound

@@ -44,8 +44,8 @@ def copying(source: Sequence[str], vocabularies: Vocabularies) -> Copying:
     """Placeholders for the unknown characters of a source, in the order they come.
 
     A character is a token of one code point; an unknown tag or word stays unknown. So does a
-    character that one vocabulary has (else two outputs would be the same string), and what comes
-    after the last placeholder is given away.
+    character that one vocabulary has (else two outputs would be the same string), and so do
+    characters beyond the last placeholder.
     """
     free = [s for s in vocabularies.target.copy_symbols if s in vocabularies.source]
     if not free:

@@ -329,10 +329,10 @@ def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[
 def validation_targets(
     config: DataConfig, vocabularies: Vocabularies
 ) -> tuple[list[str], Callable[[int, Sequence[int]], str]]:
-    """Targets of the development set as text, and what turns an output for one into text.
+    """The references of the development set as text, and a function from output ids to text.
 
-    The targets pass through the transforms and back, as outputs come back: so what these change
-    for good (case, say) is not held against a model.
+    References pass through the transforms and back, so that what these change for good (case, say)
+    is not counted against the model.
     """
     assert config.valid is not None, "the caller checks that there is a development set"
     pipe = build_pipe(config.valid, config, vocabularies)

@@ -13,7 +13,7 @@ from onmt_entmax.text.vocabulary import Vocabularies
 
 
 @dataclass(frozen=True)
-class Question:
+class EncodedSource:
     """A source as a model reads it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Reader:
             for transform in self.pipe.transforms
         )
 
-    def tokens(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
+    def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
         """What the transforms make of a source and of (the beginning of) an output; no tokens
         where they drop the pair."""
         pair: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
@@ -55,13 +55,13 @@ class Reader:
         done = self.pipe.apply(pair, is_train=False, corpus_name="translate")
         return ([], []) if done is None else (done["src"], done["tgt"])
 
-    def question(self, words: Sequence[str], index: int = 0) -> Question:
+    def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """A source of these tokens, which the transforms have made, as example `index`."""
         copied = copying(words, self.vocabularies)
         ids = self.vocabularies.source.encode(copied.hide(words))
-        return Question(tuple(words), copied, Example(ids, None, index))
+        return EncodedSource(tuple(words), copied, Example(ids, None, index))
 
-    def text(self, tokens: Sequence[str]) -> str:
+    def postprocess(self, tokens: Sequence[str]) -> str:
         """Tokens of an output as text: the transforms undone."""
         done: str = self.pipe.apply_reverse(" ".join(tokens))
         return done

@@ -66,7 +66,8 @@ class _Share:
     count: int
 
     def has(self, epoch: int, bucket: int) -> bool:
-        """Epochs of one bucket are shared out too."""
+        """Whether this reader has a bucket. Rotating by epoch also spreads the work when an epoch
+        has a single bucket."""
         return (epoch + bucket) % self.count == self.number
 
 

@@ -198,8 +198,8 @@ def build_vocabularies(
         extra: special tokens that transforms add to source and target.
 
     Returns:
-        The vocabularies, and the text of each file that is named but absent: to be written once a
-        run is known to work, as later runs will take it for what they are to use.
+        The vocabularies, and the text of each named file that does not exist. Write it only once
+        the run is known to work, because later runs will read it.
 
     Raises:
         VocabularyError: a file cannot be used, or could not be written.

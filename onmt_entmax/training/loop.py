@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.model import SparseNMTModel, device_of
+from onmt_entmax.processes import Processes
 from onmt_entmax.records import Records
 from onmt_entmax.text.batch import Batch
 from onmt_entmax.text.stream import Position, TrainingBatches
@@ -26,7 +27,6 @@ from onmt_entmax.training.interrupt import collected_signals, resting_collector
 from onmt_entmax.training.nonfinite import NonfiniteRule
 from onmt_entmax.training.objective import Objective
 from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
-from onmt_entmax.training.processes import Processes
 from onmt_entmax.training.warmup import AttentionWarmup
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
@@ -229,7 +229,8 @@ class Trainer:
     def _validate(self, planned: bool = True) -> None:
         """Measure, lower the learning rate if the loss rose, and keep the model if it is best.
 
-        What is not planned, at the end, decides nothing for a run that goes on from there.
+        The extra validation at the end (not `planned`) changes neither the learning rate nor early
+        stopping, so that a resumed run is not affected.
         """
         self._read_numbers(everything=True)
         state, config = self.state, self.config

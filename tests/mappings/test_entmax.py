@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from onmt_entmax.losses import entmax_loss
-from onmt_entmax.mappings import checked_alpha, entmax, log_entmax, tsallis_entropy
+from onmt_entmax.mappings import entmax, log_entmax, tsallis_entropy
+from onmt_entmax.mappings.arguments import checked_alpha
 from onmt_entmax.mappings.threshold import solve_log, solve_power
 from tests.oracles import entmax_oracle, entropy_oracle
 

@@ -5,12 +5,12 @@ import math
 import pytest
 
 from onmt_entmax.search import SearchConfig, SearchResult
-from onmt_entmax.search.enumerate import Support
+from tests.search.enumeration import EnumeratedSupport
 
 
 def check(
     result: SearchResult,
-    support: Support,
+    support: EnumeratedSupport,
     config: SearchConfig,
     tolerance: float = 1e-9,
     ruled_out: float | None = None,

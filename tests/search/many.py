@@ -25,9 +25,9 @@ from onmt_entmax.search import (
     EnsembleStepper,
     SearchConfig,
     beam_search,
-    enumerate_support,
     exact_search,
 )
+from tests.search.enumeration import enumerate_support
 
 STOPS = ("exhaustive", "optimal", "first")
 KINDS = ("table", "ensemble", "constraints", "exact search")

@@ -12,9 +12,9 @@ from onmt_entmax.search import (
     EnsembleStepper,
     SearchConfig,
     beam_search,
-    enumerate_support,
 )
 from onmt_entmax.search.beam import BeamSearch
+from tests.search.enumeration import enumerate_support
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
 

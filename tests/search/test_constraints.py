@@ -9,8 +9,8 @@ import torch
 from checks import check
 from tables import EOS, Fixed, Table, TableStepper
 
-from onmt_entmax.search import Constraints, Penalties, SearchConfig, beam_search, enumerate_support
-from onmt_entmax.search.enumerate import Support
+from onmt_entmax.search import Constraints, Penalties, SearchConfig, beam_search
+from tests.search.enumeration import EnumeratedSupport, enumerate_support
 
 CONSTRAINTS = {
     "minimum": Constraints(min_length=2),
@@ -41,9 +41,11 @@ def asked_for(
     )
 
 
-def wanted(support: Support, wish: Constraints, forced: Sequence[int] = ()) -> Support:
+def wanted(
+    support: EnumeratedSupport, wish: Constraints, forced: Sequence[int] = ()
+) -> EnumeratedSupport:
     """The part of the support that was asked for."""
-    return Support(
+    return EnumeratedSupport(
         {s: p for s, p in support.strings.items() if asked_for(s, wish, forced, True)},
         {s: p for s, p in support.prefixes.items() if asked_for(s, wish, forced, False)},
         {(): 0.0},  # what was excluded is checked by its mass

@@ -15,9 +15,9 @@ from onmt_entmax.search import (
     Penalties,
     SearchConfig,
     beam_search,
-    enumerate_support,
     exact_search,
 )
+from tests.search.enumeration import enumerate_support
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -12,11 +12,11 @@ from onmt_entmax.search import (
     ModelStepper,
     SearchConfig,
     beam_search,
-    enumerate_support,
 )
 from onmt_entmax.search.beam import BeamSearch
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.vocabulary import TARGET_SPECIALS, Vocabulary
+from tests.search.enumeration import enumerate_support
 
 
 @pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])

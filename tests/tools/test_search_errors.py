@@ -10,7 +10,7 @@ import torch
 
 from onmt_entmax.checkpoint import load, save
 from onmt_entmax.model import ModelConfig, build_model
-from onmt_entmax.search import ModelStepper, enumerate_support
+from onmt_entmax.search import ModelStepper
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
@@ -18,6 +18,7 @@ from onmt_entmax.text.vocabulary import (
     Vocabularies,
     Vocabulary,
 )
+from tests.search.enumeration import enumerate_support
 
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z", "w"))

@@ -12,10 +12,11 @@ from onmt_entmax.checkpoint import RunFolder, best_step, load, read_training_sta
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
+from onmt_entmax.processes import Processes
 from onmt_entmax.text.corpus import all_pairs
 from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.text.vocabulary import build_vocabularies
-from onmt_entmax.training import Processes, Trainer, TrainingError
+from onmt_entmax.training import Trainer, TrainingError
 from onmt_entmax.training.nonfinite import MOST_SKIPPED
 from onmt_entmax.validation import make_evaluate
 from tests.toy import write_config

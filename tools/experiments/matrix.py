@@ -37,9 +37,9 @@ from typing import Any
 import yaml
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import write_text
-from onmt_entmax.options.reader import nearest, read_yaml
+from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.text.corpus import VALID
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")

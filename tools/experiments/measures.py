@@ -160,8 +160,10 @@ def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
     except OSError:
         return {}
     for line in reversed(lines):
-        if line.endswith("}") and f'"kind": "{kind}' in line:
-            found: dict[str, Any] = json.loads(line)
+        if not line.endswith("}"):  # half a line, which a run that was killed leaves
+            continue
+        found: dict[str, Any] = json.loads(line)
+        if kind in ("", found["kind"]):
             return found
     return {}
 

@@ -44,7 +44,7 @@ def read(translator: Translator, source: Path, target: Path) -> list[Pair]:
     """
     vocabularies, pairs = translator.vocabularies, []
     for number, (src, tgt) in enumerate(read_pairs(source, target), 1):
-        words = translator.reader.tokens(" ".join(src), " ".join(tgt))
+        words = translator.reader.preprocess(" ".join(src), " ".join(tgt))
         if not words[0]:
             raise UserError(f"{source}: nothing is left of line {number} after -transforms")
         ids = numericalise(words, vocabularies, number)

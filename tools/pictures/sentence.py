@@ -54,10 +54,10 @@ def sentence(
     """
     translator = Translator.from_folders(folders, transforms=transforms, attention=True)
     names = translator.vocabularies.target
-    words, given = translator.reader.tokens(source, target or "")
+    words, given = translator.reader.preprocess(source, target or "")
     if not words:
         raise UserError("--source: there is no word in it")
-    question = translator.reader.question(words)
+    question = translator.reader.encode(words)
     if target is None:
         answer = next(translator.answers([source]))
         if not answer.hypotheses:

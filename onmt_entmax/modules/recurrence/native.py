@@ -19,8 +19,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from onmt_entmax.mappings.native import has_memory, is_traced, load
+from onmt_entmax.mappings.extension import load
 from onmt_entmax.mappings.threshold import SMALLEST_POWER_ALPHA, whole_power
+from onmt_entmax.mappings.tracing import has_memory, is_traced
 from onmt_entmax.modules.recurrence.attention import RecurrentAttention
 from onmt_entmax.modules.recurrence.cells import Above, Cells
 from onmt_entmax.modules.recurrence.products import PreparedWeight, rounded_empty

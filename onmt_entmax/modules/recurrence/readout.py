@@ -48,8 +48,8 @@ class Readout:
     def end(self) -> tuple[Tensor, Tensor, Tensor]:
         """Outputs, attentional vectors, attention: results, of which nothing is kept here.
 
-        Results must not hang on what the graph holds, which they hold: that circle would never be
-        freed.
+        The graph holds this object and the results hold the graph: a reference from here to the
+        results would be a cycle that is never freed.
         """
         results = self.outputs, self.plain, self._attention.weights
         self.outputs = self.plain = self._attention.weights = self._fed

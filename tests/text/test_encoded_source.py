@@ -22,14 +22,14 @@ def piped(name: str, **options: object) -> Reader:
 
 def test_without_transforms_texts_are_tokens_between_spaces() -> None:
     reader = Reader(VOCABULARIES)
-    assert reader.tokens("a  b", " b") == (["a", "b"], ["b"])
-    assert reader.tokens("  ") == ([], [])
-    assert reader.text(["a", "b"]) == "a b"
+    assert reader.preprocess("a  b", " b") == (["a", "b"], ["b"])
+    assert reader.preprocess("  ") == ([], [])
+    assert reader.postprocess(["a", "b"]) == "a b"
     assert not reader.merges
 
 
 def test_a_question_has_ids_and_placeholders() -> None:
-    question = Reader(VOCABULARIES).question(["a", "ж", "unknown"], 7)
+    question = Reader(VOCABULARIES).encode(["a", "ж", "unknown"], 7)
     assert question.words == ("a", "ж", "unknown")
     assert question.copied.symbols == {"ж": COPY_SYMBOL.format(1)}
     assert list(question.example.source) == [2, 4, 1]
@@ -38,8 +38,8 @@ def test_a_question_has_ids_and_placeholders() -> None:
 
 def test_transforms_may_drop_a_pair() -> None:
     dropping = piped("filtertoolong", src_seq_length=1, tgt_seq_length=1)
-    assert dropping.tokens("a", "b") == (["a"], ["b"])
-    assert dropping.tokens("a b", "b") == ([], [])
+    assert dropping.preprocess("a", "b") == (["a"], ["b"])
+    assert dropping.preprocess("a b", "b") == ([], [])
 
 
 def test_transforms_are_undone_on_outputs() -> None:
@@ -55,8 +55,8 @@ def test_transforms_are_undone_on_outputs() -> None:
         tgt_onmttok_kwargs={"mode": "aggressive", "joiner_annotate": True},
         gpt2_pretok=False, share_vocab=False,
     )  # fmt: skip
-    assert joined.tokens("a-b") == (["a", "￭-￭", "b"], [])
-    assert joined.text(["a", "￭-￭", "b"]) == "a-b"
+    assert joined.preprocess("a-b") == (["a", "￭-￭", "b"], [])
+    assert joined.postprocess(["a", "￭-￭", "b"]) == "a-b"
     assert joined.merges
 
 

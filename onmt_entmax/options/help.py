@@ -40,7 +40,7 @@ EPILOG = (
 )
 
 
-def tell_what_is_so(
+def set_help(
     parser: argparse.ArgumentParser,
     texts: Mapping[str, str],
     refused: Collection[str],

@@ -12,7 +12,7 @@ from onmt_entmax.search.stepper import Stepper
 
 
 @dataclass(frozen=True)
-class Support:
+class EnumeratedSupport:
     """Every string of positive probability up to a length."""
 
     strings: dict[tuple[int, ...], float]
@@ -24,7 +24,9 @@ class Support:
 
 
 @torch.inference_mode()
-def enumerate_support(stepper: Stepper, batch: Any, max_length: int, limit: int) -> Support:
+def enumerate_support(
+    stepper: Stepper, batch: Any, max_length: int, limit: int
+) -> EnumeratedSupport:
     """Follow every token of positive probability, one level of the tree at a time.
 
     Args:
@@ -38,7 +40,7 @@ def enumerate_support(stepper: Stepper, batch: Any, max_length: int, limit: int)
     """
     state = stepper.start(batch)
     live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    found = Support({}, {}, {})
+    found = EnumeratedSupport({}, {}, {})
     for length in range(max_length + 1):
         last = torch.tensor([prefix[-1] if prefix else stepper.bos for prefix, _ in live])
         step = stepper.step(state, last)

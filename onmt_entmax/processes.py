@@ -1,8 +1,8 @@
-"""Training in several processes, as `torchrun` starts them.
+"""The processes that `torchrun` starts, seen from one of them.
 
-Every process reads the same stream of batches and takes its share of each update, so that an
-update is the same whatever the number of processes, and so is the place in the data. Only the
-first process writes.
+In training every process reads the same stream of batches and takes its share of each update, so
+that an update is the same whatever the number of processes, and so is the place in the data. Only
+the first process writes.
 """
 
 from __future__ import annotations
