@@ -165,7 +165,13 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, 
         "    time.sleep(60)\n"
     )
     command = [sys.executable, "-c", script + how, str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # Of a shell's background job the interrupt is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stdout is not None
     with process, process.stdout as said:
         assert said.readline() == b"ready\n"

@@ -11,7 +11,7 @@ import torch
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment import train, training
-from onmt_entmax.experiment.resuming import resume
+from onmt_entmax.experiment.resuming import clear, resume
 from onmt_entmax.options.train import OptionError, training_setup
 from onmt_entmax.text.corpus import CorpusError
 from onmt_entmax.training.interrupt import collected_signals
@@ -45,6 +45,20 @@ def test_going_back_does_not_mix_with_what_came_later(begun: list[str], tmp_path
     assert not all(weights(run, 4)[name].equal(tensor) for name, tensor in before.items())
     steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert max(steps) == 4
+
+
+def test_nothing_of_a_run_stays_that_another_would_take_for_its_own(
+    begun: list[str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    best = json.loads((run / "best.json").read_text())
+    (run / "best.json").write_text(json.dumps(best | {"step": 6}))
+    (run / "nonfinite_step_5.json").write_text("{}")
+    clear(run, 2)
+    assert (checkpoint_steps(run), best_step(run)) == ([2], None)
+    assert (run / "metrics.jsonl").is_file()
+    clear(run, 0)
+    assert list(run.iterdir()) == []
 
 
 def test_overwriting_waits_until_the_new_run_is_known_to_begin(
@@ -250,7 +264,7 @@ def test_dropout_may_change(begun: list[str], tmp_path: Path) -> None:
 
 def test_another_optimiser_needs_a_state_of_its_own(begun: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    for change in (["-optim", "adagrad"], ["-adam_beta2", 0.99]):
+    for change in (["-optim", "adagrad"], ["-adam_beta1", 0.8], ["-adam_beta2", 0.99]):
         with pytest.raises(CheckpointError, match=r"trained with .*-reset_optim all"):
             changed(begun, "-train_from", run, "-train_steps", 8, *change)
 

@@ -6,17 +6,20 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.errors import UserError
 from onmt_entmax.processes import Processes
 from onmt_entmax.reports.writers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
-from onmt_entmax.sharding import Windows, packed, unpacked
+from onmt_entmax.sharding import Windows, in_order, packed, send_answers, unpacked
 from tests.commands import ENVIRONMENT, succeed
 from tests.test_processes import children, torchrun
 
@@ -67,6 +70,47 @@ def test_a_message_may_have_all_that_an_answer_has() -> None:
     (again,) = unpacked(packed([answer]))
     assert again.record() == answer.record()
     assert unpacked(packed("an error")) == "an error"
+
+
+class _Post:
+    """In the place of what carries messages from the other processes to the first."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sent: dict[tuple[int, int], torch.Tensor] = {}
+        self.sender = 0
+        monkeypatch.setattr(torch.distributed, "isend", self.isend)
+        monkeypatch.setattr(torch.distributed, "recv", self.recv)
+
+    def isend(self, part: torch.Tensor, to: int, tag: int) -> SimpleNamespace:
+        assert (to, (self.sender, tag) in self.sent) == (0, False)
+        self.sent[self.sender, tag] = part
+        return SimpleNamespace(wait=lambda: None)
+
+    def recv(self, part: torch.Tensor, sender: int, tag: int) -> None:
+        part.copy_(self.sent.pop((sender, tag)))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("count", [2, 3])
+def test_each_process_sends_many_windows(monkeypatch, count: int, fails: bool) -> None:
+    post, lines = _Post(monkeypatch), 23  # in windows of two, of which the last is short
+
+    def of(rank: int) -> Iterator[Answer]:
+        windows = Windows(2, rank, count)
+        for i in filter(lambda i: windows.has(i // 2), range(lines)):
+            if fails and rank == 1 and i >= 10:
+                raise UserError("not text")
+            yield Answer(i, f"line {i}")
+
+    for post.sender in range(1, count):
+        assert send_answers(lambda: of(post.sender)) == 0
+    answers = in_order(of(0), lines, Windows(2, 0, count))
+    if fails:
+        with pytest.raises(UserError, match="not text"):
+            list(answers)
+    else:
+        assert [answer.id for answer in answers] == list(range(lines))
+        assert post.sent == {}
 
 
 def test_two_processes_write_what_one_writes(trained: Path, tmp_path: Path) -> None:

@@ -199,10 +199,10 @@ def _look_up(
 
 def _from_flag(texts: list[str], action: argparse.Action) -> Any:
     """The words after a flag, in the form in which YAML would give them."""
-    if action.nargs == 0:
-        return texts[0] if texts else True
     if action.nargs in ("+", "*"):
         return texts
+    if action.nargs == 0 and not texts:
+        return True
     if len(texts) != 1:
         flag = canonical(action)
         raise OptionError(f"command line: -{flag}: expected one value, got {len(texts)}")
@@ -248,7 +248,8 @@ def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
             raise ValueError
         if isinstance(value, (dict, list)) or value is None:
             raise ValueError
-        result = int(float(value)) if kind is int else kind(value)
+        whole = kind is int and re.fullmatch(r"[-+]?\d+", str(value)) is None  # such as 1e5
+        result = int(float(value)) if whole else kind(value)
     except (TypeError, ValueError, OverflowError):
         names: dict[Any, str] = {int: "a whole number", float: "a number", str: "a word or path"}
         expected = names.get(kind, "another kind of value")

@@ -61,6 +61,8 @@ def test_values_take_the_type_of_their_option(tmp_path, text, name, value) -> No
         (["-position_encoding"], "position_encoding", True),
         (["-position_encoding", "false"], "position_encoding", False),
         (["-seed", "-1"], "seed", -1),
+        (["-train_steps", "1e5"], "train_steps", 100_000),
+        (["-src_vocab_size", "9007199254740993"], "src_vocab_size", 9007199254740993),
     ],
 )
 def test_flags_win_over_the_file(tmp_path, flags, name, value) -> None:
@@ -103,6 +105,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         (["-rnn_siz", "3"], "-rnn_siz: no such option; did you mean 'rnn_size'"),
         (["-rnn_size"], "expected one value, got 0"),
         (["-rnn_size", "3", "4"], "expected one value, got 2"),
+        (["-overwrite", "true", "rubbish"], "-overwrite: expected one value, got 2"),
         (["file.yaml"], "does not follow an option"),
         (["-config"], "-config: expected one value, got 0"),
         (["-data", "{c: [}"], "-data: not valid YAML"),

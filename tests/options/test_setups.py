@@ -1,13 +1,18 @@
 """From options to the configuration of each room."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.options.reader import register
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.train_parser import training_parser
 from onmt_entmax.options.translate import translation_setup
+from onmt_entmax.search import Penalties
+from tests.commands import ROOT
 from tests.toy import write_config
 
 
@@ -138,3 +143,49 @@ def test_the_search_of_a_translation(tmp_path) -> None:
         translation_setup([*arguments, "-random_sampling_topk", "3"])
     with pytest.raises(UserError, match="model: this option is required"):
         translation_setup(["-src", str(source)])
+
+
+def test_requests_and_limits_of_a_translation(tmp_path) -> None:
+    source = tmp_path / "s"
+    source.write_text("a\n")
+    arguments = ["-model", "m", "-src", str(source), "-output", "o"]
+    penalties = ["-length_penalty", "wu", "-alpha", "0.6", "-coverage_penalty", "summary"]
+    made = translation_setup([*arguments, *penalties, "-beta", "0.2", "-ban_unk_token"])
+    assert made.task.config.penalties == Penalties("wu", 0.6, "summary", 0.2)
+    assert (made.task.ban_unknown, made.batch_size, made.gpu) == (True, 64, None)
+    whole = translation_setup([*arguments, "-search", "enumerate", "-mass", "0.9", "-gpu", "0"])
+    assert (whole.task.mass, whole.task.ban_unknown, whole.gpu) == (0.9, False, 0)
+    exact = translation_setup([*arguments, "-search", "exact", "-budget", "77"])
+    assert (exact.task.budget.expansions, exact.gpu) == (77, None)
+
+
+def test_the_defaults_are_those_of_the_readme() -> None:
+    known, checked = register(training_parser()), 0
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Configuration")[1]
+    for keys, values in re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", text, re.MULTILINE):
+        names, told = re.findall(r"`(\w+)`", keys), values.strip().split(", ")
+        for name, value in zip(names, told if len(told) > 1 else told * len(names), strict=True):
+            default = known[name].default
+            shown = f"{default:g}" if isinstance(default, (int, float)) else str(default).lower()
+            assert shown == value.strip("`"), name
+            checked += 1
+    assert checked >= 10
+
+
+def test_epochs_have_no_limit_of_updates_unless_one_is_given(tmp_path) -> None:
+    assert setup(tmp_path, train_epochs=2, train_steps=None).training.train_steps is None
+    assert setup(tmp_path, train_epochs=2, train_steps=9).training.train_steps == 9
+
+
+def test_what_is_not_set_is_the_same_each_time(tmp_path) -> None:
+    made = setup(tmp_path, seed=-1)
+    assert (made.run.seed, made.data.seed) == (0, 0)
+
+
+def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path) -> None:
+    data = yaml.safe_load(write_config(tmp_path).read_text())["data"]
+    data["own"] = data["corpus_1"] | {"transforms": []}
+    data["other"] = data["corpus_1"] | {"transforms": ["bart"]}
+    corpora = setup(tmp_path, data=data, transforms=["filtertoolong"]).data.corpora
+    found = {corpus.name: corpus.transforms for corpus in corpora}
+    assert found == {"corpus_1": ("filtertoolong",), "own": (), "other": ("bart",)}

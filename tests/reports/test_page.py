@@ -80,6 +80,12 @@ def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
     assert whole["nodes"][2] == {"branches": [[None, 1.0, 0]]}
 
 
+def test_five_digits_of_a_number_are_kept() -> None:
+    table = Fixed({(): {W: 0.123456789, N: 3.00004e-7, EOS: 1 - 0.123456789 - 3.00004e-7}})
+    (root,) = drawing(build_lattice(TableStepper(7), [table], [()]), ["a"], NAMES, EOS)["nodes"]
+    assert [branch[1] for branch in root["branches"]] == [0.87654, 0.12346, 3e-7]
+
+
 @given(st.text() | st.just(EVIL))
 def test_data_can_not_leave_its_element(text: str) -> None:
     written = to_json({"text": text, "list": (text, math.inf, -math.inf, math.nan, 0.5)})

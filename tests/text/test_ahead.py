@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -175,6 +176,26 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
 def numbers() -> Iterator[int]:
     """Endless, as a stream of batches is."""
     yield from iter(int, 1)
+
+
+def large(counted: str) -> Iterator[bytes]:
+    """Endless, of items that no pipe has room for; a file says how many were made."""
+    while True:
+        with open(counted, "a") as file:
+            file.write(".")
+        yield b"." * 1_000_000
+
+
+def test_no_more_are_read_than_may_wait(tmp_path: Path) -> None:
+    path = tmp_path / "counted"
+    process = AheadProcess(partial(large, str(path)), ahead=2)
+    try:
+        next(process)
+        time.sleep(0.5)
+        # The one taken, one on its way, two that wait, and one more that is made.
+        assert 3 <= path.stat().st_size <= 5
+    finally:
+        process.close()
 
 
 def test_reading_stops_when_enough_items_wait() -> None:

@@ -74,6 +74,32 @@ def test_kinds_of_words(training):
 
 
 @pytest.mark.parametrize(
+    ("count", "kind"),
+    [
+        *[(0, "4 never"), (1, "3 1 or 2"), (2, "3 1 or 2"), (3, "2 3 to 9"), (9, "2 3 to 9")],
+        *[(10, "1 10 to 29"), (29, "1 10 to 29"), (30, "0 30 or more")],
+    ],
+)
+def test_how_often_tags_were_trained(count, kind):
+    training = Training()
+    for _ in range(count):
+        training.add("german", ("V", "PST"), "gehen", "ging")
+    training.add("french", ("V", "PST"), "aimer", "aimé")  # of another language
+    assert tags_kind(word("sah", "sah"), training) == kind
+
+
+def test_characters_of_the_lemma_count_too(training):
+    assert character_kind(word("ging", "ging", lemma="gähen"), training).startswith("2")
+
+
+def test_the_worst_languages_are_shown(training):
+    words = [word("a", "a"), word("a", "b", language="french"), word("a", "a", language="zulu")]
+    words += [word("c", "d"), word("e", "f", language="french")]
+    shown = [row[0] for row in errors_inflection.language_table(words, training, 2)[1:]]
+    assert shown == ["french", "german"]
+
+
+@pytest.mark.parametrize(
     ("form", "prediction", "place"),
     [("abcdef", "xbcdef", 0), ("abcdef", "abxdef", 1), ("abcdef", "abcde", 2), ("ab", "abc", 2)],
 )
@@ -123,6 +149,7 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
         "| nothing proven | 1 | 0.0 | 100.0 |",
         "| french | 0 | 1 | 0.0 | 0.0 | - | accents and other marks only (1) |",
         "| german | 1 | 2 | 100.0 | 50.0 | 100.0 | - (0) |",
+        "| accents and other marks only | 1 | 100.0 |",
         "| ö | o | 1 |",
         "| french | öter | V;PST | öta | ota | none |",
     ):

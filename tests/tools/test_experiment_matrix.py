@@ -5,6 +5,7 @@ import re
 import experiment
 import pytest
 import yaml
+from experiments.matrix import data_digests
 
 from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
@@ -87,6 +88,28 @@ class TestMatrixFile:
         path = write_matrix(tmp_path, options={"tensorboard": True})
         for training in read(path).trainings():
             assert training.options()["tensorboard_log_dir"] == str(training.folder / "tensorboard")
+
+    def test_what_a_cell_says_wins(self, tmp_path):
+        cells = {"one": {}, "two": {"learning_rate": 0.5, "translate": {"beam_size": 7}}}
+        path = write_matrix(tmp_path, cells=cells)
+        with open(tmp_path / "toy.yaml", "a") as base:  # what the runner decides is not read
+            base.write("overwrite: true\ntrain_from: elsewhere\n")
+        matrix = read(path)
+        one, two, *others = matrix.trainings()
+        assert [each.name for each in others] == ["one seed 2", "two seed 2"]  # seed by seed
+        assert [each.options()["learning_rate"] for each in (one, two)] == [0.01, 0.5]
+        assert [each.cell.translation["beam_size"] for each in (one, two)] == [3, 7]
+        assert not {"overwrite", "train_from"} & set(one.options())
+        assert experiment.chosen(matrix, ["two"], []) == [two, others[1]]
+        assert experiment.chosen(matrix, ["two"], [2]) == [others[1]]
+        assert read(write_matrix(tmp_path, seeds=[1])).ensembles() == []
+
+    def test_what_a_training_is_made_from(self, tmp_path):
+        names = ["src_vocab", "tgt_embeddings", "both_embeddings", "tgt_subword_model"]
+        files = {name: str(tmp_path / name) for name in names}
+        training = read(write_matrix(tmp_path, options=files)).trainings()[0]
+        texts = {str(tmp_path / f"train.{side}") for side in ("src", "tgt")}
+        assert set(data_digests(training)) == texts | set(files.values())
 
     @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
     def test_the_matrices_of_the_repository(self, path, tmp_path, monkeypatch):

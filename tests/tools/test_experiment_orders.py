@@ -70,3 +70,10 @@ def test_an_enumeration_lists_what_there_is(tmp_path: Path) -> None:
     path = write_matrix(tmp_path, reversed_source=asked, translate={"search": "enumerate"})
     for options in translations(read(path).trainings()[0]).values():
         assert "n_best" not in options
+
+
+def test_without_a_beam_size_each_order_lists_five(tmp_path: Path) -> None:
+    asked = str(tmp_path / "valid.reversed.src")
+    path = write_matrix(tmp_path, reversed_source=asked, translate={})
+    for options in translations(read(path).trainings()[0]).values():
+        assert (options["beam_size"], options["n_best"]) == (5, 5)

@@ -135,6 +135,19 @@ class TestCommand:
         assert float(rows[0][5]) == pytest.approx(best.forms[0].prob, rel=1e-4)
         assert rows[0][6] == best.level
 
+    def test_the_beam_that_is_asked_for_and_what_it_proves(self, tmp_path, capsys, monkeypatch):
+        model = write_model(tmp_path / "model", 5, end=0)
+        lemmas = ["ab", "ba", "aab", "bba"]
+        text = "".join(f"english {lemma} V\n" for lemma in lemmas)
+        given = ["--json", "--beam_size", "1"]
+        lines = self.run(model, capsys, monkeypatch, text, *given)
+        questions = [Question("english", lemma, ("V",)) for lemma in lemmas]
+        narrow, wide = (list(Inflector([model], 1, size).answers(questions)) for size in (1, 5))
+        assert lines == list(map(inflect.as_json, narrow)) != list(map(inflect.as_json, wide))
+        proven = [json.loads(line)["proven"] for line in lines]
+        assert proven == [answer.certificate.proven for answer in narrow]
+        assert proven != [len(answer.forms) for answer in narrow]
+
     def test_a_model_has_to_be_named(self, capsys):
         with pytest.raises(SystemExit):
             inflect.main([])

@@ -6,7 +6,7 @@ from pathlib import Path
 import plot_run
 import pytest
 from matplotlib.figure import Figure
-from pictures.curves import read_metrics
+from pictures.curves import read_metrics, series
 
 TRAIN = {"kind": "train", "step": 50, "loss": 2.0}
 VALID = {"kind": "valid", "step": 100, "loss": 1.0}
@@ -72,3 +72,10 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path, capsys, monkey
     assert list(output.parent.iterdir()) == [output]
     assert plot_run.main([str(run), "--output", str(tmp_path / "curves")]) == 2
     assert "curves: a picture ends in .png, .pdf, .svg" in capsys.readouterr().err
+
+
+def test_a_curve_is_of_one_kind_of_measurement() -> None:
+    rows = [TRAIN, VALID, {"kind": "valid", "step": 150, "bleu": 3.0}]
+    assert series(rows, "train", "loss") == ([50], [2.0])
+    assert series(rows, "valid", "loss") == ([100], [1.0])
+    assert series(rows, "valid", "bleu") == ([150], [3.0])

@@ -10,6 +10,7 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.search import TargetScore, TokenScore
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
@@ -160,3 +161,29 @@ def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
     write_model(tmp_path / "model", 0)
     assert run(tmp_path, tmp_path / "model", source=[], target=[]) == []
     assert capsys.readouterr().out == "no targets\n"
+
+
+def test_the_summary_says_of_what_its_means_are() -> None:
+    """Log-probabilities are of the targets that are possible, ranks of all tokens and ends."""
+    summary = score.Summary()
+    first, other = TokenScore(-0.5, 1, 3), TokenScore(-1.0, 2, 3)
+    summary.add(TargetScore((first, first)))
+    summary.add(TargetScore((first, first, first, other)))
+    summary.add(TargetScore((TokenScore(-math.inf, 4, 3), other)))
+    assert summary.text().splitlines() == [
+        "targets 3",
+        "possible 2 (66.67%)",
+        "mean log-probability of the possible ones -1.7500",
+        "tokens that are the most probable 62.50%",
+    ]
+
+
+def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(score, "WINDOW", 2)
+    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8, "heads": 2}
+    kind = {"encoder_type": "transformer", "decoder_type": "transformer", "transformer_ff": 8}
+    config = ModelConfig(**sizes, **kind, position_encoding=True)
+    save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
+    write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
+    write_lines(tmp_path / "tgt", ["x"] * 4)
+    refused(tmp_path, capsys, "line 4: longer than a Transformer model reads")

@@ -170,3 +170,17 @@ def test_the_table_counts_records() -> None:
     assert "mean probability of empty       0.12" in lines
     assert "mean length, argmax proven  beam 1.00, argmax 0.50" in lines
     assert "mean length, missed         beam 1.00, argmax 0.00" in lines
+
+
+def test_the_table_says_what_the_beam_has_proven_itself() -> None:
+    """An exact search may prove what a beam has not; and lengths are compared where it is known."""
+    summary = search_errors.Summary()
+    short, long = ({"text": "", "length": n, "log_prob": -1.0} for n in (0, 4))
+    for level, proven, best in (("none", 1, short), ("optimal", 1, long), ("none", 0, short)):
+        line = {"level": level, "proven": bool(proven), "missed": None, "empty": None}
+        summary.add(line | {"beam": best, "argmax": best})
+    lines = summary.text().splitlines()
+    assert "proven by the beam                 1    33.33%" in lines
+    assert "argmax proven                      2    66.67%" in lines
+    assert "empty string is the argmax         1    33.33%" in lines
+    assert "mean length, argmax proven  beam 2.00, argmax 2.00" in lines

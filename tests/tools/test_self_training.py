@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import self_training
 from hypothesis import given
 from hypothesis import strategies as st
 from self_training import Question, new_questions, read_questions, sure_answers
@@ -103,6 +104,30 @@ def test_the_commands(tmp_path: Path) -> None:
     )
     assert sorted(sources) == sorted(questions)
     assert targets == [source[-1] for source in sources]
+
+
+def test_as_many_questions_as_are_asked_for(tmp_path: Path, capsys) -> None:
+    train, out = tmp_path / "train.src", tmp_path / "asked.src"
+    train.write_text("".join(f"lang=x +V +{n} {lemma}\n" for n, lemma in enumerate("abcdef")))
+    for each in (1, 3):
+        given = ["ask", "--train", str(train), "--each", str(each), "--out", str(out)]
+        assert self_training.main(given) == 0
+        assert f"{6 * each} questions" in capsys.readouterr().out
+        assert len(set(out.read_text().splitlines())) == 6 * each
+
+
+def test_answers_are_in_random_order_and_stay_pairs(tmp_path: Path) -> None:
+    report, orders = tmp_path / "report.jsonl", []
+    asked = [f"lang={language} +V {lemma}" for language in "xy" for lemma in "abcdefgh"]
+    report.write_text("".join(record(q, "optimal", (q[-1], 0.95)) + "\n" for q in asked))
+    for seed in ("1", "1", "2"):
+        given = ["keep", "--report", str(report), "--out", str(tmp_path / "out"), "--seed", seed]
+        assert self_training.main(given) == 0
+        orders.append((tmp_path / "out.src").read_text().splitlines())
+        targets = (tmp_path / "out.tgt").read_text().splitlines()
+        assert targets == [source[-1] for source in orders[-1]]
+        assert sorted(orders[-1]) == asked != orders[-1]
+    assert orders[0] == orders[1] != orders[2]
 
 
 @pytest.mark.parametrize(

@@ -146,3 +146,34 @@ def test_classes_of_frequency(token, name) -> None:
 def test_numbers_in_tables() -> None:
     shown = [report.number(value) for value in (12, 1.0, 3.14159, 17993.4)]
     assert shown == ["12", "1.00", "3.14", "17,993"]
+
+
+def test_a_summary_of_counts() -> None:
+    found = counts.Counts()
+    found.add([1, 1, 2, 6], [4, 5, 4, 3], end=3)
+    summary = found.summary()
+    quantiles = {"5": 1.0, "25": 1.0, "50": 1.5, "75": 3.0, "95": pytest.approx(5.4)}
+    assert summary["quantiles"] == quantiles
+    assert summary["at_most"] == {"1": 0.5, "2": 0.75, "6": 1.0}
+    assert summary["by_rank"] == {
+        "1-10": {"steps": 3, "mean": pytest.approx(4 / 3)},
+        "end": {"steps": 1, "mean": 6.0},
+    }
+    found.add([2] * 40, [4] * 40, end=3)
+    places = found.summary()["by_position"]
+    assert list(places) == [str(place) for place in range(1, 31)]
+    assert places["30"] == {"steps": 11, "mean": 2.0}  # and later
+
+
+def test_figures_stand_below_their_headings() -> None:
+    """Attention and output, along the references and along the models' own outputs."""
+    means = {("forced", "attention"): 1.25, ("forced", "output"): 2.25}
+    means |= {("predicted", "attention"): 3.25, ("predicted", "output"): 4.25}
+    model: dict[str, dict] = {"forced": {}, "predicted": {}}
+    for (mode, side), mean in means.items():
+        model[mode][side] = {"mean": mean, "share_of_one": mean / 10}
+    head, _, row = (line.split(" | ") for line in report.table3({"one": model}).splitlines())
+    assert dict(zip(head[1::2], row[1::2], strict=True)) == {
+        f"{report.SIDES[side]}, {mode}": f"{mean:.2f}" for (mode, side), mean in means.items()
+    }
+    assert [cell.rstrip(" |") for cell in row[2::2]] == ["12.5%", "22.5%", "32.5%", "42.5%"]
