@@ -71,6 +71,9 @@ def test_overwriting_waits_until_the_new_run_is_known_to_begin(
         changed(begun, "-overwrite", *named, "-transforms", "filtertoolong", "-src_seq_length", 1)
     assert checkpoint_steps(run) == [2, 4, 6]
     assert not any(path.exists() for path in vocabularies)
+    with pytest.raises(UserError, match="cannot be written"):  # it is under a file
+        changed(begun, "-overwrite", "-src_vocab", tmp_path / "train.src" / "vocab")
+    assert checkpoint_steps(run) == [2, 4, 6]
     (tmp_path / "train.tgt").rename(tmp_path / "whole.tgt")
     (tmp_path / "train.tgt").write_bytes(b"\xff\n" * 240)
     for path in vocabularies:

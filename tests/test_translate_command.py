@@ -278,9 +278,11 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 up"),
         (["-alpha", 0.7], "alpha: is only read with length_penalty"),
         (["-beta", 0.7], "beta: is only read with coverage_penalty"),
+        (["-length_penalty", "avg", "-alpha", 0.7], "alpha: is only read with length_penalty: wu"),
+        (["-coverage_penalty", "wu"], "coverage_penalty: does nothing without beta"),
         (["-ignore_when_blocking", "a"], "is only read with block_ngram_repeat"),
         (["-block_ngram_repeat", 2, "-ignore_when_blocking", "z"], "'z' is not in the target"),
-        (["-search", "exact", "-stop", "first"], "stop: first is of search: beam"),
+        (["-search", "exact", "-stop", "first"], "stop: first goes with search: beam"),
         (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or exact"),
         (["-model", tmp_path / "prefix"], "models are folders; tools/import_onmt_checkpoint.py"),
     ):

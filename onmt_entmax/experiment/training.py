@@ -140,24 +140,24 @@ def _make_room(
     files: Mapping[Path, str],
     tell: Callable[[str], None],
 ) -> None:
-    """Delete what the run replaces and write its vocabulary files. Called last: everything that can
-    fail, up to reading the first batch, happens before anything is deleted."""
+    """Write the run's vocabulary files and delete what it replaces. Called after everything that is
+    read has been read, the first batch last: what fails later finds the earlier run gone."""
     run = Path(setup.run.save_model)
     remove_leftovers(run)
-    replaced = checkpoint_steps(run) if setup.run.overwrite else []
+    first = resumed.step if resumed and continues(setup) else 0
+    steps = checkpoint_steps(run) if setup.run.overwrite else []
+    replaced = [step for step in steps if step > first]
     if replaced or files:
         with closing(iter(TrainingBatches(replace(setup.data, num_workers=0), vocabularies))) as it:
             next(it)
-    if setup.run.overwrite:
-        first = resumed.step if resumed and continues(setup) else 0
-        replaced = [step for step in replaced if step > first]
-        if replaced:
-            steps = ", ".join(map(str, replaced))
-            tell(f"note: -overwrite: deletes the checkpoints of {run} of steps {steps}")
-        clear(run, first)
     write_files(files)
     for path in files:
         tell(f"note: {path}: was not there; written, with the tokens counted in the data")
+    if replaced:
+        steps_text = ", ".join(map(str, replaced))
+        tell(f"note: -overwrite: deletes the checkpoints of {run} of steps {steps_text}")
+    if setup.run.overwrite:
+        clear(run, first)
 
 
 def _check_specials(setup: TrainingSetup, vocabularies: Vocabularies) -> None:

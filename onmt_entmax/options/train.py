@@ -279,6 +279,9 @@ def _vocabulary(options: Options) -> VocabularyConfig:
     config = VocabularyConfig(**_pick(options, VocabularyConfig))
     if config.share_vocab and config.tgt_vocab is not None and config.tgt_vocab != config.src_vocab:
         raise options.error("tgt_vocab", "with share_vocab there is one vocabulary: use src_vocab")
+    one = config.src_vocab if config.src_vocab == config.tgt_vocab else None
+    if one is not None and not config.share_vocab and not os.path.isfile(one):
+        raise options.error("tgt_vocab", "is src_vocab, and not there yet: name two files")
     return config
 
 
@@ -368,9 +371,9 @@ def _tensorboard(options: Options) -> str | None:
 
 def _run(options: Options) -> RunConfig:
     ranks = options["gpu_ranks"]
-    if len(ranks) > max(1, options["world_size"]):
+    if len(ranks) > max(options["world_size"], int(os.environ.get("WORLD_SIZE", "1"))):
         raise options.error(
-            "gpu_ranks", "several GPUs are used by as many processes: see world_size and torchrun"
+            "gpu_ranks", f"names {len(ranks)} GPUs: start as many processes with torchrun"
         )
     if os.path.isfile(options["save_model"]):
         raise options.error("save_model", f"{options['save_model']} is a file; name a folder")

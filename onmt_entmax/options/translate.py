@@ -114,7 +114,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     if options["search"] == "enumerate" and options.given("stop"):
         raise options.error("stop", "is only read with search: beam or exact")
     if options["search"] == "exact" and options["stop"] == "first":
-        raise options.error("stop", "first is of search: beam; exact proves what is the best")
+        raise options.error("stop", "first goes with search: beam; exact needs another")
     if options["search"] == "beam" and options.given("budget") and not options["verify"]:
         raise options.error("budget", "is only read with search: exact or enumerate, or verify")
     if options["search"] != "enumerate" and options.given("mass"):
@@ -154,13 +154,15 @@ def _task(options: Options) -> SearchTask:
     penalties = Penalties(
         options["length_penalty"], options["alpha"], options["coverage_penalty"], options["beta"]
     )
-    for name, needed, off in (
-        ("alpha", "length_penalty", "none"),
-        ("beta", "coverage_penalty", "none"),
-        ("ignore_when_blocking", "block_ngram_repeat", 0),
+    for name, needed, used in (
+        ("alpha", "length_penalty: wu", options["length_penalty"] == "wu"),
+        ("beta", "coverage_penalty", options["coverage_penalty"] != "none"),
+        ("ignore_when_blocking", "block_ngram_repeat", options["block_ngram_repeat"]),
     ):
-        if options[name] and options[needed] == off:
+        if options[name] and not used:
             raise options.error(name, f"is only read with {needed}")
+    if options["coverage_penalty"] != "none" and not options["beta"]:
+        raise options.error("coverage_penalty", "does nothing without beta, its weight")
     if not penalties.is_finite(options["max_length"]):
         raise options.error("alpha", "too large: the penalty of max_length overflows")
     if options["min_length"] > options["max_length"]:

@@ -32,7 +32,7 @@ class SearchConfig:
     prefix is more probable than the n-th best finished hypothesis (with penalties: can score more
     at any length). `first`: when none is more probable than the best one, and as many have
     finished as the beam has places, or n (with penalties: when none scores more now); OpenNMT-py's
-    habit."""
+    habit. Without penalties what cannot beat the n-th best is dropped, and nothing waited for."""
     constraints: Constraints = field(default_factory=Constraints)
     """Which strings are asked for."""
     penalties: Penalties = field(default_factory=Penalties)

@@ -190,6 +190,9 @@ class ExactSearch(BeamSearch):
         if self._start is not None:
             books, before = self._ledger.lines, self._start.certificate
             books["excluded"] = np.maximum(books["excluded"], before.excluded)
+            # It may have found more strings than it returned.
+            books["mass"] = np.maximum(books["mass"], before.mass)
+            books["finished"] = np.maximum(books["finished"], self._start.finished)
             books["excluded_bound"] = np.maximum(books["excluded_bound"], before.log_excluded_bound)
 
     def _within_start(self, log_bound: Any) -> Any:

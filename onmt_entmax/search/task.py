@@ -16,11 +16,10 @@ class SearchTask:
     """A search by its method, limits and requests; tokens are still named by their text."""
 
     config: SearchConfig = field(default_factory=SearchConfig)
-    """Constraints may name tokens by id; those of the fields below come to them."""
+    """Constraints may name tokens by id; those named in the fields below are added."""
     method: Method = "beam"
-    """`exact` goes on where the beam has not proven the `n_best`, which it stops for as `config`
-    says, so not as soon as it has `first` found them; `enumerate` lists the support from the most
-    probable string down."""
+    """`exact`: a beam search, ended by `config.stop` (not `first`), then a search on where the
+    `n_best` are not proven; `enumerate` lists the support from the most probable string down."""
     budget: Budget = field(default_factory=Budget)
     """Of a sentence, for the last two."""
     mass: float = 1.0
@@ -36,6 +35,4 @@ class SearchTask:
         if self.method not in get_args(Method):
             raise ValueError(f"method must be beam, exact or enumerate, got {self.method!r}")
         if self.method == "exact" and self.config.stop == "first":
-            raise ValueError(
-                "an exact search goes on from what is proven: stop exhaustive or optimal"
-            )
+            raise ValueError("stop first goes with a beam search; exact needs another")

@@ -101,8 +101,9 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"hidden_size": 8}, "no such option; OpenNMT-py 2.3.0 calls it rnn_size"),
         ({"num_threads": 8}, "no such option; it is of onmt_build_vocab alone"),
         ({"batch_size_multiple": 8}, "batch_size_multiple: not supported"),
-        ({"gpu_ranks": [0, 1]}, "as many processes: see world_size and torchrun"),
+        ({"gpu_ranks": [0, 1]}, "names 2 GPUs: start as many processes with torchrun"),
         ({"save_model": __file__}, "is a file; name a folder"),
+        ({"src_vocab": "v", "tgt_vocab": "v"}, "not there yet: name two files"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(tmp_path, changes, message) -> None:

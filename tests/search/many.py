@@ -9,12 +9,14 @@ assertion at the first certified answer that differs, else it prints how often e
 """
 
 import argparse
+import math
 import random
 import time
 from collections import Counter
 
 import torch
 from checks import check
+from enumeration import enumerate_support
 from networks import DECODERS, network, sentences, stepper
 from tables import Table, TableStepper
 from test_beam import ALPHAS, OneOf
@@ -27,7 +29,6 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
 )
-from tests.search.enumeration import enumerate_support
 
 STOPS = ("exhaustive", "optimal", "first")
 KINDS = ("table", "ensemble", "constraints", "exact search")
@@ -47,20 +48,23 @@ def check_table(seed: int) -> tuple[str, str]:
         tables = [Table(seed + 7 * i, draw.choice(ALPHAS), 4) for i in range(3)]
         model = EnsembleStepper([OneOf(tables, member) for member in range(3)])
         batch, tolerance = [None], 1e-6
-    support = enumerate_support(model, batch, length, 5000)
+    support, ruled_out = enumerate_support(model, batch, length, 5000), None
     beam, n_best = draw.randint(1, 10), draw.choice([0, 1, 1, 3])
     config = SearchConfig(beam, n_best, length, draw.choice(STOPS))
     if kind == "constraints":
         wish, prefix = draw.choice(list(CONSTRAINTS.values())), draw.choice([(), (2,), (2, 2)])
         config = SearchConfig(beam, n_best, length, config.stop, wish)
         result = beam_search(model, batch, config, [prefix])[0]
-        support = wanted(support, wish, prefix)
+        asked = wanted(support, wish, prefix)
+        others = [p for string, p in support.strings.items() if string not in asked.strings]
+        ruled_out = max([*others, *support.excluded.values()], default=-math.inf)
+        support = asked
     elif kind == "exact search":
         config = SearchConfig(beam, max(1, n_best), length)
         result = exact_search(model, batch, config, Budget(rows=draw.choice([1, 3, 64])))
     else:
         result = beam_search(model, batch, config)[0]
-    check(result, support, config, tolerance)
+    check(result, support, config, tolerance, ruled_out)
     return kind, result.certificate.level
 
 

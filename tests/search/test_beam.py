@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 from checks import check
+from enumeration import enumerate_support
 from tables import EOS, Fixed, Table, TableStepper
 
-from onmt_entmax.search import (
-    EnsembleStepper,
-    SearchConfig,
-    beam_search,
-)
+from onmt_entmax.search import EnsembleStepper, Penalties, SearchConfig, beam_search
 from onmt_entmax.search.beam import BeamSearch
-from tests.search.enumeration import enumerate_support
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
 
@@ -306,6 +302,15 @@ def test_the_first_habit_waits_for_as_many_as_were_asked_for() -> None:
     for n_best in (1, 2, 3):
         result = beam_search(TableStepper(7), [model], SearchConfig(5, n_best, stop="first"))[0]
         assert len(result.hypotheses) == n_best
+
+
+def test_the_first_habit_waits_for_as_many_as_the_beam_has_places() -> None:
+    """Under a penalty for what is short; without one the best is proven as soon."""
+    after = {(2,): {4: 0.7, EOS: 0.3}, (2, 4): {5: 1.0}, (2, 4, 5): {6: 1.0}}
+    model = Fixed({(): {EOS: 0.5, 2: 0.5}, **after, (2, 4, 5, 6): {EOS: 1.0}})
+    config = SearchConfig(3, 1, 8, "first", penalties=Penalties("wu", 1.0))
+    found = beam_search(TableStepper(7), [model], config)[0]
+    assert found.hypotheses[0].tokens == (2, 4, 5, 6)
 
 
 def test_what_is_hopeless_leaves_the_beam_while_the_rest_goes_on() -> None:

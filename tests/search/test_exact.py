@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 from checks import check
+from enumeration import enumerate_support
 from networks import DECODERS, network, sentences, stepper
 from tables import BOS, EOS, Fixed, Table, TableStepper
 
@@ -17,7 +18,6 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
 )
-from tests.search.enumeration import enumerate_support
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -254,7 +254,8 @@ def test_under_penalties_the_bound_is_not_that_of_the_beam() -> None:
     model = Fixed({(): first, (3,): {4: 1.0}, (3, 4): {5: 1.0}, **ends})
     config = SearchConfig(2, 1, 6, penalties=Penalties("avg"))
     result = exact_search(TableStepper(7), [model], config, Budget(expansions=1))
-    assert (result.finished, result.hypotheses[0].tokens) == (1, (3, 4, 5))
+    assert (result.finished, result.hypotheses[0].tokens) == (2, (3, 4, 5))
+    assert result.certificate.mass == pytest.approx(0.7)  # with what was not handed over
     assert result.certificate.bound == pytest.approx(0.4)
 
 

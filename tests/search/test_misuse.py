@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from networks import DECODERS, network, sentences, stepper
+from tables import EOS, Table, TableStepper
 
 from onmt_entmax.search import (
     Constraints,
@@ -18,8 +20,6 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.errors import SearchError
 from onmt_entmax.search.expansion import expand
-from tests.search.networks import DECODERS, network, sentences, stepper
-from tests.search.tables import EOS, Table, TableStepper
 
 TABLE = Table(0, 1.5)
 

@@ -5,6 +5,7 @@ import random
 import pytest
 import torch
 from checks import check
+from enumeration import enumerate_support
 from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 
 from onmt_entmax.search import (
@@ -16,7 +17,6 @@ from onmt_entmax.search import (
 from onmt_entmax.search.beam import BeamSearch
 from onmt_entmax.text.batch import Example, make_batch
 from onmt_entmax.text.vocabulary import TARGET_SPECIALS, Vocabulary
-from tests.search.enumeration import enumerate_support
 
 
 @pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
