@@ -7,6 +7,11 @@ are proven to be the most probable ones and have at least some probability. So a
 training data's lemmas in more forms, most of them right, which only an ensemble was sure of (Yu et
 al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is used.
 
+What one of the models would have answered anyway teaches it nothing: where an ensemble is nearly
+certain its models agree, and where it is right more often than they are it has 0.3 to 0.8 for its
+answer. With `keep --prob 0.3 --at-most 0.95` a model learns what several know together, which is
+distillation (Kim and Rush 2016, "Sequence-Level Knowledge Distillation") with new questions.
+
     python tools/self_training.py ask --train run/medium/data/train.src --each 2 \\
         --out run/medium/data/asked.src
     python translate.py -model run/a/model run/b/model -src run/medium/data/asked.src \\
@@ -16,8 +21,9 @@ al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is
 
 The last writes `answered.src` and `answered.tgt`, which a configuration mixes in by weight. Forms
 stay as the report has them: those of models that write from right to left are for training such
-models alone, and what `tools/combine.py --report` writes is for the others. Data of both orders
-(`sigmorphon.py prepare --both`) is asked for in one, and answers are pairs of one.
+models, and what `tools/combine.py --report` writes is for the others; `keep --reverse` turns them
+around. Data of both orders (`sigmorphon.py prepare --both`) is asked for in one, and answers are
+pairs of one.
 """
 
 from __future__ import annotations
@@ -36,7 +42,13 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.reports.reading import read_report
-from onmt_entmax.text.morphology import UNKNOWN, asks_reversed, decode_source, encode_source
+from onmt_entmax.text.morphology import (
+    UNKNOWN,
+    asks_reversed,
+    decode_source,
+    encode_source,
+    turned,
+)
 from onmt_entmax.text.vocabulary import COPY_SYMBOL
 
 _NAMELESS = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
@@ -113,13 +125,14 @@ def ask(options: argparse.Namespace) -> int:
     return 0
 
 
-def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
+def sure_answers(path: Path, least: float, most: float = 1.0) -> Iterable[tuple[str, str]]:
     """Source and best output of the sentences of a report whose best output is proven and sure,
     but for outputs with a character that the model has no name for.
 
     Args:
-        path: an exactness report of `translate.py`.
+        path: an exactness report of `translate.py` or `tools/combine.py`.
         least: the probability that an output must have.
+        most: the probability that it may have.
 
     Raises:
         UserError: the file is no such report.
@@ -127,16 +140,22 @@ def sure_answers(path: Path, least: float) -> Iterable[tuple[str, str]]:
     for record in read_report(path):
         for best in record["hypotheses"][:1]:
             named = not any(map(_NAMELESS.fullmatch, best["text"].split()))
-            if named and record["certificate"] != "none" and best["prob"] >= least:
+            if named and record["certificate"] != "none" and least <= best["prob"] <= most:
                 yield record["source"], best["text"]
 
 
 def keep(options: argparse.Namespace) -> int:
     """Writes the pairs, in random order: a training that stops early has seen all languages."""
     refuse_overwriting([options.report], [Path(f"{options.out}.{side}") for side in ("src", "tgt")])
-    pairs = list(sure_answers(options.report, options.prob))
+    pairs = [
+        (source, turned(target, options.reverse))
+        for source, target in sure_answers(options.report, options.prob, options.at_most)
+    ]
     if not pairs:
-        raise UserError(f"{options.report}: no answer has a probability of {options.prob} proven")
+        raise UserError(
+            f"{options.report}: no answer that is proven has a probability of {options.prob} to "
+            f"{options.at_most}"
+        )
     random.Random(options.seed).shuffle(pairs)
     write_pairs({options.out: pairs})
     print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
@@ -160,6 +179,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = keeping.add_argument
     add("--report", type=Path, required=True, help="-exactness_report of translate.py")
     add("--prob", type=float, default=0.9, help="least probability of an answer (default 0.9)")
+    add("--at-most", type=float, default=1, help="greatest, without what all know (default 1)")
+    add("--reverse", action="store_true", help="write the forms the other way around")
     add("--out", type=Path, required=True, help="writes OUT.src and OUT.tgt")
     for each in (asking, keeping):
         each.add_argument("--seed", type=int, default=1, help="of what is random (default 1)")
@@ -168,6 +189,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         raise UserError(f"--each must be at least 1, not {options.each}")
     if options.run is keep and not 0 < options.prob <= 1:
         raise UserError(f"--prob must be above 0 and at most 1, not {options.prob}")
+    if options.run is keep and not options.prob <= options.at_most <= 1:
+        raise UserError(
+            f"--at-most must be at least --prob ({options.prob}) and at most 1, "
+            f"not {options.at_most}"
+        )
     return options
 
 

@@ -80,6 +80,20 @@ def test_answers_that_are_sure(tmp_path: Path) -> None:
     report.write_text("\n".join(lines) + "\n")
     assert list(sure_answers(report, 0.75)) == [("lang=x +V a", "b"), ("lang=x +V c", "d")]
     assert list(sure_answers(report, 0.76)) == [("lang=x +V a", "b")]
+    assert list(sure_answers(report, 0.5, 0.75)) == [("lang=x +V c", "d"), ("lang=x +V f", "g")]
+    assert list(sure_answers(report, 0.5, 0.74)) == [("lang=x +V f", "g")]
+
+
+def test_answers_for_the_other_order_and_of_middling_sureness(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    lines = [("lang=x +V a", "a b c", 0.5), ("lang=x +V d", "d", 1.0), ("lang=x +V e", "e", 0.2)]
+    report.write_text(
+        "".join(record(source, "optimal", (text, prob)) + "\n" for source, text, prob in lines)
+    )
+    given = ["keep", "--report", report, "--prob", "0.3", "--at-most", "0.9", "--reverse"]
+    assert self_training.main([*map(str, given), "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out.src").read_text() == "lang=x +V a\n"
+    assert (tmp_path / "out.tgt").read_text() == "c b a\n"
 
 
 def test_the_commands(tmp_path: Path) -> None:
@@ -137,8 +151,10 @@ def test_answers_are_in_random_order_and_stay_pairs(tmp_path: Path) -> None:
         ("lang=x +V a\n", ["ask"], "no lemma that could be asked for"),
         ("draw V;PST\n", ["ask"], "given:1: expected a language first"),
         ("{}\n", ["keep"], "given:1: not a record of an -exactness_report"),
-        (record("lang=x a", "optimal", ("b", 0.5)) + "\n", ["keep"], "no answer has a probability"),
+        (record("lang=x a", "optimal", ("b", 0.5)) + "\n", ["keep"], "no answer that is proven"),
         ("", ["keep", "--prob", 1.5], "--prob must be above 0"),
+        ("", ["keep", "--at-most", 0.5], "--at-most must be at least --prob (0.9)"),
+        ("", ["keep", "--at-most", 1.5], "at most 1, not 1.5"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(
