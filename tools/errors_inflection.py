@@ -8,7 +8,8 @@
 `--train` and `--dev` are the files of `tools/sigmorphon.py prepare` without `.src` and `.tgt`;
 `--report` is what `translate.py -exactness_report` wrote beside the predictions. Every table gives
 the number of words of a kind, how many of them are right, and which part of all errors they are:
-kinds of questions (unseen characters, rare tags, certificates, languages), then kinds of errors.
+kinds of questions (unseen characters, rare tags, certificates, probabilities, languages), then
+kinds of errors.
 
 `--reversed` is for models and data of `prepare --reverse`: what is trained, expected and predicted
 is read from right to left, so that the tables speak of the forms as they are.
@@ -34,6 +35,7 @@ from words.error_kinds import (
     error_kind,
     lemma_kind,
     place_kind,
+    probability_kind,
     tags_kind,
 )
 
@@ -72,7 +74,8 @@ def read_words(options: argparse.Namespace) -> list[Word]:
         language, tags, lemma = _decoded(paths[0], number, source)
         reverse = options.reversed or asks_reversed(source.split())
         form, guess = (_word(text, reverse) for text in (target, prediction))
-        words.append(Word(language, tags, lemma, form, guess, level))
+        prob = max([h["prob"] for h in record["hypotheses"][:1]], default=0.0)
+        words.append(Word(language, tags, lemma, form, guess, level, prob))
     if not words:
         raise UserError(f"{paths[0]}: no words")
     return words
@@ -199,6 +202,7 @@ def page(words: Sequence[Word], training: Training, languages: int) -> str:
         ),
         table("lemma", words, lambda w: lemma_kind(w, training)),
         table("certificate", words, certificate_kind),
+        table("probability of the form", words, probability_kind),
         language_table(words, training, languages),
         error_table("what is wrong", wrong, lambda w: error_kind(w, training)),
         error_table("where the first difference is", wrong, place_kind),

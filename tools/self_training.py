@@ -7,10 +7,10 @@ are proven to be the most probable ones and have at least some probability. So a
 training data's lemmas in more forms, most of them right, which only an ensemble was sure of (Yu et
 al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is used.
 
-What one of the models would have answered anyway teaches it nothing: where an ensemble is nearly
-certain its models agree, and where it is right more often than they are it has 0.3 to 0.8 for its
-answer. With `keep --prob 0.3 --at-most 0.95` a model learns what several know together, which is
-distillation (Kim and Rush 2016, "Sequence-Level Knowledge Distillation") with new questions.
+What one of the models would have answered anyway teaches it nothing: where the average of five has
+0.95 for an answer, each of them has 0.75 or more. With `keep --prob 0.3 --at-most 0.95` a model
+learns what several know together, which is distillation (Kim and Rush 2016, "Sequence-Level
+Knowledge Distillation") with new questions.
 
     python tools/self_training.py ask --train run/medium/data/train.src --each 2 \\
         --out run/medium/data/asked.src

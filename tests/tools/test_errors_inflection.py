@@ -16,6 +16,7 @@ from words.error_kinds import (
     error_kind,
     lemma_kind,
     place_kind,
+    probability_kind,
     tags_kind,
 )
 
@@ -24,7 +25,7 @@ from tests.commands import run
 
 
 def word(form: str, prediction: str, lemma: str = "gehen", **more: object) -> Word:
-    values = {"language": "german", "tags": ("V", "PST"), "level": "only", **more}
+    values = {"language": "german", "tags": ("V", "PST"), "level": "only", "prob": 1.0, **more}
     return Word(lemma=lemma, form=form, prediction=prediction, **values)
 
 
@@ -86,6 +87,17 @@ def test_how_often_tags_were_trained(count, kind):
         training.add("german", ("V", "PST"), "gehen", "ging")
     training.add("french", ("V", "PST"), "aimer", "aimé")  # of another language
     assert tags_kind(word("sah", "sah"), training) == kind
+
+
+@pytest.mark.parametrize(
+    ("prob", "kind"),
+    [
+        *[(1.0, "0 0.9 or more"), (0.9, "0 0.9 or more"), (0.899, "1 0.7 to 0.9")],
+        *[(0.5, "2 0.5 to 0.7"), (0.3, "3 0.3 to 0.5"), (0.0, "4 less than 0.3")],
+    ],
+)
+def test_how_probable_the_form_was(prob, kind):
+    assert probability_kind(word("ging", "ging", prob=prob)) == kind
 
 
 def test_characters_of_the_lemma_count_too(training):

@@ -19,6 +19,7 @@ class Word:
 
     Attributes:
         level: a level of a certificate, or `only` where one form has all the probability.
+        prob: the probability of the prediction; 0 where the search has found no end.
     """
 
     language: str
@@ -27,6 +28,7 @@ class Word:
     form: str
     prediction: str
     level: str
+    prob: float
 
     @property
     def right(self) -> bool:
@@ -87,6 +89,16 @@ def certificate_kind(word: Word) -> str:
         "exhaustive": "1 every possible form found, several",
         "optimal": "2 the most probable form proven",
     }.get(word.level, "3 nothing proven")
+
+
+def probability_kind(word: Word) -> str:
+    """How probable the prediction was; a model that knows what it knows is right as often."""
+    for number, (least, name) in enumerate(
+        [(0.9, "0.9 or more"), (0.7, "0.7 to 0.9"), (0.5, "0.5 to 0.7"), (0.3, "0.3 to 0.5")]
+    ):
+        if word.prob >= least:
+            return f"{number} {name}"
+    return "4 less than 0.3"
 
 
 def error_kind(word: Word, training: Training | None = None) -> str:
