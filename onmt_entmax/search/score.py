@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 
 from onmt_entmax.search.errors import no_support
-from onmt_entmax.search.stepper import Stepper
+from onmt_entmax.search.stepper import Step, Stepper
+
+
+class ForcedStep(NamedTuple):
+    """One token of several targets at once."""
+
+    sentences: list[int]
+    """Those whose targets go on, a row of the step each."""
+    tokens: list[int]
+    """What comes next in the target of each: a token, or the end symbol."""
+    step: Step
+    """What the model says of all tokens there."""
 
 
 class TokenScore(NamedTuple):
@@ -42,6 +53,39 @@ class TargetScore:
         return next(positions, None)
 
 
+def along_targets(
+    stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
+) -> Iterator[ForcedStep]:
+    """Read given targets, all sentences together, whatever the model says of them.
+
+    Args:
+        stepper: the model.
+        batch: the sentences; its `len` is how many.
+        targets: for each sentence token ids, without start and end symbol.
+
+    Yields:
+        The first tokens of all targets, then the second ones, to the end symbol of the longest.
+
+    Raises:
+        ValueError: there are not as many targets as sentences.
+    """
+    if len(targets) != len(batch):
+        raise ValueError(f"{len(targets)} targets for {len(batch)} sentences")
+    complete = [[*target, stepper.eos] for target in targets]
+    state, live = stepper.start(batch), list(range(len(targets)))
+    tokens = [stepper.bos] * len(live)
+    position = 0
+    while live:
+        step = stepper.step(state, torch.tensor(tokens))
+        tokens = [complete[i][position] for i in live]
+        yield ForcedStep(live, tokens, step)
+        going_on = [row for row, i in enumerate(live) if position < len(targets[i])]
+        if going_on:
+            state = stepper.select(step.state, torch.tensor(going_on))
+        live, tokens = [live[row] for row in going_on], [tokens[row] for row in going_on]
+        position += 1
+
+
 @torch.inference_mode()
 def score_targets(
     stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
@@ -59,26 +103,15 @@ def score_targets(
     Raises:
         ValueError: there are not as many targets as sentences.
     """
-    if len(targets) != len(batch):
-        raise ValueError(f"{len(targets)} targets for {len(batch)} sentences")
-    complete = [[*target, stepper.eos] for target in targets]
     scores: list[list[TokenScore]] = [[] for _ in targets]
-    state, live = stepper.start(batch), list(range(len(complete)))
-    last = [stepper.bos] * len(live)
-    while live:
-        step = stepper.step(state, torch.tensor(last))
+    for sentences, tokens, step in along_targets(stepper, batch, targets):
         log_probs = step.log_probs.clamp(max=0.0)  # as search does with a sum rounded above 1
-        last = [complete[i][len(scores[i])] for i in live]
-        own = log_probs.gather(1, torch.tensor(last, device=log_probs.device)[:, None])
+        own = log_probs.gather(1, torch.tensor(tokens, device=log_probs.device)[:, None])
         ranks = 1 + (log_probs > own).sum(1)
         supports = (log_probs > -torch.inf).sum(1)
         if not bool(supports.all()):
             raise no_support()
         columns = own[:, 0].double().tolist(), ranks.tolist(), supports.tolist()
-        for i, *values in zip(live, *columns, strict=True):
+        for i, *values in zip(sentences, *columns, strict=True):
             scores[i].append(TokenScore(*values))
-        going_on = [row for row, i in enumerate(live) if len(scores[i]) < len(complete[i])]
-        if going_on:
-            state = stepper.select(step.state, torch.tensor(going_on))
-        live, last = [live[row] for row in going_on], [last[row] for row in going_on]
     return [TargetScore(tuple(steps)) for steps in scores]

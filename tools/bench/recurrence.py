@@ -21,7 +21,7 @@ has about 20 nonzero probabilities, as after long training. Softmax does not min
 weights of the first variant.
 
 Prints one JSON line for each contender, then a table. Times are medians in milliseconds, ratios
-medians of ratios on the same batch. `GF` are the products of a step over real positions, all of
+those of medians, over the same batches. `GF` are the products of a step over real positions, all of
 them dense; `GF/s` is what a contender makes of them (a sparse backward makes more than the
 machine has), and the floor is what the products alone would take at the speed that is measured
 for large ones. With one thread the clock is the processor's, which other work on the machine
@@ -197,19 +197,18 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         operations.append(products(stock, batch))
         fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
     gigaflops = statistics.median(operations[3:]) / 1e9
-    base = [whole for whole, _ in times[options.against]]
+    base = statistics.median(whole for whole, _ in times[options.against])
     results: list[dict[str, object]] = []
     for name in names:
         whole, adam = ([taken[part] for taken in times[name]] for part in (0, 1))
         contender = running[name]
-        ratio = statistics.median(a / b for a, b in zip(whole, base, strict=True))
         median = statistics.median(whole)
         needed = gigaflops * (2 if Variant.named(name).rdrop else 1)  # each sentence is read twice
         results.append(
             {
                 "contender": name,
                 "ms": round(1000 * median, 1),
-                "ratio": round(ratio, 3),
+                "ratio": round(median / base, 3),
                 "adam_ms": round(1000 * statistics.median(adam), 1),
                 "floor_ms": round(1e12 * needed / speed, 1),
                 "GF": round(needed, 1),

@@ -1,8 +1,8 @@
 """Times contenders against each other, in one process and turn by turn.
 
 Every benchmark here hands :func:`compare` a list of cases. In a round each contender of a case runs
-once; the ratio of a contender is the median, over rounds, of its time divided by the reference's
-time in the same round, so that what else the machine does falls on both. The allocator is part of
+once, so that what else the machine does falls on all; the ratio of a contender is the median of its
+times divided by the median of the reference's. The allocator is part of
 what is measured (on a CPU page faults can cost more than the arithmetic), so it is named:
 ``default``, or ``faultfree``, where glibc keeps and reuses all memory.
 """
@@ -103,7 +103,7 @@ def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
 
 
 def time_case(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """Median milliseconds of each contender, and its median ratio to the first."""
+    """Median milliseconds of each contender, and their ratio to those of the first."""
     clock = time.perf_counter if arguments.clock == "wall" else time.process_time
     for run in case.contenders.values():
         run()
@@ -115,11 +115,11 @@ def time_case(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, 
             run()
             times[name].append(clock() - begin)
         rounds += 1
-    reference = next(iter(times.values()))
+    reference = 1e3 * median(next(iter(times.values())))
     results: dict[str, dict[str, object]] = {}
     for name, taken in times.items():
-        ratio = median(own / other for own, other in zip(taken, reference, strict=True))
         milliseconds = 1e3 * median(taken)
+        ratio = milliseconds / reference
         text = f"{milliseconds:.4g} ms ({ratio:.2f})"
         results[name] = {"ms": milliseconds, "ratio": ratio, "rounds": rounds, "text": text}
     return results

@@ -8,11 +8,10 @@ OpenNMT-py's (its names are ours; the output layer is its `nn.Linear` and `LogSo
 and vocabularies), read by its `build_translator`, and run by `Translator.translate` with its
 default options but for the beam and the batch. Only its `torch.load` has to be told
 `weights_only=False`, since its checkpoints hold pickled objects. Ours is `Translator.answers`, from
-lines to text, with certificates. In a round each side translates the same sentences; a ratio is the
-median over rounds of OpenNMT-py's time by the other's of the same round. For both sides alike, what
-was loaded is taken out of Python's garbage collection (`gc.freeze`), which would stop one of them
-for a tenth of a second now and then. With one thread times are the processor's, with more the
-wall's.
+lines to text, with certificates. In a round each side translates the same sentences; a ratio is
+OpenNMT-py's median time over the rounds by the other's. For both sides alike, what was loaded is
+taken out of Python's garbage collection (`gc.freeze`), which would stop one of them for a tenth of
+a second now and then. With one thread times are the processor's, with more the wall's.
 
 `--size words` takes models of the size of a translation by words in their place: 500 dimensions,
 18,000 tokens, random weights. Those of the output are scaled until a row of 1.5-entmax keeps about
@@ -277,9 +276,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
                 "threads": options.threads,
                 "load": round(os.getloadavg()[0], 2),
                 "per_second": round(len(lines) / statistics.median(taken), 1),
-                "ratio": round(
-                    statistics.median(a / b for a, b in zip(base, taken, strict=True)), 2
-                ),
+                "ratio": round(statistics.median(base) / statistics.median(taken), 2),
                 "equal": round(sum(a == b for a, b in pairs) / len(lines), 4),
                 "books": round(books, 4),
             }

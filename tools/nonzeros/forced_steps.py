@@ -11,6 +11,7 @@ import torch
 from parallel.pairs import read_pairs
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.search.score import along_targets
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
 from onmt_entmax.text.corpus import numericalise
 from onmt_entmax.translation import Translator
@@ -73,25 +74,17 @@ def _steps(translator: Translator, examples: Sequence[Example]) -> Iterator[Step
     batch = make_batch(examples, translator.vocabularies)
     by_index = {example.index: example for example in examples}
     ordered = [by_index[index] for index in batch.indices]
-    targets = [(*(example.target or ()), stepper.eos) for example in ordered]
+    targets = [example.target or [] for example in ordered]
     outputs: list[list[int]] = [[] for _ in targets]
     attended: list[list[int]] = [[] for _ in targets]
-    state, live = stepper.start(batch), list(range(len(targets)))
-    last = [stepper.bos] * len(live)
-    while live:
-        step = stepper.step(state, torch.tensor(last))
+    for sentences, _, step in along_targets(stepper, batch, targets):
         supports = (step.log_probs > -torch.inf).sum(1).tolist()
-        rows = step.attention_rows() or [torch.empty(0)] * len(live)
-        for i, support, row in zip(live, supports, rows, strict=True):
+        rows = step.attention_rows() or [torch.empty(0)] * len(sentences)
+        for i, support, row in zip(sentences, supports, rows, strict=True):
             # Softmax gives every position weight; what rounds to zero is counted all the same.
             dense = translator.dense_attention and len(row)
             length = len(ordered[i].source)
             outputs[i].append(support)
             attended[i].append(length if dense else int(row[:length].count_nonzero()))
-        last = [targets[i][len(outputs[i]) - 1] for i in live]
-        kept = [row for row, i in enumerate(live) if len(outputs[i]) < len(targets[i])]
-        if kept:
-            state = stepper.select(step.state, torch.tensor(kept))
-        live, last = [live[row] for row in kept], [last[row] for row in kept]
     for target, *counts in zip(targets, outputs, attended, strict=True):
-        yield Steps(target, *map(tuple, counts))
+        yield Steps((*target, stepper.eos), *map(tuple, counts))
