@@ -10,7 +10,8 @@ al. 2020, "Ensemble Self-Training for Low-Resource Languages"). No other data is
 What one of the models would have answered anyway teaches it nothing: where the average of five has
 0.95 for an answer, each of them has 0.75 or more. With `keep --prob 0.3 --at-most 0.95` a model
 learns what several know together, which is distillation (Kim and Rush 2016, "Sequence-Level
-Knowledge Distillation") with new questions.
+Knowledge Distillation") with new questions. The best answers make it surer than those models are
+together; with `--draw` it learns how sure they are, too.
 
     python tools/self_training.py ask --train run/medium/data/train.src --each 2 \\
         --out run/medium/data/asked.src
@@ -125,38 +126,48 @@ def ask(options: argparse.Namespace) -> int:
     return 0
 
 
-def sure_answers(path: Path, least: float, most: float = 1.0) -> Iterable[tuple[str, str]]:
-    """Source and best output of the sentences of a report whose best output is proven and sure,
-    but for outputs with a character that the model has no name for.
+def sure_answers(
+    path: Path, least: float, most: float = 1.0, generator: random.Random | None = None
+) -> Iterable[tuple[str, str]]:
+    """Source and an output of the sentences of a report whose best output is proven and sure, but
+    for outputs with a character that the model has no name for.
 
     Args:
         path: an exactness report of `translate.py` or `tools/combine.py`.
-        least: the probability that an output must have.
+        least: the probability that the best output must have.
         most: the probability that it may have.
+        generator: draws among the outputs by their probabilities; without it, the best one.
 
     Raises:
         UserError: the file is no such report.
     """
     for record in read_report(path):
         for best in record["hypotheses"][:1]:
-            named = not any(map(_NAMELESS.fullmatch, best["text"].split()))
-            if named and record["certificate"] != "none" and least <= best["prob"] <= most:
-                yield record["source"], best["text"]
+            if record["certificate"] == "none" or not least <= best["prob"] <= most:
+                continue
+            text = best["text"]
+            if generator:
+                texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
+                probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
+                [text] = generator.choices(texts, probs)
+            if not any(map(_NAMELESS.fullmatch, text.split())):
+                yield record["source"], text
 
 
 def keep(options: argparse.Namespace) -> int:
     """Writes the pairs, in random order: a training that stops early has seen all languages."""
     refuse_overwriting([options.report], [Path(f"{options.out}.{side}") for side in ("src", "tgt")])
-    pairs = [
-        (source, turned(target, options.reverse))
-        for source, target in sure_answers(options.report, options.prob, options.at_most)
-    ]
+    generator = random.Random(options.seed)
+    answers = sure_answers(
+        options.report, options.prob, options.at_most, generator if options.draw else None
+    )
+    pairs = [(source, turned(target, options.reverse)) for source, target in answers]
     if not pairs:
         raise UserError(
             f"{options.report}: no answer that is proven has a probability of {options.prob} to "
             f"{options.at_most}"
         )
-    random.Random(options.seed).shuffle(pairs)
+    generator.shuffle(pairs)
     write_pairs({options.out: pairs})
     print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
     return 0
@@ -180,6 +191,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--report", type=Path, required=True, help="-exactness_report of translate.py")
     add("--prob", type=float, default=0.9, help="least probability of an answer (default 0.9)")
     add("--at-most", type=float, default=1, help="greatest, without what all know (default 1)")
+    add("--draw", action="store_true", help="draw answers by their probabilities, not the best")
     add("--reverse", action="store_true", help="write the forms the other way around")
     add("--out", type=Path, required=True, help="writes OUT.src and OUT.tgt")
     for each in (asking, keeping):

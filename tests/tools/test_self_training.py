@@ -84,6 +84,26 @@ def test_answers_that_are_sure(tmp_path: Path) -> None:
     assert list(sure_answers(report, 0.5, 0.74)) == [("lang=x +V f", "g")]
 
 
+def test_answers_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    line = record("lang=x +V a", "optimal", ("b", 0.5), ("c", 0.3), ("<unk>", 0.2))
+    sure = record("lang=x +V d", "exhaustive", ("e", 1.0))
+    report.write_text((line + "\n") * 2000 + sure + "\n")
+    drawn = Counter(text for _, text in sure_answers(report, 0.4, 1.0, random.Random(1)))
+    assert set(drawn) == {"b", "c", "e"}  # what has no name is left out when it is drawn
+    assert drawn["b"] / 2000 == pytest.approx(0.5, abs=0.05)
+    assert drawn["c"] / 2000 == pytest.approx(0.3, abs=0.05)
+    assert drawn["e"] == 1
+    written = []
+    for more in ([], ["--draw"], ["--draw"], ["--draw", "--seed", "2"]):
+        out = tmp_path / "out"
+        given = ["keep", "--report", str(report), "--prob", "0.4", "--out", str(out), *more]
+        assert self_training.main(given) == 0
+        written.append((tmp_path / "out.tgt").read_text())
+    assert "c" not in written[0]
+    assert written[0] != written[1] == written[2] != written[3]
+
+
 def test_answers_for_the_other_order_and_of_middling_sureness(tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     lines = [("lang=x +V a", "a b c", 0.5), ("lang=x +V d", "d", 1.0), ("lang=x +V e", "e", 0.2)]
