@@ -74,7 +74,7 @@ def read_words(options: argparse.Namespace) -> list[Word]:
         language, tags, lemma = _decoded(paths[0], number, source)
         reverse = options.reversed or asks_reversed(source.split())
         form, guess = (_word(text, reverse) for text in (target, prediction))
-        prob = max([h["prob"] for h in record["hypotheses"][:1]], default=0.0)
+        prob = next((h["prob"] for h in record["hypotheses"]), 0.0)
         words.append(Word(language, tags, lemma, form, guess, level, prob))
     if not words:
         raise UserError(f"{paths[0]}: no words")

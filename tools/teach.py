@@ -18,7 +18,6 @@ that have answered, and with another `--prob` or `--draw` chooses among the same
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import shlex
 import subprocess
@@ -26,6 +25,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from experiments.matrix import digest
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.commands import command
@@ -45,11 +46,14 @@ def run(script: str, *words: object) -> None:
     subprocess.run([sys.executable, str(ROOT / script), *map(str, words)], check=True)
 
 
-def begin(work: Path, asked: dict[str, Any]) -> None:
-    """Make the folder of answers, or see that it has those of the same models and questions.
+def ask(work: Path, asked: dict[str, Any], options: argparse.Namespace) -> None:
+    """Write the questions, or see that those in the folder are the same, for the same models.
+
+    The record of what was asked comes last: without it, questions are written again.
 
     Raises:
-        UserError: it has others, or cannot be read or written.
+        UserError: they are others, or the folder cannot be read or written.
+        subprocess.CalledProcessError: there is nothing to ask.
     """
     record = work / "teach.json"
     try:
@@ -57,6 +61,10 @@ def begin(work: Path, asked: dict[str, Any]) -> None:
     except (OSError, ValueError) as error:
         raise UserError(f"{record}: cannot read: {error}") from None
     if known is None:
+        run(
+            *("tools/self_training.py", "ask", "--train", options.train, "--each", options.each),
+            *("--seed", options.seed, "--out", work / "asked.src"),
+        )
         write_text(record, json.dumps(asked, indent=2) + "\n")
     elif known != asked:
         other = sorted(
@@ -94,17 +102,9 @@ def teach(options: argparse.Namespace) -> None:
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
-    try:
-        train = hashlib.md5(options.train.read_bytes(), usedforsecurity=False).hexdigest()
-    except OSError as error:
-        raise UserError(f"{options.train}: cannot read: {error.strerror}") from None
     work = options.out.with_name(f"{options.out.name}.work")
-    asked = {"train": train, "models": [str(model.resolve()) for model in models]}
-    begin(work, asked | {name: vars(options)[name] for name in ("each", "seed", "beam")})
-
-    questions = ("--train", options.train, "--each", options.each, "--seed", options.seed)
-    if not (work / "asked.src").exists():
-        run("tools/self_training.py", "ask", *questions, "--out", work / "asked.src")
+    asked = {"train": digest(options.train), "models": [str(model.resolve()) for model in models]}
+    ask(work, asked | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
     reports = answer(work, models, options.beam)
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run(
@@ -149,6 +149,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         raise UserError("name the models that teach: --models, --reversed or both")
     if options.weights and len(options.weights) != count:
         raise UserError(f"--weights has {len(options.weights)} numbers for {count} models")
+    if not all(weight > 0 for weight in options.weights or ()):
+        raise UserError("--weights must be positive numbers")  # before the models answer, not after
     if options.beam < 1:
         raise UserError(f"--beam must be at least 1, not {options.beam}")
     if not 0 < options.prob <= options.at_most <= 1:

@@ -41,7 +41,8 @@ def refused(folder: Path, *given: object) -> str:
     """The one line of a command that must be refused."""
     done = run("tools/teach.py", *given, cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.startswith("teach.py: error: ")
+    # what it runs speaks for itself
+    assert done.stderr.startswith(("teach.py: error: ", "self_training.py: error: "))
     assert done.stderr.count("\n") == 1
     return done.stderr
 
@@ -80,6 +81,11 @@ def test_from_models_to_pairs(folder: Path) -> None:
     (work / "2.jsonl").unlink()  # as if it had been stopped before the second model had answered
     assert taught(folder).count("$ python") == 3
     assert pairs() == wanted
+    for name in ("teach.json", "1.jsonl", "2.jsonl"):  # stopped before the questions were recorded
+        (work / name).unlink()
+    (work / "asked.src").write_text("")
+    assert taught(folder).count("$ python") == 5
+    assert pairs() == wanted
 
 
 def test_weights_are_those_of_the_models(folder: Path) -> None:
@@ -102,10 +108,12 @@ def test_weights_are_those_of_the_models(folder: Path) -> None:
     [
         (["--out", "train"], "train.src"),
         (["--out", "x", "--weights", 1], "--weights has 1 numbers for 2 models"),
+        (["--out", "x", "--weights", 0, 1], "--weights must be positive"),
+        (["--out", "x", "--each", 0], "--each must be at least 1"),
         (["--out", "x", "--beam", 0], "--beam must be at least 1"),
         (["--out", "x", "--prob", 0.5, "--at-most", 0.4], "not 0.5 and 0.4"),
         (["--out", "x", "--models", "nowhere"], "nowhere"),
-        (["--out", "x", "--train", "none.src"], "none.src: cannot read"),
+        (["--out", "x", "--train", "none.src"], "none.src: cannot be read"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(folder: Path, more: list, message) -> None:
