@@ -13,7 +13,7 @@ TOOLS = ROOT / "tools"
 ROWS = [
     {"errors", "version", "opennmt"},
     {"files", "mappings", "processes"},
-    {"losses", "text"},
+    {"losses", "text", "locks"},
     {"modules"},
     {"model"},
     {"checkpoint"},

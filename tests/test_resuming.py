@@ -12,6 +12,7 @@ from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps,
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment import train, training
 from onmt_entmax.experiment.resuming import clear, resume
+from onmt_entmax.locks import locked
 from onmt_entmax.options.train import OptionError, training_setup
 from onmt_entmax.text.corpus import CorpusError
 from onmt_entmax.training.interrupt import collected_signals
@@ -58,7 +59,7 @@ def test_nothing_of_a_run_stays_that_another_would_take_for_its_own(
     assert (checkpoint_steps(run), best_step(run)) == ([2], None)
     assert (run / "metrics.jsonl").is_file()
     clear(run, 0)
-    assert list(run.iterdir()) == []
+    assert [path.name for path in run.iterdir()] == [".lock"]
 
 
 def test_overwriting_waits_until_the_new_run_is_known_to_begin(
@@ -370,6 +371,23 @@ def test_a_development_set_of_which_nothing_is_left(tmp_path: Path) -> None:
     path = write_config(tmp_path, train_steps=2, transforms=["filtertoolong"], src_seq_length=1)
     with pytest.raises(CorpusError, match="no pair is left"):
         train(["-config", str(path)])
+
+
+def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path: Path) -> None:
+    """It would delete what that one is writing, and take its log away."""
+    path, run = write_config(tmp_path, train_steps=2, rnn_size=8), tmp_path / "run"
+    assert train(["-config", str(path)]) == 0
+    (run / ".step_3.123.tmp").mkdir()  # a checkpoint that is being written, or was when it died
+    before = sorted(run.iterdir())
+    again = ["-config", str(path), "-train_from", str(run), "-train_steps", "4"]
+    with locked(run) as lock:
+        assert lock is not None
+        with pytest.raises(CheckpointError, match="run: another process is training here"):
+            train(again)
+        assert sorted(run.iterdir()) == before
+    assert train(again) == 0
+    assert (run / "step_4").is_dir()
+    assert not (run / ".step_3.123.tmp").exists()
 
 
 def test_tensorboard_writes_into_the_run(tmp_path: Path) -> None:

@@ -227,11 +227,11 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     asked = ["translate.py", "-model", trained / "run", "-src", source, "-output"]
     report = tmp_path / "x"
     for more, message in (
-        ([source], "output: is src, which would be overwritten"),
-        ([tmp_path / "o", "-exactness_report", source], "exactness_report: is src"),
+        ([source], f"{source}: is read, and would be overwritten"),
+        ([tmp_path / "o", "-exactness_report", source], f"{source}: is read"),
         (
             [source, "-replace_unk", "-phrase_table", source, "-src", trained / "valid.src"],
-            "output: is phrase_table, which would be overwritten",
+            f"{source}: is read",
         ),
         (
             [
@@ -242,7 +242,11 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
                 "-phrase_table",
                 tmp_path / "y.summary.json",
             ],
-            "exactness_report: is phrase_table",
+            "y.summary.json: is read",
+        ),
+        (
+            [source, "-tgt_subword_model", source, "-src", trained / "valid.src"],
+            f"{source}: is read",
         ),
         ([f"{report}.summary.json", "-exactness_report", report], "is to be written twice"),
         (
@@ -256,6 +260,14 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     (tmp_path / "x.summary.json").mkdir()
     fail(*asked, tmp_path / "o", "-exactness_report", report)
     assert not (tmp_path / "o").exists()
+
+
+def test_a_configuration_does_not_name_itself_as_output(trained: Path, tmp_path: Path) -> None:
+    config = tmp_path / "translate.yaml"
+    config.write_text(f"model: {trained / 'run'}\nsrc: {trained / 'valid.src'}\noutput: {config}\n")
+    before = config.read_text()
+    assert f"{config}: is read" in fail("translate.py", "-config", config)
+    assert config.read_text() == before
 
 
 def test_scores_are_in_the_report_where_penalties_rank(trained: Path, tmp_path: Path) -> None:

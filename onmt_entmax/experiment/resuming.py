@@ -70,7 +70,7 @@ def resume(setup: TrainingSetup, say: Callable[[str], None]) -> Resumed | None:
         other_measure = loaded.options.get("selection", selection) != selection
         if state is not None and (other_measure or not continues(setup)):
             # The best so far was the best by another measure, or stays in the other folder.
-            state["run"] |= {"best": None, "best_step": -1, "waited": 0}
+            state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
         resumed = Resumed(loaded, state)
         _check_folder(setup, resumed)
         say(f"continuing from {folder}")

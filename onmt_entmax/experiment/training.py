@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from onmt_entmax.checkpoint import (
 from onmt_entmax.experiment.console import HELP, device_for, say, silent
 from onmt_entmax.experiment.resuming import Resumed, clear, continues, resume
 from onmt_entmax.files import write_files
+from onmt_entmax.locks import locked
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.train import TrainingSetup, training_setup
@@ -29,10 +30,9 @@ from onmt_entmax.text.corpus import (
     all_pairs,
     check_corpus,
     extra_specials,
-    target_frequencies,
 )
 from onmt_entmax.text.drawing import draws_of_each_process
-from onmt_entmax.text.stream import TrainingBatches
+from onmt_entmax.text.stream import TrainingBatches, target_frequencies
 from onmt_entmax.text.vectors import fill, read_vectors
 from onmt_entmax.text.vocabulary import Vocabularies, build_vocabularies
 from onmt_entmax.training import Evaluate, Outcome, Trainer, TrainingConfig
@@ -89,9 +89,10 @@ def run_training(setup: TrainingSetup) -> int:
     processes.connect(device)
     try:
         evaluate = make_evaluate(setup, vocabularies, tell) if setup.data.valid else None
-        if processes.writes:
-            _make_room(setup, vocabularies, resumed, files, tell)
-        outcome = _train(setup, config, model, vocabularies, evaluate, resumed, processes)
+        with _alone(setup, processes):
+            if processes.writes:
+                _make_room(setup, vocabularies, resumed, files, tell)
+            outcome = _train(setup, config, model, vocabularies, evaluate, resumed, processes)
     except RuntimeError as error:
         if processes.count == 1:
             raise
@@ -106,6 +107,25 @@ def run_training(setup: TrainingSetup) -> int:
         tell(f"continue with the same command and -train_from {setup.run.save_model}")
         return 128 + outcome.signal
     return 0
+
+
+@contextmanager
+def _alone(setup: TrainingSetup, processes: Processes) -> Iterator[None]:
+    """Hold the run's folder, which two runs at once would take to pieces.
+
+    Raises:
+        CheckpointError: another run holds it.
+    """
+    if not processes.writes:
+        yield
+        return
+    with locked(Path(setup.run.save_model)) as lock:
+        if lock is None:
+            raise CheckpointError(
+                f"{setup.run.save_model}: another process is training here; end it first, or give "
+                f"another save_model"
+            )
+        yield
 
 
 def _train(

@@ -153,6 +153,11 @@ class PreparedOutput:
         self._screen = Screen(weight, bias, alpha) if pays(weight, alpha) else None
         self._pause = 0
 
+    def begin(self) -> None:
+        """Forget what was seen: answers that were screened are rounded differently, and those from
+        here on are not to depend, in their last digits, on those before."""
+        self._pause = 0
+
     @torch.inference_mode()
     def __call__(self, hidden: Tensor) -> Distribution:
         """Log-probabilities of the next token.

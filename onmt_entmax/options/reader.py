@@ -87,7 +87,7 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
     origin: dict[str, str] = {}
     path = None
     if "config" in flags:
-        path = _from_flag(flags.pop("config"), known["config"])
+        path = values["config"] = _from_flag(flags.pop("config"), known["config"])
         for key, value in read_yaml(path).items():
             action = _look_up(str(key), known, path)
             values[canonical(action)] = _convert(value, action, f"{path}: {key}")

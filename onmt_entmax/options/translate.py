@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onmt_entmax.files import is_stream
+from onmt_entmax.files import refuse_overwriting
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
 from onmt_entmax.options.help import EPILOG, TRANSLATION, set_help
 from onmt_entmax.options.reader import Options, canonical, read_options, register
@@ -21,6 +21,12 @@ from onmt_entmax.options.train_parser import transform_option_names
 from onmt_entmax.reports.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 from onmt_entmax.text.unknown import UnknownWords, read_phrase_table
+
+# Options that name a file which is read.
+_READ = (
+    *("config", "src", "tgt", "phrase_table"),
+    *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
+)
 
 
 @dataclass(frozen=True)
@@ -123,12 +129,10 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = options["exactness_report"]
-    written = [("output", Path(options["output"]))]
-    written += [("exactness_report", path) for path in with_summary(report and Path(report))]
-    for name, path in written:
-        for read in ("src", "tgt", "phrase_table"):
-            if options[read] and _same(path, Path(options[read])):
-                raise options.error(name, f"is {read}, which would be overwritten")
+    refuse_overwriting(
+        [Path(options[name]) for name in _READ if options[name]],
+        [Path(options["output"]), *with_summary(report and Path(report))],
+    )
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=source,
@@ -143,11 +147,6 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         transform_options=Namespace(**given),
         unknown=_unknown(options),
     )
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file; a stream may be read and written."""
-    return not any(map(is_stream, (one, other))) and one.resolve() == other.resolve()
 
 
 def _task(options: Options) -> SearchTask:

@@ -177,6 +177,8 @@ class ModelStepper:
 
     def start(self, batch: Batch) -> State:
         """Encode the batch; returns the state of one row for each sentence, in its order."""
+        if isinstance(self._output, PreparedOutput):
+            self._output.begin()
         batch = batch.to(next(self.model.parameters()).device)
         encode = self._encoder or self.model.encoder
         encoder_state, memory_bank, lengths = encode(batch.source, batch.source_lengths)

@@ -7,13 +7,10 @@ import functools
 import itertools
 import warnings
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines
@@ -266,19 +263,6 @@ def all_pairs(data: DataConfig) -> Iterator[Pair]:
 def _pairs_of(lines: Sequence[Line], pipe: TransformPipe, data: DataConfig) -> list[Pair]:
     pairs = (pair_of(line, pipe, data, is_train=True) for line in lines)
     return [pair for pair in pairs if pair is not None]
-
-
-def target_frequencies(data: DataConfig, vocabularies: Vocabularies) -> torch.Tensor:
-    """How often each target token is to be predicted in the training pairs, as shares: (vocab,).
-
-    The end symbol is predicted once a pair; the start symbol and padding never.
-    """
-    vocabulary = vocabularies.target
-    counts = torch.zeros(len(vocabulary), dtype=torch.float64)
-    ids = (i for _, target in all_pairs(data) for i in (*vocabulary.encode(target), vocabulary.eos))
-    for token, count in Counter(ids).items():
-        counts[token] = count
-    return (counts / counts.sum()).to(torch.float32)
 
 
 def _empty_line(line: Line, level: str) -> None:

@@ -11,9 +11,11 @@ import itertools
 import random
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+
+import torch
 
 from onmt_entmax.files import count_lines
 from onmt_entmax.text.ahead import AheadProcess
@@ -226,3 +228,25 @@ def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:
     while True:
         yield from itertools.islice(read_lines(corpus), first, None)
         first = 0
+
+
+def target_frequencies(config: DataConfig, vocabularies: Vocabularies) -> torch.Tensor:
+    """How often each target token is to be predicted in the first epoch, as shares: (vocab,).
+
+    Corpora count by their weights, and tokens as transforms leave them. The end symbol is predicted
+    once a pair; the start symbol and padding never.
+
+    Raises:
+        CorpusError: there is no pair.
+    """
+    size, pad = len(vocabularies.target), vocabularies.target.pad
+    counts = torch.zeros(size, dtype=torch.float64)
+    batches = TrainingBatches(replace(config, num_workers=0), vocabularies)
+    with closing(iter(batches)) as stream:
+        for batch in stream:
+            assert batch.target is not None, "training batches have targets"
+            counts += torch.bincount(batch.target[1:].flatten(), minlength=size)
+            if batches.position.epoch > 0:
+                break
+    counts[pad] = 0
+    return (counts / counts.sum()).to(torch.float32)

@@ -24,6 +24,7 @@ from onmt_entmax.training.average import MovingAverage
 from onmt_entmax.training.config import Outcome, TrainingConfig, value_at
 from onmt_entmax.training.device import Numbers, Transfer
 from onmt_entmax.training.interrupt import collected_signals, resting_collector
+from onmt_entmax.training.measurements import Measurements
 from onmt_entmax.training.nonfinite import NonfiniteRule
 from onmt_entmax.training.objective import Objective
 from onmt_entmax.training.optimizer import build_optimizer, learning_rate_schedule
@@ -42,7 +43,8 @@ class RunState:
     previous_loss: float | None = None  # of the last validation
     best: float | None = None  # best value of the selection metric
     best_step: int = -1  # where it was measured
-    waited: int = 0  # validations since the best one
+    best_planned: float | None = None  # the same of planned validations: what early stopping sees
+    waited: int = 0  # planned validations since the best of them
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates left out because they were not finite
 
@@ -86,7 +88,7 @@ class Trainer:
         self.objective = processes.share(objective, device_of(model))
         self._transfer = Transfer(device_of(model))
         self._numbers = Numbers(behind=1 if self._may_read_late() else 0)
-        self._seen = _Measurements()
+        self._seen = Measurements()
         self._started = time.monotonic()
         self._asked = 0  # the signal that any process has received
         self._saved = -1  # the step last saved by this run
@@ -248,12 +250,11 @@ class Trainer:
                 state.decay *= config.optimizer.learning_rate_decay
             state.previous_loss = values["loss"]
         value = values[config.selection]
-        sign = -1 if config.selection == "loss" else 1
-        # A value that is not finite is better than nothing, and worse than any other.
-        better = state.best is None or sign * value > sign * state.best
-        better |= not math.isfinite(state.best or 0.0) and math.isfinite(value)
-        if planned:
-            state.waited = 0 if better else state.waited + 1
+        better = self._better(value, state.best)
+        if planned and self._better(value, state.best_planned):
+            state.best_planned, state.waited = value, 0
+        elif planned:
+            state.waited += 1
         if better:
             state.best, state.best_step = value, state.step
         if self.records is not None:
@@ -263,6 +264,16 @@ class Trainer:
             self._name_best()
         elif state.step % config.save_checkpoint_steps == 0:
             self._save()
+
+    def _better(self, value: float, best: float | None) -> bool:
+        """Whether a value of `selection` is better than the best so far.
+
+        One that is not finite is better than nothing, and worse than any other.
+        """
+        sign = -1 if self.config.selection == "loss" else 1
+        if best is None or sign * value > sign * best:
+            return True
+        return not math.isfinite(best) and math.isfinite(value)
 
     def _name_best(self) -> None:
         """Name the best checkpoint; a run that was killed between saving and naming it, or that
@@ -330,6 +341,7 @@ class Trainer:
         run = {name: value for name, value in saved["run"].items() if name in _names(RunState)}
         if run["waited"] == 0:  # what it was before checkpoints said so
             run.setdefault("best_step", run["validated"])
+        run.setdefault("best_planned", run["best"])
         self.state = RunState(**run)
         if self.state.step in checkpoint_steps(self.run.path):
             self._saved = self.state.step  # this is where it comes from
@@ -352,39 +364,3 @@ def _names(kind: type) -> list[str]:
 def _target_tokens(batch: Batch) -> int:
     assert batch.target_lengths is not None, "training batches have targets"
     return int(batch.target_lengths.sum()) - len(batch)  # the start symbol is not predicted
-
-
-class _Measurements:
-    """Running averages of what the output layer reports and of time, for the log."""
-
-    def __init__(self) -> None:
-        self._reset()
-
-    def _reset(self) -> None:
-        self._loss = self._tokens = self._correct = self._support = 0.0
-        self._waited = 0.0
-        self._since = time.monotonic()
-
-    def waited(self, seconds: float) -> None:
-        """Time that an update has waited for its batches."""
-        self._waited += seconds
-
-    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
-        self._loss += loss
-        self._tokens += tokens
-        self._correct += correct
-        self._support += support
-
-    def take(self) -> dict[str, float]:
-        """Averages a target token since the last call, and how the time was spent."""
-        tokens = max(self._tokens, 1.0)
-        seconds = time.monotonic() - self._since
-        averages = {
-            "loss": self._loss / tokens,
-            "token_accuracy": 100 * self._correct / tokens,
-            "support": self._support / tokens,
-            "tokens_per_second": self._tokens / seconds,
-            "input_percent": 100 * self._waited / seconds,
-        }
-        self._reset()
-        return averages

@@ -208,6 +208,9 @@ def test_a_screened_step_is_the_step(alpha: float, monkeypatch) -> None:
     whole = flat if isinstance(flat, Tensor) else flat.dense()
     expected = log_entmax(layer.scores(0 * hidden), alpha)
     assert torch.allclose(whole.exp(), expected.exp(), atol=1e-6)
+    output.begin()
+    fresh = PreparedOutput(layer.weight, layer.bias, alpha)(hidden)
+    assert all(map(torch.equal, output(hidden)[2:], fresh[2:]))  # to the last bit
 
 
 @fast_bfloat16

@@ -14,10 +14,10 @@ from onmt_entmax.text.corpus import (
     DataConfig,
     all_pairs,
     check_corpus,
+    extra_specials,
     read_pairs,
-    target_frequencies,
 )
-from onmt_entmax.text.stream import Position, TrainingBatches
+from onmt_entmax.text.stream import Position, TrainingBatches, target_frequencies
 from onmt_entmax.text.vocabulary import VocabularyConfig, build_vocabularies
 
 
@@ -53,6 +53,27 @@ def test_frequencies_of_what_is_predicted(tmp_path: Path) -> None:
     expected = {"CORPUS_1": 3, "A": 3, "B": 2, "C": 1, "0": 1, "1": 1, "2": 1, "</s>": 3}
     for token, share in zip(vocabularies.target.tokens, shares.tolist(), strict=True):
         assert share == pytest.approx(expected.get(token, 0) / 15)
+
+
+def test_frequencies_are_those_of_what_training_is_given(tmp_path: Path) -> None:
+    """A corpus of weight 2 that starts again within an epoch, and characters hidden at random."""
+    hidden = {"transforms": ("copychars",), "weight": 2}
+    corpora = [corpus(tmp_path, size=40), corpus(tmp_path, "other", size=30, **hidden)]
+    options = {"copy_symbols": 2, "copy_rate": 0.5}
+    config = data(*corpora, bucket_size=32, transform_options=options)
+    vocabularies = build_vocabularies(
+        VocabularyConfig(), all_pairs(config), extra_specials(config)
+    )[0]
+    batches, counts = TrainingBatches(config, vocabularies), Counter[int]()
+    for batch in batches:
+        counts.update(batch.target[1:].flatten().tolist())
+        if batches.position.epoch:
+            break
+    del counts[vocabularies.target.pad]
+    for token, share in enumerate(target_frequencies(config, vocabularies).tolist()):
+        assert share == pytest.approx(counts[token] / counts.total())
+    assert counts[vocabularies.target.encode(["<copy1>"])[0]] > 0
+    assert counts[vocabularies.target.encode(["OTHER"])[0]] == 78  # 39 turns
 
 
 @pytest.mark.parametrize("bucket_size", [1000, 20, 7])

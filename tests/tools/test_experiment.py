@@ -16,10 +16,11 @@ from experiments import runner
 from experiments import table as experiment_table
 from experiments.matrix import check_configuration, data_digests, digest
 from experiments.measures import EVALUATIONS, _files, figures_of, last_measurement
-from experiments.runner import ExperimentError, Processes, Stopped, is_running, locked
+from experiments.runner import ExperimentError, Processes, Stopped
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.locks import is_locked, locked
 from tests.matrices import read, write_matrix
 
 
@@ -163,11 +164,11 @@ class TestRun:
         (folder / "figures.json").unlink()
         with locked(folder) as lock:
             assert lock is not None
-            assert is_running(folder)
+            assert is_locked(folder)
             assert "running" in experiment_table.status(read(copied))
             assert experiment.main(["run", str(copied), "--seeds", "1"]) == 0
         assert "another process is at it" in capfd.readouterr().err
-        assert not is_running(folder)
+        assert not is_locked(folder)
 
 
 class TestEvaluations:
@@ -235,7 +236,7 @@ class TestProcesses:
         until = time.monotonic() + 30
         while not (log.is_file() and "ready" in log.read_text()) and time.monotonic() < until:
             time.sleep(0.05)
-        assert is_running(tmp_path)
+        assert is_locked(tmp_path)
         processes.pass_on(signal.SIGTERM)
         thread.join(30)
         assert len(raised) == 2

@@ -7,9 +7,10 @@ from pathlib import Path
 import experiment
 import pytest
 import yaml
-from experiments.runner import ExperimentError, Processes, Runner, locked
+from experiments.runner import ExperimentError, Processes, Runner
 
 from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.locks import locked
 from tests.matrices import command, read
 
 

@@ -16,7 +16,7 @@ from onmt_entmax.text.stream import TrainingBatches
 from onmt_entmax.training import OptimizerConfig, Trainer
 from onmt_entmax.training.objective import Objective
 from onmt_entmax.training.optimizer import learning_rate_schedule
-from tests.training.test_trainer import after_each_update, trainer_of, weights
+from tests.training.test_trainer import after_each_update, resumed, trainer_of, weights
 
 
 def measuring(trainer: Trainer, *losses: float) -> list[int]:
@@ -176,6 +176,26 @@ def test_a_run_stops_after_so_many_validations_that_are_no_better(tmp_path: Path
     outcome = trainer.train()
     assert (outcome.step, outcome.reason) == (4, "early_stopping")
     assert best_step(tmp_path / "run") == 2
+
+
+def test_the_validation_at_an_end_does_not_move_an_early_stop(tmp_path: Path) -> None:
+    """The extra one at step 5, better than all others, is the best model, and is waited for by none
+    of the validations that a run in one piece has too."""
+    losses = {2: 1.0, 4: 0.9, 5: 0.5, 6: 0.7, 8: 0.7, 10: 0.6, 12: 0.8, 14: 0.9, 16: 0.1}
+    changes = {"rnn_size": 8, "valid_steps": 2, "early_stopping": 2, "save_checkpoint_steps": 5}
+
+    def outcome(trainer: Trainer) -> tuple[int, str]:
+        trainer.evaluate = lambda model: {"loss": losses[trainer.state.step]}
+        ended = trainer.train()
+        return ended.step, ended.reason
+
+    for name in ("whole", "parts"):
+        (tmp_path / name).mkdir()
+    whole = outcome(trainer_of(tmp_path / "whole", train_steps=20, **changes))
+    assert outcome(trainer_of(tmp_path / "parts", train_steps=5, **changes)) == (5, "train_steps")
+    again = resumed(tmp_path / "parts", 5, train_steps=20, **changes)
+    assert outcome(again) == whole == (14, "early_stopping")
+    assert again.state.best_step == 5
 
 
 def test_a_measure_that_is_not_finite_is_worse_than_any_other(tmp_path: Path) -> None:

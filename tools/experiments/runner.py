@@ -7,7 +7,6 @@ them is gone, even if this program is killed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -40,6 +39,7 @@ from experiments.measures import figures_of, measure
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
+from onmt_entmax.locks import is_locked, locked
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.text.morphology import ask_reversed
@@ -138,35 +138,6 @@ def last_line(log: Path, start: int) -> str:
     return f"{[*lines[-1:], *errors[-1:]][-1] if lines else 'it printed nothing'} ({log})"
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[IO[str] | None]:
-    """Hold the lock of a folder; gives None where another process holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w", encoding="utf-8") as file:
-        for attempt in range(5):  # `status` holds it for a moment
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if attempt == 4:
-                    yield None
-                    return
-                time.sleep(0.05)
-        yield file
-
-
-def is_running(folder: Path) -> bool:
-    """Whether someone works in a folder."""
-    if not (folder / "lock").is_file():
-        return False
-    with open(folder / "lock", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
-
-
 class Runner:
     """Does what is left to do of a matrix.
 
@@ -205,7 +176,7 @@ class Runner:
                 raise UserError(f"{self.matrix.path}: no such file: {path}")
         check_orders(self.matrix)
         for training in self.trainings:
-            if is_running(training.folder):
+            if is_locked(training.folder):
                 continue
             if figures_of(training) is None:
                 check_training(training)
@@ -297,7 +268,7 @@ def _awaited(training: Training) -> Training | None:
     beginning = training.beginning()
     if beginning is None or checkpoint_steps(training.run) or figures_of(beginning) is not None:
         return None
-    return beginning if is_running(beginning.folder) else _awaited(beginning)
+    return beginning if is_locked(beginning.folder) else _awaited(beginning)
 
 
 def check_orders(matrix: Matrix) -> None:

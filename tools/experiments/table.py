@@ -11,8 +11,8 @@ from typing import Any
 
 from experiments.matrix import Cell, Matrix, Training
 from experiments.measures import figures_of, last_measurement, read_json
-from experiments.runner import is_running
 from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.locks import is_locked
 
 # Peters, Niculae and Martins (2019), Table 1: test accuracy by (output alpha, attention alpha),
 # of three runs on average and of their ensemble.
@@ -192,7 +192,7 @@ def status(matrix: Matrix) -> str:
     lines += [_training_status(training) for training in matrix.trainings()]
     for ensemble in matrix.ensembles():
         figures = figures_of(ensemble)
-        state = "done" if figures else "running" if is_running(ensemble.folder) else "waiting"
+        state = "done" if figures else "running" if is_locked(ensemble.folder) else "waiting"
         result = f"{next(iter(figures.values())):.2f}" if figures else ""
         lines.append([ensemble.name, state, "", "", "", result])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
@@ -207,7 +207,7 @@ def status(matrix: Matrix) -> str:
 
 def _training_status(training: Training) -> list[str]:
     figures = figures_of(training)
-    if is_running(training.folder):
+    if is_locked(training.folder):
         state = "running"
     elif figures:
         state = "done"
