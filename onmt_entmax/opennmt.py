@@ -11,7 +11,6 @@ with warnings.catch_warnings():
     from onmt.constants import DefaultTokens
     from onmt.decoders import str2dec
     from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
-    from onmt.decoders.transformer import TransformerDecoder
     from onmt.encoders import str2enc
     from onmt.encoders.rnn_encoder import RNNEncoder
     from onmt.inputters.corpus import ParallelCorpus
@@ -57,7 +56,6 @@ __all__ = [
     "StackedLSTM",
     "Transform",
     "TransformPipe",
-    "TransformerDecoder",
     "build_torch_optimizer",
     "make_learning_rate_decay_fn",
     "register_transform",

@@ -4,24 +4,45 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from statistics import fmean
 
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.text.corpus import CorpusError, validation_examples, validation_targets
+from onmt_entmax.text.corpus import (
+    CorpusError,
+    DataConfig,
+    validation_examples,
+    validation_targets,
+)
 from onmt_entmax.text.vocabulary import Vocabularies
 from onmt_entmax.training import Evaluate
 
 UNKNOWN = 0.1  # part of a side's tokens from which on it is worth a word
 
 
+@dataclass(frozen=True)
+class ValidationConfig:
+    """What is measured, and on how much; the names are those of the options."""
+
+    selection: str = "loss"  # what makes a model the best: whether anything is decoded, and how
+    valid_batch_size: int = 32
+    valid_loss_size: int = 0  # sentences whose loss is measured; 0: all
+    valid_decode_size: int = 1000  # sentences that are decoded; 0: all
+    valid_beam_size: int = 1
+    max_length: int = 100  # tokens of an output
+    valid_bleu_tokenize: str = "13a"  # sacrebleu's name for it
+
+
 def make_evaluate(
-    setup: TrainingSetup, vocabularies: Vocabularies, tell: Callable[[str], None] = lambda _: None
+    data: DataConfig,
+    config: ValidationConfig,
+    vocabularies: Vocabularies,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Evaluate:
     """What training calls to measure a model on the development set.
 
@@ -36,33 +57,34 @@ def make_evaluate(
     `macro_accuracy` evenly from all first tokens.
 
     Args:
-        setup: the run's configuration.
+        data: has a development set.
+        config: what is measured.
         vocabularies: of the model.
         tell: called with a line if much of the development set is unknown: vocabularies of other
             data or other transforms make high accuracies, of `<unk>`.
     """
-    examples = validation_examples(setup.data, vocabularies)
+    examples = validation_examples(data, vocabularies)
     if not examples:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
     _warn_of_unknown(examples, vocabularies, tell)
-    evenly = setup.training.selection == "macro_accuracy"
+    evenly = config.selection == "macro_accuracy"
 
     def batches(size: int) -> list[Batch]:
         sample = sample_examples(examples, size, evenly)
-        groups = list(group_by_length(sample, setup.data.valid_batch_size, "sents"))
+        groups = list(group_by_length(sample, config.valid_batch_size, "sents"))
         # The longest first: shorter ones fit where they were, and memory does not grow.
         return [make_batch(group, vocabularies) for group in reversed(groups)]
 
-    forced = batches(setup.run.valid_loss_size)
-    decodes = setup.training.selection in ("exact_match", "macro_accuracy", "bleu")
-    decoded = batches(setup.run.valid_decode_size) if decodes else []
+    forced = batches(config.valid_loss_size)
+    decodes = config.selection in ("exact_match", "macro_accuracy", "bleu")
+    decoded = batches(config.valid_decode_size) if decodes else []
     search = SearchConfig(
-        beam_size=setup.run.valid_beam_size, max_length=setup.run.max_length, stop="first"
+        beam_size=config.valid_beam_size, max_length=config.max_length, stop="first"
     )
     # `force`: a corpus that comes as tokens is no reason to warn at every validation.
-    bleu = BLEU(tokenize=setup.run.valid_bleu_tokenize, force=True)
-    by_bleu = setup.training.selection == "bleu"
-    targets = validation_targets(setup.data, vocabularies) if by_bleu else None
+    bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
+    by_bleu = config.selection == "bleu"
+    targets = validation_targets(data, vocabularies) if by_bleu else None
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
         values = _teacher_forced(model, forced, vocabularies.target.pad)

@@ -19,8 +19,9 @@ ROWS = [
     {"checkpoint"},
     {"records", "search"},
     {"training", "reports"},
+    {"validation"},
     {"options", "sharding"},
-    {"suggestion", "translation", "validation"},
+    {"suggestion", "translation"},
     {"experiment", "inflection"},
     {"commands", "__init__"},
 ]

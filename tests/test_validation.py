@@ -62,7 +62,7 @@ def test_macro_accuracy_is_the_mean_over_first_tokens_of_what_translating_gives(
     setup = training_setup(["-config", str(write_config(tmp_path, **changes))])
     loaded = load(trained / "run" / "step_300")
     with torch.no_grad():
-        values = make_evaluate(setup, loaded.vocabularies)(loaded.model)
+        values = make_evaluate(setup.data, setup.validation, loaded.vocabularies)(loaded.model)
 
     sources = (tmp_path / "valid.src").read_text().splitlines()
     targets = (tmp_path / "valid.tgt").read_text().splitlines()
@@ -98,7 +98,7 @@ def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(validation, "beam_search", found)
     model = build_model(setup.model, vocabularies).eval()
     with torch.no_grad():
-        values = make_evaluate(setup, vocabularies)(model)
+        values = make_evaluate(setup.data, setup.validation, vocabularies)(model)
     lines = (tmp_path / "valid.tgt").read_text().splitlines()
     known = [all(token in vocabularies.target for token in line.split()) for line in lines]
     assert 0 < sum(known) < len(known)
@@ -111,7 +111,11 @@ def test_the_loss_is_that_of_the_sample(trained: Path, tmp_path: Path) -> None:
     for size in (0, 7, 40):
         setup = training_setup(["-config", str(write_config(tmp_path, valid_loss_size=size))])
         with torch.no_grad():
-            losses.append(make_evaluate(setup, loaded.vocabularies)(loaded.model)["loss"])
+            losses.append(
+                make_evaluate(setup.data, setup.validation, loaded.vocabularies)(loaded.model)[
+                    "loss"
+                ]
+            )
     assert losses[0] == losses[2] != losses[1]
 
 

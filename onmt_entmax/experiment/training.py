@@ -88,7 +88,9 @@ def run_training(setup: TrainingSetup) -> int:
     _announce(setup, model, vocabularies, processes, tell)
     processes.connect(device)
     try:
-        evaluate = make_evaluate(setup, vocabularies, tell) if setup.data.valid else None
+        evaluate = None
+        if setup.data.valid is not None:
+            evaluate = make_evaluate(setup.data, setup.validation, vocabularies, tell)
         with _alone(setup, processes):
             if processes.writes:
                 _make_room(setup, vocabularies, resumed, files, tell)

@@ -41,12 +41,12 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
-    powers = torch.where(positive, logs * _expm1_over(beta * logs), -1.0 / beta.clamp_min(_TINY))
+    powers = torch.where(positive, logs * _expm1_ratio(beta * logs), -1.0 / beta.clamp_min(_TINY))
     terms = probabilities * torch.where(positive | (beta > 0), powers, 0.0)
     return -(terms / (1 + beta)).sum(dim)
 
 
-def _expm1_over(y: Tensor) -> Tensor:
+def _expm1_ratio(y: Tensor) -> Tensor:
     """``expm1(y) / y``, 1 at 0: by its series near 0, where the derivative of this cancels."""
     if not (torch.is_grad_enabled() and y.requires_grad):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)

@@ -23,6 +23,7 @@ from onmt_entmax.options.train_parser import ALPHAS, training_parser, transform_
 from onmt_entmax.text.corpus import VALID, CorpusConfig, DataConfig
 from onmt_entmax.text.vocabulary import VocabularyConfig
 from onmt_entmax.training import OptimizerConfig, TrainingConfig
+from onmt_entmax.validation import ValidationConfig
 
 _CORPUS_KEYS = ("path_src", "path_tgt", "weight", "transforms", "src_prefix", "tgt_prefix")
 
@@ -39,14 +40,9 @@ class RunConfig:
     gpu: int | None
     world_size: int
     tensorboard: str | None
-    valid_decode_size: int
-    valid_loss_size: int
-    valid_beam_size: int
-    valid_bleu_tokenize: str
     src_embeddings: str | None  # files of word vectors to start from
     tgt_embeddings: str | None
     embeddings_type: str | None
-    max_length: int
     label_smoothing_prior: str
 
 
@@ -59,6 +55,7 @@ class TrainingSetup:
     vocabulary: VocabularyConfig
     model: ModelConfig
     training: TrainingConfig
+    validation: ValidationConfig
     record: dict[str, Any]  # every option with its value, as it is saved in model folders
 
 
@@ -76,7 +73,13 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     model = _model(options)
     record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
     return TrainingSetup(
-        _run(options), _data(options), _vocabulary(options), model, _training(options), record
+        run=_run(options),
+        data=_data(options),
+        vocabulary=_vocabulary(options),
+        model=model,
+        training=_training(options),
+        validation=ValidationConfig(**_pick(options, ValidationConfig)),
+        record=record,
     )
 
 

@@ -50,7 +50,6 @@ class DataConfig:
     valid: CorpusConfig | None
     batch_size: int = 64
     batch_type: str = "sents"
-    valid_batch_size: int = 32
     bucket_size: int = 262144  # examples that are shuffled and sorted by length together
     num_workers: int = 0  # processes that read training batches ahead; 0: the training one reads
     queue_size: int = 40  # batches that each of them may be ahead

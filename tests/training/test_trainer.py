@@ -33,7 +33,7 @@ def trainer_of(folder: Path, **changes: object) -> Trainer:
 
 def trainer_with(setup: TrainingSetup, model: SparseNMTModel, batches: TrainingBatches) -> Trainer:
     run = RunFolder(Path(setup.run.save_model), setup.model, batches.vocabularies, setup.record)
-    evaluate = make_evaluate(setup, batches.vocabularies)
+    evaluate = make_evaluate(setup.data, setup.validation, batches.vocabularies)
     return Trainer(model, batches, setup.training, evaluate, run, None, Processes())
 
 

@@ -279,8 +279,8 @@ class PreparedEncoder:
                 part = outputs[:, at * self._hidden : (at + 1) * self._hidden]
                 order, ends = in_order(steps, bool(at)), (last[0, at], last[1, at])
                 cells = make_cells(steps, order, multiply, entering[at], part, ends)
-                for number in range(len(order)):
-                    cells.forward(number)
+                for step in range(len(order)):
+                    cells.forward(step)
             lasts.append(last)
             states = outputs
         return *self._encoder._results(steps, index, states, lasts), lengths
