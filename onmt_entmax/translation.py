@@ -34,8 +34,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.sharding import Windows
 from onmt_entmax.text.batch import Example, group_by_length, make_batch
-from onmt_entmax.text.corpus import build_transforms
 from onmt_entmax.text.reader import EncodedSource, Reader
+from onmt_entmax.text.transforms import build_transforms
 from onmt_entmax.text.unknown import UnknownWords
 from onmt_entmax.text.vocabulary import Vocabularies
 

@@ -363,7 +363,7 @@ def test_settings_that_begin_later_and_fewer_layers_train(tmp_path: Path) -> Non
 
 def test_transforms_that_cannot_be_made_are_named(tmp_path: Path) -> None:
     path = write_config(tmp_path, transforms=["sentencepiece"])
-    with pytest.raises(CorpusError, match="the transform sentencepiece cannot be made"):
+    with pytest.raises(UserError, match="the transform sentencepiece cannot be made"):
         train(["-config", str(path)])
 
 

@@ -11,7 +11,7 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.commands import ending
 from onmt_entmax.experiment import train
 from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.text.corpus import CorpusError
+from onmt_entmax.text.transforms import TransformError
 from onmt_entmax.translation import Translator
 from tests.toy import write_config
 
@@ -64,10 +64,10 @@ def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
 
 
 def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
-    with pytest.raises(CorpusError, match="onmt_tokenize cannot be made") as caught:
+    with pytest.raises(TransformError, match="onmt_tokenize cannot be made") as caught:
         translator(run, tgt_onmttok_kwargs="{'joiner_anotate': True}")
     assert "\n" not in str(caught.value)
-    with pytest.raises(CorpusError, match="prefix knows training corpora alone"):
+    with pytest.raises(TransformError, match="prefix knows training corpora alone"):
         Translator.from_folders([run], transforms=["prefix"])
 
 

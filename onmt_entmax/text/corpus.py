@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import itertools
 import warnings
@@ -17,11 +16,10 @@ from onmt_entmax.files import count_lines
 from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
 from onmt_entmax.text.batch import Example
 from onmt_entmax.text.copying import copying
-from onmt_entmax.text.drawing import drawn, transform_class
+from onmt_entmax.text.drawing import drawn
+from onmt_entmax.text.transforms import build_transforms
 from onmt_entmax.text.vocabulary import Vocabularies
 
-# Options of OpenNMT-py's transform `onmt_tokenize` that are mappings, given as text.
-TOKENIZER_OPTIONS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
 VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
 
 
@@ -92,74 +90,6 @@ def build_pipe(
     }
     options = Namespace(**data.transform_options, data=corpora)
     return build_transforms(config.transforms, options, vocabularies)
-
-
-# What OpenNMT-py's transforms raise where an option, a library or a file is not right.
-_NOT_MADE = (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError)
-
-
-def read_mapping(option: str, text: str) -> dict[str, Any]:
-    """The mapping that an option holds as Python writes it; nothing is executed.
-
-    Raises:
-        CorpusError: it is something else.
-    """
-    try:
-        mapping = ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError):
-        mapping = None
-    if not isinstance(mapping, dict) or not all(isinstance(key, str) for key in mapping):
-        raise CorpusError(f"{option}: expected a mapping such as {{'mode': 'space'}}, not {text!r}")
-    return mapping
-
-
-def build_transforms(
-    names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
-) -> TransformPipe:
-    """OpenNMT-py's transforms of these names, in order, with their options.
-
-    Raises:
-        CorpusError: an option of a transform is wrong, or a library or file that it needs is
-            missing.
-    """
-    # A seed would make every transform reset the global generators whenever it is built.
-    options.seed = -1
-    for name in TOKENIZER_OPTIONS:
-        if isinstance(getattr(options, name, None), str):
-            setattr(options, name, read_mapping(name, getattr(options, name)))
-    tokens = None
-    if vocabularies is not None:
-        tokens = {
-            "src": Namespace(itos=vocabularies.source.tokens),
-            "tgt": Namespace(itos=vocabularies.target.tokens),
-        }
-    transforms = []
-    for name in names:
-        if name == "prefix" and not hasattr(options, "data"):
-            raise CorpusError(
-                "the transform prefix knows training corpora alone: write the prefix into the "
-                "sources, and leave it out of -transforms"
-            )
-        kind = transform_class(name)
-        if tokens is None and kind.require_vocab():
-            continue
-        try:
-            transform = kind(options)
-            transform.warm_up(tokens)
-        except _NOT_MADE as error:
-            raise CorpusError(f"the transform {name} cannot be made: {_reason(error)}") from None
-        transforms.append(transform)
-    return TransformPipe.build_from(transforms)
-
-
-def _reason(error: Exception) -> str:
-    """Why a transform could not be made, in one line."""
-    message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"{message} (pip install {error.name.replace('_', '-')})"
-    if "model_file" in message:  # sentencepiece's own word for it
-        return f"{message}: src_subword_model and tgt_subword_model name them"
-    return message
 
 
 def extra_specials(data: DataConfig) -> tuple[list[str], list[str]]:

@@ -18,43 +18,10 @@ from typing import Any, TypeVar
 import numpy
 import torch
 
-from onmt_entmax.errors import UserError
-from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ONMTTokenizerTransform, Transform
-
 T = TypeVar("T")
 
 # Libraries that draw, with what seeds the generator inside them.
 _GENERATORS = {"sentencepiece": "set_random_generator_seed", "pyonmttok": "set_random_seed"}
-
-
-class SeededTokenizer(ONMTTokenizerTransform):
-    """`onmt_tokenize` that drops merges (`src_subword_alpha`) in training; OpenNMT-py's does so in
-    validation and in translation too."""
-
-    _drops = False
-
-    def apply(
-        self, example: Any, is_train: bool = False, stats: Any = None, **more: Any
-    ) -> dict[str, Any]:
-        """The example with its two sides in subwords."""
-        self._drops = is_train
-        changed: dict[str, Any] = super().apply(example, is_train, stats, **more)
-        return changed
-
-    def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
-        return self.load_models[side].tokenize(" ".join(tokens), training=self._drops)[0]
-
-
-def transform_class(name: str) -> type[Transform]:
-    """The class of a transform of OpenNMT-py, or what takes its place here.
-
-    Raises:
-        UserError: there is none of this name.
-    """
-    if name not in AVAILABLE_TRANSFORMS:
-        raise UserError(f"-transforms: no transform {name!r}")
-    kind: type[Transform] = AVAILABLE_TRANSFORMS[name]
-    return SeededTokenizer if kind is ONMTTokenizerTransform else kind
 
 
 def draws_of_each_process(names: Iterable[str], options: Mapping[str, Any]) -> bool:

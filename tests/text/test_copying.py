@@ -14,11 +14,11 @@ from onmt_entmax.text.corpus import (
     CorpusConfig,
     DataConfig,
     all_pairs,
-    build_transforms,
     extra_specials,
     numericalise,
 )
 from onmt_entmax.text.stream import TrainingBatches
+from onmt_entmax.text.transforms import build_transforms
 from onmt_entmax.text.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,

@@ -5,8 +5,8 @@ from argparse import Namespace
 import pytest
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.text.corpus import build_transforms
 from onmt_entmax.text.reader import Reader
+from onmt_entmax.text.transforms import build_transforms
 from onmt_entmax.text.vocabulary import COPY_SYMBOL, Vocabularies, Vocabulary
 
 VOCABULARIES = Vocabularies(
