@@ -169,8 +169,8 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, 
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        # Of a shell's background job the interrupt is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        # Of a shell's background job the interrupt is ignored, and under nohup hanging up.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     assert process.stdout is not None
     with process, process.stdout as said:
