@@ -150,7 +150,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="file to write; else the standard output")
     parser.add_argument("--language", help="language of all lines, which then leave it out")
     parser.add_argument("--n_best", type=int, default=1, help="forms a question (default 1)")
-    parser.add_argument("--all", action="store_true", help="every form of any probability")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="every form of any probability, as far as 10,000 steps of the decoder reach",
+    )
     parser.add_argument(
         "--beam_size", type=int, default=5, help="prefixes kept in a search (default 5)"
     )

@@ -28,10 +28,11 @@ from typing import Any
 
 from experiments.matrix import digest
 
-from onmt_entmax.checkpoint import find_model
+from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, write_text
+from onmt_entmax.text.morphology import REVERSED
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -96,14 +97,22 @@ def teach(options: argparse.Namespace) -> None:
     """Ask, average and keep.
 
     Raises:
-        UserError: there is no model in a folder, or `<out>.work` has other answers.
+        UserError: there is no model in a folder, or one that does not write from right to left
+            alone, or `<out>.work` has other answers.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     work = options.out.with_name(f"{options.out.name}.work")
-    asked = {"train": digest(options.train), "models": [str(model.resolve()) for model in models]}
+    for model in models[len(options.models) :]:
+        if REVERSED in load(model).vocabularies.source:
+            raise UserError(
+                f"{model}: writes in both orders, and from left to right where nothing else is "
+                "asked: name it under --models"
+            )
+    answering = [[str(model.resolve()), digest(model / "model.safetensors")] for model in models]
+    asked = {"train": digest(options.train), "models": answering}
     ask(work, asked | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
     reports = answer(work, models, options.beam)
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.reports.reading import read_report
+from onmt_entmax.text.morphology import REVERSED
+from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 from tests.commands import run, succeed
-from tests.inflection_models import write_model
+from tests.inflection_models import VOCABULARIES, write_model
 
 QUESTIONS = [
     "lang=english +V +PST a b",
@@ -128,6 +130,22 @@ def test_answers_of_other_models_are_not_mixed_in(folder: Path) -> None:
     given = ["--train", "train.src", "--models", "backward", "--out", "mixed", "--beam", 3]
     line = refused(folder, *given)
     assert "mixed.work: has answers for other each, models; delete it" in line
+
+
+def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
+    write_model(folder / "other", 3)
+    given = ["--train", "train.src", "--models", "other", "--each", 1, "--beam", 3]
+    succeed("tools/teach.py", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
+    write_model(folder / "other", 4)
+    assert "has answers for other models; delete it" in refused(folder, *given, "--out", "anew")
+
+
+def test_a_model_of_both_orders_does_not_answer_from_right_to_left(folder: Path) -> None:
+    source = Vocabulary((*VOCABULARIES.source.tokens, REVERSED))
+    write_model(folder / "both", 5, Vocabularies(source, VOCABULARIES.target))
+    line = refused(folder, "--train", "train.src", "--reversed", "both", "--out", "turned")
+    assert "both: writes in both orders" in line
+    assert not list(folder.glob("turned*"))
 
 
 def test_without_models(folder: Path) -> None:
