@@ -30,6 +30,8 @@ from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.version import __version__
 
+# Keys of the network that are no more: folders hold them, with the value that turned them off.
+_RETIRED: Mapping[str, Any] = {"tag_head": None}
 FORMAT_VERSION = (1, 0)  # a reader refuses a larger first number
 _STEP = re.compile(r"step_(\d+)")
 # What a run that is killed may leave beside: see `write_atomically`, and `Records`.
@@ -211,15 +213,22 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """The network and the options that a model folder records.
 
     Raises:
-        CheckpointError: config.yaml is missing, damaged or of a newer format.
+        CheckpointError: config.yaml is missing, damaged or of a newer format, or the network has
+            a part that is retired.
     """
     path = folder / "config.yaml"
     described = _read(path, yaml.safe_load)
     _check_format(path, described.get("format_version"))
     try:
-        return ModelConfig(**described["model"]), dict(described["options"])
+        network, options = {**described["model"]}, dict(described["options"])
+        retired = {key: network.pop(key, off) for key, off in _RETIRED.items()}
+        config = ModelConfig(**network)
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: the model is not described as expected ({error})") from None
+    for key, value in retired.items():
+        if value != _RETIRED[key]:
+            raise CheckpointError(f"{path}: {key}: is retired, and this model has it: {value!r}")
+    return config, options
 
 
 def read_vocabularies(folder: Path) -> Vocabularies:

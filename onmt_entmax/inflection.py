@@ -21,8 +21,6 @@ from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.text.copying import copying
 from onmt_entmax.text.morphology import (
     LANGUAGE,
-    REVERSED,
-    ask_reversed,
     decode_tag,
     decode_word,
     encode_source,
@@ -88,17 +86,10 @@ class _Way:
     """One order of writing, and the models that are asked for it."""
 
     translator: Translator
-    marked: bool
-    """Whether questions have the mark for forms from right to left."""
     reverse: bool
     """Whether answers are to be turned around."""
-    models: float
-    """How many models it stands for; one of both directions is half a model in each."""
-
-    def line(self, question: Question) -> str:
-        """The question as the models read it."""
-        tokens = encode_source(question.language, question.lemma, question.tags)
-        return " ".join(ask_reversed(tokens) if self.marked else tokens)
+    models: int
+    """How many models it stands for."""
 
     def unknown(self, question: Question) -> list[str]:
         """Characters of the lemma that training never saw."""
@@ -113,22 +104,20 @@ class Inflector:
     """A model of inflection, or several whose probabilities are averaged.
 
     The models were trained on files that `tools/sigmorphon.py prepare` writes. Models that write
-    in the same order are averaged character by character. A model that was trained to write in
-    both orders (`prepare --both`) is asked for both, and what is known of whole forms is averaged
-    (`onmt_entmax/search/mixture.py`), as it is where models of different orders are named.
+    in the same order are averaged character by character. Where models of different orders are
+    named, what is known of whole forms is averaged (`onmt_entmax/search/mixture.py`).
 
     Args:
-        folders: model or run folders, of models that write from left to right or in both orders.
+        folders: model or run folders, of models that write from left to right.
         n_best: forms a question; 0 lists every form of any probability, as far as 10,000 steps
             of the decoder reach (for sparse models that is nearly always all of them).
         beam_size: prefixes kept in a search; at least `n_best` are.
         max_length: longest form, in characters.
         device: where to compute; the CPU unless told otherwise.
-        reversed_folders: those of models that write from right to left only (`prepare --reverse`).
+        reversed_folders: those of models that write from right to left (`prepare --reverse`).
 
     Raises:
-        InflectionError: no folder is named, a model does not read a language first, or one of both
-            orders is among those of one.
+        InflectionError: no folder is named, or a model does not read a language first.
         CheckpointError: a folder cannot be read.
         TranslationError: the vocabularies of models that write in the same order differ.
         ValueError: a number is out of range.
@@ -149,28 +138,20 @@ class Inflector:
         )
         if not left and not right:
             raise InflectionError("no model is named")
-        both = _writes_both(folders, left)
-        if _writes_both(reversed_folders, right):
-            raise InflectionError(
-                f"{reversed_folders[0]}: writes in both orders; name it where models from left to "
-                "right are named"
-            )
+        _check_languages(folders, left)
+        _check_languages(reversed_folders, right)
         if beam_size < 1:
             raise ValueError(f"beam_size must be at least 1, not {beam_size}")
         # A mixture knows as many forms of each way as are listed.
-        several = both or bool(left and right)
-        known = max(beam_size, n_best) if several and n_best > 0 else n_best
+        known = max(beam_size, n_best) if left and right and n_best > 0 else n_best
         search = SearchConfig(max(beam_size, n_best), known, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
         self._n_best = n_best
         self._ways: list[_Way] = []
         if left:
-            translator = Translator(left, task)
-            share = len(left) / (2 if both else 1)
-            self._ways.append(_Way(translator, False, False, share))
-            self._ways += [_Way(translator, True, True, share)] if both else []
+            self._ways.append(_Way(Translator(left, task), False, len(left)))
         if right:
-            self._ways.append(_Way(Translator(right, task), False, True, len(right)))
+            self._ways.append(_Way(Translator(right, task), True, len(right)))
         tokens = set.intersection(
             *(set(models[0].vocabularies.source.tokens) for models in (left, right) if models)
         )
@@ -212,7 +193,8 @@ class Inflector:
             except InflectionError as error:
                 where = f"question {number}: " if len(asked) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
-        each_way = [way.translator.answers(map(way.line, asked), batch_size) for way in self._ways]
+        lines = [" ".join(encode_source(q.language, q.lemma, q.tags)) for q in asked]
+        each_way = [way.translator.answers(lines, batch_size) for way in self._ways]
         for question, *answers in zip(asked, *each_way, strict=True):
             yield self._inflection(question, answers)
 
@@ -277,27 +259,18 @@ class Inflector:
         return tuple(found)
 
 
-def _writes_both(folders: Sequence[Path | str], models: Sequence[LoadedModel]) -> bool:
-    """Whether models were trained to write in both orders.
+def _check_languages(folders: Sequence[Path | str], models: Sequence[LoadedModel]) -> None:
+    """Refuse what is no model of inflection.
 
     Raises:
-        InflectionError: some were and some were not, or one is no model of inflection.
+        InflectionError: a model knows no language.
     """
-    found = set()
     for folder, each in zip(folders, models, strict=True):
-        source = each.vocabularies.source
-        if not any(token.startswith(LANGUAGE) for token in source.tokens):
+        if not any(token.startswith(LANGUAGE) for token in each.vocabularies.source.tokens):
             raise InflectionError(
                 f"{folder}: not a model of inflection: its source vocabulary has no language "
                 f"({LANGUAGE}...); tools/sigmorphon.py prepares the data of one that has"
             )
-        found.add(REVERSED in source)
-        if len(found) > 1:
-            raise InflectionError(
-                f"{folder}: of {folders[0]} and this, one writes in both orders and one does not; "
-                "tools/combine.py averages such models"
-            )
-    return True in found
 
 
 def _form(text: str, log_prob: float) -> Form:

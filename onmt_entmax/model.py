@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
@@ -11,13 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.errors import UserError
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
-from onmt_entmax.modules.marking import MarkingRNNEncoder
 from onmt_entmax.modules.output import OutputLayer
 from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
-from onmt_entmax.modules.two_heads import TwoHeadedAttention
 from onmt_entmax.opennmt import (
     AverageAttention,
     Embeddings,
@@ -28,7 +24,7 @@ from onmt_entmax.opennmt import (
     str2enc,
 )
 from onmt_entmax.text.batch import Batch
-from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.text.vocabulary import Vocabularies
 
 _WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 
@@ -50,7 +46,6 @@ class ModelConfig:
     context_gate: str | None = None  # source, target or both
     global_attention: str = "general"  # dot, general, mlp or none
     global_attention_alpha: float = 1.0
-    tag_head: str | None = None  # source tokens that match it have an attention head of their own
     generator_alpha: float = 1.0
     dropout: float = 0.3
     attention_dropout: float = 0.1
@@ -72,11 +67,8 @@ class ModelConfig:
 
     @property
     def dense_attention(self) -> bool:
-        """Whether every source position has some weight at every step.
-
-        The gate between two heads is sparse: it may leave one of them out.
-        """
-        return self.global_attention_alpha == 1 and self.tag_head is None
+        """Whether every source position has some weight at every step."""
+        return self.global_attention_alpha == 1
 
 
 class SparseNMTModel(NMTModel):
@@ -189,25 +181,7 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
                 nn.init.xavier_uniform_(parameter)
 
 
-def _attention(config: ModelConfig) -> nn.Module:
-    alpha = config.global_attention_alpha
-    if config.tag_head is not None:
-        return TwoHeadedAttention(config.rnn_size, alpha)
-    return EntmaxGlobalAttention(config.rnn_size, config.global_attention, alpha)
-
-
-def _tags(config: ModelConfig, vocabulary: Vocabulary) -> Tensor:
-    """Which source tokens are tags, (vocabulary,) bool."""
-    assert config.tag_head is not None
-    tags = [re.fullmatch(config.tag_head, token) is not None for token in vocabulary.tokens]
-    if not any(tags):
-        raise UserError(f"tag_head: no token of the source vocabulary matches {config.tag_head!r}")
-    return torch.tensor(tags)
-
-
 def _encoder_class(config: ModelConfig) -> Any:
-    if config.tag_head is not None:
-        return MarkingRNNEncoder
     recurrent = config.encoder_type in ("rnn", "brnn")
     return FastRNNEncoder if recurrent else str2enc[config.encoder_type]
 
@@ -224,7 +198,6 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         config: the network.
         vocabularies: give the sizes and the padding ids.
     """
-    source, target = vocabularies
     options = _opennmt_options(config)
     source_embeddings, target_embeddings = _embeddings(config, vocabularies)
     with warnings.catch_warnings():
@@ -233,10 +206,10 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         encoder = _encoder_class(config).from_opt(options, source_embeddings)
         decoder = _decoder_class(config).from_opt(options, target_embeddings)
     if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
-        decoder.attn = _attention(config)
-    if isinstance(encoder, MarkingRNNEncoder):
-        encoder.set_marks(_tags(config, source))
-    generator = OutputLayer(config.rnn_size, len(target), config.generator_alpha)
+        decoder.attn = EntmaxGlobalAttention(
+            config.rnn_size, config.global_attention, config.global_attention_alpha
+        )
+    generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator)
     if config.share_embeddings:
         target_embeddings.word_lut.weight = source_embeddings.word_lut.weight

@@ -226,3 +226,16 @@ def test_folders_that_hold_no_model(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CheckpointError, match=r"no such model folder|not a model folder"):
         find_model(tmp_path / name)
+
+
+def test_a_part_of_the_network_that_is_retired(folder: Path) -> None:
+    path = folder / "config.yaml"
+    described = yaml.safe_load(path.read_text())
+    described["model"]["tag_head"] = None
+    path.write_text(yaml.safe_dump(described))
+    assert load(folder).config == SMALL
+    described["model"]["tag_head"] = "[abc]"
+    path.write_text(yaml.safe_dump(described))
+    with pytest.raises(CheckpointError, match=r"config.yaml: tag_head: is retired") as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)

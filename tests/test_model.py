@@ -77,7 +77,6 @@ def test_attention_weights_are_entmax_of_the_scores(alpha: float) -> None:
 CONFIGS = {
     "brnn": SMALL,
     "rnn": dataclasses.replace(SMALL, encoder_type="rnn"),
-    "two heads": dataclasses.replace(SMALL, tag_head="[abc]"),
     "mean": dataclasses.replace(SMALL, encoder_type="mean", src_word_vec_size=8),
     "gru": dataclasses.replace(SMALL, rnn_type="GRU"),
     "bridge": dataclasses.replace(SMALL, bridge=True, enc_layers=1, dec_layers=1),

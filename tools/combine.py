@@ -16,9 +16,6 @@ of the models is known completely, and elsewhere the bounds of the reports bound
     python tools/combine.py --reports run/a.jsonl --reversed run/reversed.jsonl \\
         --output run/both.pred --report run/both.jsonl
 
-A model of both orders (`prepare --both`) is asked twice, the second time with the sources that
-have a mark, `dev.reversed.src`; its second report is one of `--reversed`, too.
-
 Each report weighs the same, unless `--weights` says more: one number for each of `--reports`, then
 for each of `--reversed`, whose strings are turned around, token by token. The report that is
 written is an exactness report again, without what a mixture does not have (dropped and truncated
@@ -45,29 +42,15 @@ from onmt_entmax.reports.counts import Counts
 from onmt_entmax.reports.mixing import mixed
 from onmt_entmax.reports.reading import is_blank, is_only, read_report
 from onmt_entmax.reports.writers import with_summary
-from onmt_entmax.text.morphology import ask_forward
 
 
-def asked(path: Path, reverse: bool) -> Iterator[dict[str, Any]]:
-    """The records of a report, with the questions that a model of one order is asked.
-
-    Raises:
-        UserError: it cannot be read, or asks for forms from right to left in the place of others.
-    """
-    for number, record in enumerate(read_report(path), start=1):
-        plain = " ".join(ask_forward(record["source"].split(" ")))
-        if plain != record["source"] and not reverse:
-            raise UserError(f"{path}:{number}: asks for a reversed form; name it after --reversed")
-        yield record | {"source": plain}
-
-
-def together(paths: Sequence[Path], reverse: Sequence[bool]) -> Iterator[list[dict[str, Any]]]:
+def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
     """The records of several reports, those of one sentence together.
 
     Raises:
         UserError: a report cannot be read, or one has other sentences than the first.
     """
-    for number, records in enumerate(zip_longest(*map(asked, paths, reverse)), start=1):
+    for number, records in enumerate(zip_longest(*map(read_report, paths)), start=1):
         for path, record in zip(paths, records, strict=True):
             if record is None or records[0] is None:
                 short = path if record is None else paths[0]
@@ -127,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     counts = Counts()
     refuse_overwriting(paths, [options.output, *with_summary(options.report)])
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
-        for records in together(paths, reverse):
+        for records in together(paths):
             blank = is_blank(records[0])
             record = records[0] if blank else mixed(records, reverse, options.weights)
             count(counts, record)

@@ -43,7 +43,7 @@ from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.reports.reading import is_only, read_report
-from onmt_entmax.text.morphology import asks_reversed, decode_source, decode_word, turned
+from onmt_entmax.text.morphology import decode_source, decode_word, turned
 
 EXAMPLES = 20
 
@@ -72,8 +72,7 @@ def read_words(options: argparse.Namespace) -> list[Word]:
             )
         level = "only" if is_only(record) else record["certificate"]
         language, tags, lemma = _decoded(paths[0], number, source)
-        reverse = options.reversed or asks_reversed(source.split())
-        form, guess = (_word(text, reverse) for text in (target, prediction))
+        form, guess = (_word(text, options.reversed) for text in (target, prediction))
         prob = next((h["prob"] for h in record["hypotheses"]), 0.0)
         words.append(Word(language, tags, lemma, form, guess, level, prob))
     if not words:
@@ -82,11 +81,11 @@ def read_words(options: argparse.Namespace) -> list[Word]:
 
 
 def read_training(prefix: Path, reverse: bool) -> Training:
-    """What training showed; of pairs in both directions (`prepare --both`) the first.
+    """What training showed.
 
     Args:
         prefix: of the training files.
-        reverse: whether forms of training in one direction are written from right to left.
+        reverse: whether its forms are written from right to left.
 
     Raises:
         UserError: a file cannot be read, or they differ in length.
@@ -96,11 +95,8 @@ def read_training(prefix: Path, reverse: bool) -> Training:
     if len(sources) != len(targets):
         raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
     training = Training()
-    marked = [asks_reversed(line.split()) for line in sources]
-    reverse = reverse and not any(marked)
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
-        if not marked[number - 1]:
-            training.add(*_decoded(source, number, line), _word(form, reverse))
+        training.add(*_decoded(source, number, line), _word(form, reverse))
     return training
 
 

@@ -6,8 +6,8 @@
 
 A question is a line `language lemma tags`, divided by tabs, or by spaces where the lemma has none;
 with --language, `lemma tags`. Tags are joined by semicolons, as in the data of CoNLL-SIGMORPHON
-2018. Several models are averaged. One that writes from right to left is named by --reversed; one
-that was trained to write both ways is asked for both. The output has a line for each form:
+2018. Several models are averaged. One that writes from right to left is named by --reversed. The
+output has a line for each form:
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 

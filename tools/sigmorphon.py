@@ -14,21 +14,13 @@ Commands:
 
     python tools/sigmorphon.py prepare --data conll2018 --setting medium \\
         --languages english german --out run/pilot/data
-    python tools/sigmorphon.py prepare ... --hallucinate 1000 --copy-lemmas
     python tools/sigmorphon.py prepare ... --reverse
-    python tools/sigmorphon.py prepare ... --both
     python tools/sigmorphon.py evaluate --source run/pilot/data/dev.src \\
         --reference run/pilot/data/dev.tgt --predictions run/pilot/dev.pred
 
-`--hallucinate N` makes N more pairs a language, of words that do not exist (words/hallucinate.py),
-and `--copy-lemmas` one a lemma, whose form is the lemma. They are written to files of their own,
-`hallucinated.src` and `copies.src`, so that a configuration can mix them in by weight.
-
 `--reverse` writes the forms, and nothing else, from their last character to their first: for a
 model that writes them from right to left, which errs elsewhere than one from left to right
-(tools/combine.py). `--both` trains one model to do both: each pair is in `train` twice, the second
-time with a mark in its source and a form that is turned around, and each other split has such pairs
-in files of their own, `dev.reversed.src` and `dev.reversed.tgt`.
+(tools/combine.py).
 """
 
 from __future__ import annotations
@@ -38,24 +30,18 @@ import json
 import random
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from words.hallucinate import copies, hallucinate
-from words.rows import SETTINGS, Row, as_pair, language_of, read_rows, write_pairs
+from words.rows import SETTINGS, as_pair, language_of, read_rows, write_pairs
 
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.reports.metrics import LanguageScores, Score, score_by_language
-from onmt_entmax.text.morphology import (
-    ask_reversed,
-    decode_word,
-    turned,
-)
+from onmt_entmax.text.morphology import decode_word, turned
 
 SPLITS = ("train", "dev", "test")
-ASKED = SPLITS[1:]  # what a model is not trained on
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -116,55 +102,8 @@ def choose_languages(
     return chosen, [language for language in found if language not in chosen]
 
 
-def more_rows(
-    options: argparse.Namespace, language: str, rows: Sequence[Row]
-) -> dict[str, list[Row]]:
-    """What is made of a language's training rows besides, by the name of its files."""
-    made = {}
-    if options.hallucinate:
-        # Of its own for each language: the others do not change what it gets.
-        generator = random.Random(f"{options.seed}/{language}")
-        made["hallucinated"] = hallucinate(rows, options.hallucinate, generator)
-        if len(made["hallucinated"]) < options.hallucinate:
-            print(f"{language}: only {len(made['hallucinated'])} hallucinated rows")
-    if options.copy_lemmas:
-        made["copies"] = copies(rows)
-    return made
-
-
-def in_order(
-    pairs: Mapping[str, list[tuple[str, str]]], order: str
-) -> dict[str, list[tuple[str, str]]]:
-    """The pairs as a model is to write them, by the name of their files.
-
-    Args:
-        pairs: with forms as they are read.
-        order: "forward", "reversed" or "both"; with the last each pair of training comes twice,
-            and those of other splits, which are asked one way at a time, are in files apart.
-    """
-    if order == "forward":
-        return dict(pairs)
-    turned_around = {
-        name: [(source, turned(target, reverse=True)) for source, target in some]
-        for name, some in pairs.items()
-    }
-    if order == "reversed":
-        return turned_around
-    found = {}
-    for name, some in pairs.items():
-        marked = [
-            (" ".join(ask_reversed(source.split(" "))), target)
-            for source, target in turned_around[name]
-        ]
-        if name in ASKED:
-            found |= {name: some, f"{name}.reversed": marked}
-        else:
-            found[name] = [pair for both in zip(some, marked, strict=True) for pair in both]
-    return found
-
-
 def prepare(options: argparse.Namespace) -> int:
-    """Writes `<split>.src` and `<split>.tgt` for each split, and for what is made of training."""
+    """Writes `<split>.src` and `<split>.tgt` for each split."""
     train = f"train-{options.setting}" if options.setting else "train"
     needed = {split: train if split == "train" else split for split in options.splits}
     # A setting is its languages: `dev` of high is `dev` of the languages that have train-high.
@@ -175,19 +114,16 @@ def prepare(options: argparse.Namespace) -> int:
     for split, part in needed.items():
         for language in languages:
             path = options.data / f"{language}-{part}"
-            rows = {split: read_rows(path)}
-            spaced = sum(tag != tag.strip() for row in rows[split] for tag in row.tags)
+            rows = read_rows(path)
+            spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
             if spaced:
                 print(f"{path}: {spaced} tags with spaces around them, which makes other tags")
-            if split == "train":
-                rows |= more_rows(options, language, rows["train"])
-            for name, some in rows.items():
-                pairs.setdefault(name, []).extend(as_pair(language, row) for row in some)
-    pairs = in_order(pairs, options.order)
-    for name in (each for each in pairs if each.split(".")[0] not in ASKED):
+            for source, target in (as_pair(language, row) for row in rows):
+                pairs.setdefault(split, []).append((source, turned(target, options.reverse)))
+    if "train" in pairs:
         # Training shuffles what it holds at a time: of many rows only a part, and that must not be
         # a few of the languages.
-        random.Random(f"{options.seed}/{name}").shuffle(pairs[name])
+        random.Random(f"{options.seed}/train").shuffle(pairs["train"])
     write_pairs({options.out / name: some for name, some in pairs.items()})
     for name, some in pairs.items():
         print(f"{options.out / name}.{{src,tgt}}: {len(some)} rows, {len(languages)} languages")
@@ -253,21 +189,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--languages", nargs="+", default=["all"], help="names, or all (the default)")
     add("--splits", nargs="+", default=["train", "dev"], help="among train, dev, test")
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
-    add("--hallucinate", type=int, default=0, metavar="N", help="make N more pairs a language")
-    add("--copy-lemmas", action="store_true", help="make a pair for each lemma, its own form")
-    order = command.add_mutually_exclusive_group()
-    order.set_defaults(order="forward")
-    chosen = {"dest": "order", "action": "store_const"}
-    order.add_argument(
-        "--reverse", **chosen, const="reversed", help="write the forms from right to left"
-    )
-    order.add_argument(
-        "--both",
-        **chosen,
-        const="both",
-        help="training pairs twice, in both orders; and dev.reversed beside dev",
-    )
-    add("--seed", type=int, default=1, help="of what is random: order, hallucinations (default 1)")
+    add("--reverse", action="store_true", help="write the forms from right to left")
+    add("--seed", type=int, default=1, help="of the order of training pairs (default 1)")
     command = commands.add_parser("evaluate", help="accuracy and edit distance per language")
     command.set_defaults(run=evaluate)
     add = command.add_argument
@@ -285,10 +208,6 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
                 raise UserError(
                     f"no {name} {value!r} among {', '.join(known)}{nearest(value, known)}"
                 )
-        if options.hallucinate < 0:
-            raise UserError(f"--hallucinate must not be negative, not {options.hallucinate}")
-        if (options.hallucinate or options.copy_lemmas) and "train" not in options.splits:
-            raise UserError("--hallucinate and --copy-lemmas need train among the splits")
     return options
 
 

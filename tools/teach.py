@@ -4,12 +4,14 @@
     python tools/teach.py --train run/medium/data/train.src --models A --reversed B C \\
         --weights 2 1 2 --reverse --out run/medium-reversed/data/answered
 
-It runs, and shows, the commands that make them: questions about the lemmas of training
-(`tools/self_training.py ask`), the answers of each model (`translate.py`), their average
-(`tools/combine.py`), and the answers from which there is something to learn
-(`tools/self_training.py keep`), which `--out` names: `answered.src` and `answered.tgt` above, which
-a configuration mixes in by weight. `--reversed` names models that write from right to left, and
-`--reverse` is for teaching such a model.
+Training data shows a few forms of each lemma. This asks models for other forms (it puts lemmas and
+tags of training together anew), and makes pairs of the answers that are proven to be the most
+probable ones: a new model learns what several know together, which is distillation (Kim and Rush
+2016, "Sequence-Level Knowledge Distillation") with new questions. What all of them know teaches it
+nothing: `--at-most` leaves that out. The pairs are `answered.src` and `answered.tgt` above, which a
+configuration mixes in by weight. `--reversed` names models that write from right to left, and
+`--reverse` is for teaching such a model. The commands that answer (`translate.py`) and average
+(`tools/combine.py`) are shown.
 
 What lies between is in the folder `<out>.work`. The same command goes on there after the models
 that have answered, and with another `--prob` or `--draw` chooses among the same answers again.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import shlex
 import subprocess
 import sys
@@ -27,12 +30,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.matrix import digest
+from words.questions import new_questions, proven_answers, read_questions
+from words.rows import write_pairs
 
-from onmt_entmax.checkpoint import find_model, load
+from onmt_entmax.checkpoint import find_model
 from onmt_entmax.commands import command
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import refuse_overwriting, write_text
-from onmt_entmax.text.morphology import REVERSED
+from onmt_entmax.files import refuse_overwriting, write_files, write_text
+from onmt_entmax.text.morphology import encode_source, turned
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,14 +52,32 @@ def run(script: str, *words: object) -> None:
     subprocess.run([sys.executable, str(ROOT / script), *map(str, words)], check=True)
 
 
+def write_questions(options: argparse.Namespace, out: Path) -> None:
+    """Write new questions about the lemmas of training, language after language.
+
+    Raises:
+        UserError: there is nothing to ask, or a file cannot be read or written.
+    """
+    lines = []
+    for language, known in read_questions(options.train).items():
+        # Of its own for each language: the others do not change what it gets.
+        generator = random.Random(f"{options.seed}/{language}")
+        for tags, lemma in new_questions(known, options.each * len(known), generator):
+            lines.append(" ".join(encode_source(language, lemma, tags)) + "\n")
+    if not lines:
+        raise UserError(f"{options.train}: no lemma that could be asked for with other tags")
+    write_files({out: "".join(lines)})
+    print(f"{out}: {len(lines)} questions", flush=True)
+
+
 def ask(work: Path, asked: dict[str, Any], options: argparse.Namespace) -> None:
     """Write the questions, or see that those in the folder are the same, for the same models.
 
     The record of what was asked comes last: without it, questions are written again.
 
     Raises:
-        UserError: they are others, or the folder cannot be read or written.
-        subprocess.CalledProcessError: there is nothing to ask.
+        UserError: they are others, there is nothing to ask, or the folder cannot be read or
+            written.
     """
     record = work / "teach.json"
     try:
@@ -62,10 +85,7 @@ def ask(work: Path, asked: dict[str, Any], options: argparse.Namespace) -> None:
     except (OSError, ValueError) as error:
         raise UserError(f"{record}: cannot read: {error}") from None
     if known is None:
-        run(
-            *("tools/self_training.py", "ask", "--train", options.train, "--each", options.each),
-            *("--seed", options.seed, "--out", work / "asked.src"),
-        )
+        write_questions(options, work / "asked.src")
         write_text(record, json.dumps(asked, indent=2) + "\n")
     elif known != asked:
         other = sorted(
@@ -93,24 +113,38 @@ def answer(work: Path, models: Sequence[Path], beam: int) -> list[Path]:
     return reports
 
 
+def keep(report: Path, options: argparse.Namespace) -> None:
+    """Write the pairs, in random order: a training that stops early has seen all languages.
+
+    Raises:
+        UserError: there is nothing to learn, or a file cannot be read or written.
+    """
+    generator = random.Random(options.seed)
+    drawing = generator if options.draw else None
+    answers = proven_answers(report, options.prob, options.at_most, drawing)
+    pairs = [(source, turned(target, options.reverse)) for source, target in answers]
+    if not pairs:
+        raise UserError(
+            f"{report}: no answer that is proven has a probability of {options.prob} to "
+            f"{options.at_most}"
+        )
+    generator.shuffle(pairs)
+    write_pairs({options.out: pairs})
+    print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
+
+
 def teach(options: argparse.Namespace) -> None:
     """Ask, average and keep.
 
     Raises:
-        UserError: there is no model in a folder, or one that does not write from right to left
-            alone, or `<out>.work` has other answers.
+        UserError: there is no model in a folder, `<out>.work` has other answers, or there is
+            nothing to ask or to learn.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     work = options.out.with_name(f"{options.out.name}.work")
-    for model in models[len(options.models) :]:
-        if REVERSED in load(model).vocabularies.source:
-            raise UserError(
-                f"{model}: writes in both orders, and from left to right where nothing else is "
-                "asked: name it under --models"
-            )
     answering = [[str(model.resolve()), digest(model / "model.safetensors")] for model in models]
     asked = {"train": digest(options.train), "models": answering}
     ask(work, asked | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
@@ -122,13 +156,7 @@ def teach(options: argparse.Namespace) -> None:
         *(["--weights", *options.weights] if options.weights else []),
         *("--output", work / "together.pred", "--report", work / "together.jsonl"),
     )
-    run(
-        *("tools/self_training.py", "keep", "--report", work / "together.jsonl"),
-        *("--prob", options.prob, "--at-most", options.at_most, "--seed", options.seed),
-        *(["--draw"] if options.draw else []),
-        *(["--reverse"] if options.reverse else []),
-        *("--out", options.out),
-    )
+    keep(work / "together.jsonl", options)
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -160,6 +188,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         raise UserError(f"--weights has {len(options.weights)} numbers for {count} models")
     if not all(weight > 0 for weight in options.weights or ()):
         raise UserError("--weights must be positive numbers")  # before the models answer, not after
+    if options.each < 1:
+        raise UserError(f"--each must be at least 1, not {options.each}")
     if options.beam < 1:
         raise UserError(f"--beam must be at least 1, not {options.beam}")
     if not 0 < options.prob <= options.at_most <= 1:

@@ -21,7 +21,6 @@ from onmt_entmax.modules.output_decoding import (
     find_support,
     join,
 )
-from onmt_entmax.modules.output_divergence import linear_divergence
 from onmt_entmax.modules.output_loss import LinearLoss
 from onmt_entmax.modules.recurrence.products import product
 
@@ -158,20 +157,6 @@ class OutputLayer(nn.Module):
             )
         tokens = torch.tensor(len(target), device=hidden.device)
         return OutputLoss(loss, tokens, correct, support)
-
-    @torch._disable_dynamo
-    def divergence(self, one: Tensor, other: Tensor) -> Tensor:
-        """How far two predictions of each target are apart, given states (N, hidden) of both.
-
-        The sum over rows of :func:`~onmt_entmax.modules.output_divergence.divergence` of the
-        scores, 0-dim, in nats as the loss, without ever holding the scores of all rows. Gradients
-        of gradients are refused with a RuntimeError.
-        """
-        dtype = self.weight.dtype
-        with torch.autocast(one.device.type, enabled=False):
-            return linear_divergence(
-                one.to(dtype), other.to(dtype), self.weight, self.bias, self.alpha
-            )
 
     def extra_repr(self) -> str:
         """Sizes and alpha, for printing."""

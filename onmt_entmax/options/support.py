@@ -113,6 +113,10 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
 # Values besides the default that turn a refused option off.
 _OFF: Mapping[str, Any] = {"batch_size_multiple": 1}
 
+# Options of experiments that did not help and are no more, each with the value that turns it off.
+RETIRED_IN_TRAINING: Mapping[str, Any] = {"tag_head": None, "rdrop": 0.0}
+RETIRED = "is retired: it did not help (see docs/inflection-results.md)"
+
 Check = tuple[Callable[[Any], bool], str]
 _POSITIVE: Check = (lambda value: value > 0, "must be above 0")
 _NOT_NEGATIVE: Check = (lambda value: value >= 0, "must not be negative")
@@ -128,7 +132,6 @@ CHECKS: Mapping[str, Check] = {
     "generator_alpha": _ALPHA,
     "alpha": _FINITE,
     "beta": _FINITE,
-    "rdrop": _FINITE,
     "dropout": _PROBABILITY,
     "attention_dropout": _PROBABILITY,
     "label_smoothing": _PROBABILITY,
@@ -177,6 +180,17 @@ def refuse_unsupported(
         off = (defaults.get(name), _OFF.get(name))
         if name in refused and options[name] not in off:
             raise options.error(name, f"not supported: {refused[name]}")
+
+
+def refuse_retired(options: Options) -> None:
+    """Refuse options that are retired, unless given with the value that turns them off.
+
+    Raises:
+        OptionError: names the first one.
+    """
+    for name, off in RETIRED_IN_TRAINING.items():
+        if options[name] != off:
+            raise options.error(name, RETIRED)
 
 
 def check_values(options: Options) -> None:

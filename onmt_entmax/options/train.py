@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -18,7 +17,13 @@ from onmt_entmax.options.reader import (
     read_options,
     register,
 )
-from onmt_entmax.options.support import REFUSED_IN_TRAINING, check_values, refuse_unsupported
+from onmt_entmax.options.support import (
+    REFUSED_IN_TRAINING,
+    RETIRED_IN_TRAINING,
+    check_values,
+    refuse_retired,
+    refuse_unsupported,
+)
 from onmt_entmax.options.train_parser import ALPHAS, training_parser, transform_option_names
 from onmt_entmax.text.corpus import VALID, CorpusConfig, DataConfig
 from onmt_entmax.text.vocabulary import VocabularyConfig
@@ -69,9 +74,11 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     defaults = {canonical(action): action.default for action in register(parser).values()}
     options = read_options(parser, arguments)
     refuse_unsupported(options, REFUSED_IN_TRAINING, defaults)
+    refuse_retired(options)
     check_values(options)
     model = _model(options)
-    record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
+    left_out = {"config", *RETIRED_IN_TRAINING}
+    record = {name: value for name, value in sorted(options.values.items()) if name not in left_out}
     return TrainingSetup(
         run=_run(options),
         data=_data(options),
@@ -166,18 +173,6 @@ def _refuse_models(options: Options) -> None:
         )
 
 
-def _check_tag_head(options: Options, config: ModelConfig) -> None:
-    try:
-        re.compile(config.tag_head or "")
-    except re.error as error:
-        raise options.error("tag_head", f"not a regular expression: {error}") from None
-    recurrent = config.encoder_type in ("rnn", "brnn") and config.decoder_type == "rnn"
-    if not recurrent or config.global_attention != "general":
-        raise options.error(
-            "tag_head", "is of recurrent encoders and decoders with global_attention: general"
-        )
-
-
 def _check_sizes(options: Options, config: ModelConfig) -> None:
     recurrent = config.decoder_type == "rnn"
     fits = config.enc_layers == config.dec_layers
@@ -202,8 +197,6 @@ def _check_sizes(options: Options, config: ModelConfig) -> None:
         for name in ("src_word_vec_size", "tgt_word_vec_size"):
             if getattr(config, name) != config.rnn_size:
                 raise options.error(name, f"must equal rnn_size {config.rnn_size} in a Transformer")
-    if config.tag_head is not None:
-        _check_tag_head(options, config)
     if config.bridge and config.enc_layers > 1:
         raise options.error(
             "bridge",
@@ -318,8 +311,6 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error("attention_warmup_steps", "needs a sparse global_attention_function")
     if options["label_smoothing_prior"] != "uniform" and options["label_smoothing"] == 0:
         raise options.error("label_smoothing_prior", "is only read with label_smoothing above 0")
-    if options["rdrop"] and not any((*options["dropout"], *_attention_dropout(options))):
-        raise options.error("rdrop", "needs dropout above 0: without, both predictions are one")
     if options["attention_warmup_steps"] and options["global_attention"] == "none":
         raise options.error("attention_warmup_steps", "needs global_attention")
     for name, without in (("selection", "loss"), ("early_stopping", 0)):
@@ -332,11 +323,6 @@ def _training(options: Options) -> TrainingConfig:
     picked = _pick(options, TrainingConfig, optimizer=optimizer, train_steps=steps)
     picked |= {name: tuple(options[name]) for name in tuples} | {"accum_count": count}
     return TrainingConfig(**picked)
-
-
-def _attention_dropout(options: Options) -> list[float]:
-    """Dropout of attention weights, which only a Transformer has."""
-    return options["attention_dropout"] if options["decoder_type"] == "transformer" else []
 
 
 def _seed(options: Options) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
 from onmt_entmax.options.help import EPILOG, TRAINING, set_help
 from onmt_entmax.options.reader import canonical, register
-from onmt_entmax.options.support import REFUSED_IN_TRAINING, WITHOUT_EFFECT
+from onmt_entmax.options.support import REFUSED_IN_TRAINING, RETIRED_IN_TRAINING, WITHOUT_EFFECT
 from onmt_entmax.text.corpus import DataConfig
 
 # The names that OpenNMT-py's users know, as numbers; `entmax` takes its alpha from its own option.
@@ -41,12 +41,6 @@ def training_parser() -> ArgumentParser:
     add("-global_attention_alpha", type=float, default=1.5, help=f"Attention: {alpha}.")
     add("-generator_alpha", type=float, default=1.5, help=f"Output: {alpha}.")
     add(
-        "-tag_head",
-        default=None,
-        metavar="PATTERN",
-        help="Give source tokens that match it, such as '(lang=|[+]).+', a head of their own.",
-    )
-    add(
         "-attention_warmup_steps",
         type=int,
         default=0,
@@ -75,7 +69,9 @@ def training_parser() -> ArgumentParser:
     )
     _add_loss_options(ours)
     _add_validation_options(ours)
-    idle = {*WITHOUT_EFFECT} - {"seed"}
+    for name, off in RETIRED_IN_TRAINING.items():  # known, so that an error can name them
+        add(f"-{name}", type=str if off is None else type(off), default=off)
+    idle = {*WITHOUT_EFFECT, *RETIRED_IN_TRAINING} - {"seed"}
     set_help(parser, TRAINING, REFUSED_IN_TRAINING, idle)
     return parser
 
@@ -88,12 +84,6 @@ def _add_loss_options(group: Any) -> None:
         default="uniform",
         choices=["uniform", "unigram"],
         help="How label_smoothing spreads its part: evenly, or as frequent as tokens are.",
-    )
-    add(
-        "-rdrop",
-        type=float,
-        default=0.0,
-        help="Weight of the divergence between predictions under two draws of dropout (R-Drop).",
     )
 
 

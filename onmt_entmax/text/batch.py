@@ -44,21 +44,6 @@ class Batch:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def twice(self) -> Batch:
-        """The same batch with each column beside a copy of itself."""
-
-        def double(tensor: Tensor | None, dim: int) -> Tensor | None:
-            return None if tensor is None else tensor.repeat_interleave(2, dim)
-
-        return replace(
-            self,
-            source=self.source.repeat_interleave(2, 1),
-            source_lengths=self.source_lengths.repeat_interleave(2),
-            target=double(self.target, 1),
-            target_lengths=double(self.target_lengths, 0),
-            indices=tuple(index for index in self.indices for _ in range(2)),
-        )
-
     def to(self, device: torch.device) -> Batch:
         """The same batch on `device`."""
 

@@ -7,8 +7,6 @@ Niculae and Martins (2019), section 4.1, and writes the characters of the form:
 
 - `lang=` marks the language and `+` a tag (as in finite-state morphology), so neither is ever
   mistaken for a character: the tag V is `+V`, the letter V is `V`.
-- `order=reversed`, after the language, asks a model of both directions for the form from its last
-  character to its first; the answer to the same question without it is the form as it is read.
 - A character is a Unicode code point and stays what it is in the data: nothing is normalised,
   combining marks are tokens of their own.
 - A space inside a word is `▁` (U+2581). Other white space, and `▁` itself, is written as its
@@ -18,12 +16,11 @@ Niculae and Martins (2019), section 4.1, and writes the characters of the form:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 SPACE = "▁"
 LANGUAGE = "lang="
 TAG = "+"
-REVERSED = "order=reversed"
 UNKNOWN = "<unk>"  # the token a model writes for a character it has no name for
 _ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
 _ESCAPED = re.compile(rf"{SPACE}|U\+[0-9A-F]{{4}}")  # in a tag: white space has four digits
@@ -62,21 +59,6 @@ def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
     return marked + encode_word(lemma)
 
 
-def ask_reversed(tokens: Sequence[str]) -> list[str]:
-    """The same question, for a form that is written from its last character to its first."""
-    return [*tokens[:1], REVERSED, *tokens[1:]]
-
-
-def asks_reversed(tokens: Sequence[str]) -> bool:
-    """Whether `ask_reversed` made the question."""
-    return tokens[1:2] == [REVERSED]
-
-
-def ask_forward(tokens: Sequence[str]) -> list[str]:
-    """The question that `ask_reversed` was given; others stay as they are."""
-    return [*tokens[:1], *tokens[2 if asks_reversed(tokens) else 1 :]]
-
-
 def encode_tag(tag: str) -> str:
     """The token of a tag."""
     return TAG + "".join(encode_word(tag))
@@ -93,7 +75,7 @@ def decode_source(tokens: Iterable[str]) -> tuple[str, tuple[str, ...], str]:
     Raises:
         ValueError: the first token is not a language.
     """
-    first, *rest = ask_forward(list(tokens))
+    first, *rest = tokens
     if not first.startswith(LANGUAGE) or first == LANGUAGE:
         raise ValueError(f"expected a language first ({LANGUAGE}...), not {first!r}")
     tags = tuple(decode_tag(token) for token in rest if is_tag(token))

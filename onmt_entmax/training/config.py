@@ -31,7 +31,6 @@ class TrainingConfig:
     accum_steps: tuple[int, ...] = (0,)
     normalization: str = "sents"
     label_smoothing: float = 0.0
-    rdrop: float = 0.0  # weight of the divergence between two predictions of each target
     dropout: tuple[float, ...] = (0.3,)
     attention_dropout: tuple[float, ...] = (0.1,)
     dropout_steps: tuple[int, ...] = (0,)

@@ -13,13 +13,9 @@ from onmt_entmax.training.config import TrainingConfig
 class Objective(nn.Module):
     """The loss of a batch as a module, which is what DistributedDataParallel wraps.
 
-    With ``rdrop`` above 0 every sentence is read twice under two draws of dropout (Liang et al.
-    2021, R-Drop): to the mean of the two losses comes a quarter of ``rdrop`` times the symmetric
-    divergence of the two predictions, which is half of their equation 4 for alpha = 1.
-
     Args:
         model: what is trained.
-        config: gives ``label_smoothing`` and ``rdrop``.
+        config: gives ``label_smoothing``.
         pad: the target id that counts nothing.
     """
 
@@ -29,14 +25,6 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch) -> OutputLoss:
         """Loss of a batch, all its targets together."""
-        config, output = self.config, self.model.generator
-        if config.rdrop == 0:
-            hidden, target = self.model.hidden_states(batch)
-            return output.loss(hidden, target, self.pad, config.label_smoothing)
-        hidden, target = self.model.hidden_states(batch.twice())
-        kept = (target != self.pad).nonzero().squeeze(1)
-        hidden, target = hidden[kept], target[kept]
-        loss, *counts = output.loss(hidden, target, self.pad, config.label_smoothing)
-        between = output.divergence(hidden[::2], hidden[1::2])
-        total = loss / 2 + config.rdrop / 4 * between
-        return OutputLoss(total, *(count.float() / 2 for count in counts))
+        hidden, target = self.model.hidden_states(batch)
+        smoothing = self.config.label_smoothing
+        return self.model.generator.loss(hidden, target, self.pad, smoothing)

@@ -9,7 +9,6 @@ from torch import nn
 
 from onmt_entmax.mappings.threshold import SMALLEST_POWER_ALPHA
 from onmt_entmax.modules.attention import EntmaxGlobalAttention
-from onmt_entmax.modules.two_heads import TwoHeadedAttention
 
 
 class AttentionWarmup:
@@ -19,14 +18,16 @@ class AttentionWarmup:
     learns late where to look. Alpha rises linearly over the first updates, as softmax below 1.1.
 
     Args:
-        model: what is in it of `EntmaxGlobalAttention` and `TwoHeadedAttention` is warmed up.
+        model: what is in it of `EntmaxGlobalAttention` is warmed up.
         steps: updates until alpha is the model's own; 0 for none.
     """
 
     def __init__(self, model: nn.Module, steps: int) -> None:
-        kinds = (EntmaxGlobalAttention, TwoHeadedAttention)
-        found = [module for module in model.modules() if isinstance(module, kinds)]
-        self._alphas = {module: module.alpha for module in found}
+        self._alphas = {
+            module: module.alpha
+            for module in model.modules()
+            if isinstance(module, EntmaxGlobalAttention)
+        }
         self._steps = steps
 
     @contextmanager

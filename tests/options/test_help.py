@@ -7,12 +7,21 @@ import pytest
 from onmt_entmax.opennmt import ArgumentParser
 from onmt_entmax.options.help import TRAINING, TRANSLATION
 from onmt_entmax.options.reader import canonical, register
-from onmt_entmax.options.support import REFUSED_IN_TRAINING, REFUSED_IN_TRANSLATION, WITHOUT_EFFECT
+from onmt_entmax.options.support import (
+    REFUSED_IN_TRAINING,
+    REFUSED_IN_TRANSLATION,
+    RETIRED_IN_TRAINING,
+    WITHOUT_EFFECT,
+)
 from onmt_entmax.options.train_parser import training_parser
 from onmt_entmax.options.translate import translation_parser
 
 CASES = [
-    (training_parser(), TRAINING, {*REFUSED_IN_TRAINING, *WITHOUT_EFFECT} - {"seed"}),
+    (
+        training_parser(),
+        TRAINING,
+        {*REFUSED_IN_TRAINING, *RETIRED_IN_TRAINING, *WITHOUT_EFFECT} - {"seed"},
+    ),
     (translation_parser(), TRANSLATION, {*REFUSED_IN_TRANSLATION, *WITHOUT_EFFECT}),
 ]
 

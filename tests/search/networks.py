@@ -30,12 +30,6 @@ SMALL: dict[str, Any] = {
 }
 DECODERS: dict[str, dict[str, Any]] = {
     "input-feeding": {"encoder_type": "brnn", "global_attention_alpha": 1.5},
-    "two-heads": {
-        "encoder_type": "brnn",
-        "global_attention_alpha": 1.5,
-        "tag_head": "[ab]",
-        "param_init": 0.7,
-    },
     "lstm": {"input_feed": False, "global_attention": "dot"},
     "gru": {"rnn_type": "GRU", "input_feed": False, "global_attention": "mlp"},
     "positions": {"rnn_type": "GRU", "position_encoding": True},

@@ -5,9 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.text.morphology import (
-    ask_forward,
-    ask_reversed,
-    asks_reversed,
     decode_source,
     decode_word,
     encode_source,
@@ -43,18 +40,3 @@ def test_tags_with_a_space():
 def test_a_language_comes_first(tokens):
     with pytest.raises(ValueError, match="expected a language first"):
         decode_source(tokens)
-
-
-@given(names, words, tags)
-def test_a_question_for_a_form_from_right_to_left(language, lemma, tags):
-    tokens = encode_source(language, lemma, tags)
-    marked = ask_reversed(tokens)
-    assert (asks_reversed(tokens), asks_reversed(marked)) == (False, True)
-    assert ask_forward(marked) == ask_forward(tokens) == tokens
-    assert decode_source(marked) == (language, tuple(tags), lemma)
-
-
-def test_no_tag_and_no_lemma_is_the_mark():
-    assert ask_reversed(["lang=x", "+V", "a"]) == ["lang=x", "order=reversed", "+V", "a"]
-    assert not asks_reversed(encode_source("x", "order=reversed", ["order=reversed"]))
-    assert ask_forward([]) == []

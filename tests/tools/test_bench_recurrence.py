@@ -23,16 +23,14 @@ def bench(*options: object) -> subprocess.CompletedProcess[str]:
 def test_the_contenders_compute_the_same_step() -> None:
     """Softmax here and OpenNMT-py's have the same loss on the same batch and weights."""
     small = ["--batch", 8, "--steps", 1, "--dropout", 0.0]
-    variants = "1.5,1,1:bf16,1:rdrop"
+    variants = "1.5,1,1:bf16"
     done = bench(*small, "--variants", variants, "--warmup", 2, "--support", 9)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     found = {line["contender"]: line for line in lines}
-    assert list(found) == ["stock", "1.5", "1", "1:bf16", "1:rdrop"]
+    assert list(found) == ["stock", "1.5", "1", "1:bf16"]
     assert found["1"]["loss"] == pytest.approx(found["stock"]["loss"], abs=2e-3)
     assert found["1:bf16"]["loss"] == pytest.approx(found["stock"]["loss"], rel=0.02)
-    # without dropout both predictions are one, and there is nothing between them
-    assert found["1:rdrop"]["loss"] == pytest.approx(found["1"]["loss"], rel=1e-3)
     assert found["1"]["support"] == 776
     assert 1 <= found["1.5"]["support"] < 40
     assert found["stock"]["ratio"] == 1

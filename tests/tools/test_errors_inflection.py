@@ -1,7 +1,6 @@
 """`tools/errors_inflection.py`: kinds of words and errors, the page, and bad input."""
 
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -213,36 +212,6 @@ def test_forms_from_right_to_left_give_the_same_page(tmp_path):
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
     assert errors_inflection.main(arguments) == 0  # backwards: another place, another example
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") != page
-
-
-def test_training_in_both_directions_is_read_once(tmp_path):
-    arguments = files(tmp_path, ["none"] * 3)
-    assert errors_inflection.main(arguments) == 0
-    page = (tmp_path / "errors.md").read_text(encoding="utf-8")
-    source, target = ((tmp_path / f"train.{side}") for side in ("src", "tgt"))
-    sources, targets = (path.read_text(encoding="utf-8").splitlines() for path in (source, target))
-    marked = [line.replace(" ", " order=reversed ", 1) for line in sources]
-    turned = [" ".join(line.split()[::-1]) for line in targets]
-    source.write_text("\n".join(sources + marked) + "\n", encoding="utf-8")
-    target.write_text("\n".join(targets + turned) + "\n", encoding="utf-8")
-    assert errors_inflection.main(arguments) == 0
-    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
-    mark_and_turn(tmp_path)  # what the same model answers to questions with the mark
-    assert errors_inflection.main(arguments) == 0
-    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
-    assert errors_inflection.main([*arguments, "--reversed"]) == 0
-    assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
-
-
-def mark_and_turn(folder: Path) -> None:
-    """Ask for all forms of the development set from right to left, as `prepare --both` does."""
-    train = (folder / "train.tgt").read_text(encoding="utf-8")
-    turn_around(folder)
-    (folder / "train.tgt").write_text(train, encoding="utf-8")
-    for name in ("dev.src", "report.jsonl"):
-        text = (folder / name).read_text(encoding="utf-8")
-        marked = re.sub(r"lang=\w+", r"\g<0> order=reversed", text)
-        (folder / name).write_text(marked, encoding="utf-8")
 
 
 def test_there_is_no_page_where_no_picture_can_be(tmp_path, capsys, monkeypatch):

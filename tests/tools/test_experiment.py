@@ -74,9 +74,9 @@ class TestRun:
 
     def test_null_is_not_unset(self, finished, capsys):
         path = finished.with_name("null.yaml")
-        path.write_text(finished.read_text().replace("options:", "options:\n  tag_head: null"))
+        path.write_text(finished.read_text().replace("options:", "options:\n  max_seconds: null"))
         assert experiment.main(["run", str(path)]) == 2
-        assert "with tag_head unset, the matrix now says None" in capsys.readouterr().err
+        assert "with max_seconds unset, the matrix now says None" in capsys.readouterr().err
 
     def test_figures_of_other_weights_or_references_are_made_again(self, copied):
         matrix = read(copied)

@@ -12,7 +12,6 @@ import pytest
 from onmt_entmax import Inflector
 from onmt_entmax.inflection import InflectionError, Question, _certificate
 from onmt_entmax.search import Certificate, SearchConfig, SearchTask
-from onmt_entmax.text.morphology import REVERSED, decode_word
 from onmt_entmax.text.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.translation import Translator
 from tests.inflection_models import VOCABULARIES, WORDS, write_model
@@ -25,19 +24,17 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def both_orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that knows the mark for forms from right to left."""
-    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
-    folder = tmp_path_factory.mktemp("both") / "model"
-    return write_model(folder, 7, Vocabularies(source, VOCABULARIES.target), end=1)
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another one."""
+    return write_model(tmp_path_factory.mktemp("other") / "model", 7, end=1)
 
 
 @pytest.fixture(scope="module")
-def short_forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, with few forms of any probability."""
-    source = Vocabulary((*SOURCE_SPECIALS, *WORDS, REVERSED))
-    folder = tmp_path_factory.mktemp("short") / "model"
-    return write_model(folder, 26, Vocabularies(source, VOCABULARIES.target), end=3)
+def short_forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Models of both orders, with few forms of any probability."""
+    folder = tmp_path_factory.mktemp("short")
+    left, right = (write_model(folder / str(seed), seed, end=3) for seed in (58, 54))
+    return {"folders": [left], "reversed_folders": [right]}
 
 
 def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven):
@@ -78,20 +75,6 @@ def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemm
         assert text == first.text or prob <= max(found.certificate.bound, first.prob) + 1e-6
 
 
-def test_a_model_of_both_orders_is_asked_for_both(both_orders):
-    answer = Inflector([both_orders], n_best=0, max_length=6).inflect("german", "ab", "V;PST")
-    task = SearchTask(SearchConfig(5, 0, 6), "enumerate")
-    lines = ["lang=german +V +PST a b", "lang=german order=reversed +V +PST a b"]
-    expected: dict[str, float] = {}
-    answers = Translator.from_folders([both_orders], task).answers(lines)
-    for step, translated in zip((1, -1), answers, strict=True):
-        for each in translated.hypotheses:
-            text = decode_word(each.text.split()[::step])
-            expected[text] = expected.get(text, 0) + each.hypothesis.prob / 2
-    assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
-    assert len(expected) > 1
-
-
 @pytest.mark.parametrize("beam", [1, 2, 5, 50])
 def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
     """Against all forms of both orders; ends are likely, so that often few are possible."""
@@ -100,10 +83,10 @@ def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
         for language in ("english", "german")
         for lemma in ("a", "ab", "b", "bba", "aab", "ba")
     ]
-    whole = list(Inflector([short_forms], 0, max_length=8).answers(questions))
+    whole = list(Inflector(n_best=0, max_length=8, **short_forms).answers(questions))
     levels = {answer.level for answer in whole}
     assert {"only", "exhaustive"} <= levels
-    some = Inflector([short_forms], 2, beam, max_length=8).answers(questions)
+    some = Inflector(n_best=2, beam_size=beam, max_length=8, **short_forms).answers(questions)
     found = set()
     for answer, all_forms in zip(some, whole, strict=True):
         found.add(answer.level)
@@ -132,14 +115,14 @@ def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
     assert beam < 5 or {"only", "exhaustive"} <= found
 
 
-def test_counts_of_a_mixture_are_those_of_its_parts(both_orders):
-    inflector = Inflector([both_orders], 1, 2, max_length=3)
+def test_counts_of_a_mixture_are_those_of_its_parts(uneven, other):
+    inflector = Inflector([uneven], 1, 2, max_length=3, reversed_folders=[other])
     answer = inflector.inflect("english", "ab", "V")
     task = SearchTask(SearchConfig(2, 2, 3))
-    lines = ["lang=english +V a b", "lang=english order=reversed +V a b"]
     parts = [
         translated.result.certificate
-        for translated in Translator.from_folders([both_orders], task).answers(lines)
+        for folder in (uneven, other)
+        for translated in Translator.from_folders([folder], task).answers(["lang=english +V a b"])
     ]
     certificate = answer.certificate
     assert certificate.dropped == sum(part.dropped for part in parts) > 0
@@ -149,19 +132,7 @@ def test_counts_of_a_mixture_are_those_of_its_parts(both_orders):
     assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
 
 
-def test_a_model_of_both_orders_weighs_as_much_as_one_of_one_order(both_orders, uneven):
-    left, right = {"folders": [both_orders]}, {"reversed_folders": [uneven]}
-    expected: dict[str, float] = {}
-    for each in (left, {"folders": [], **right}):
-        for form in Inflector(n_best=0, max_length=6, **each).inflect("english", "ab", "V").forms:
-            expected[form.text] = expected.get(form.text, 0) + form.prob / 2
-    together = Inflector(n_best=0, max_length=6, **left, **right).inflect("english", "ab", "V")
-    assert {form.text: form.prob for form in together.forms} == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_model_of_both_orders_is_named_where_one_order_is(both_orders):
-    with pytest.raises(InflectionError, match="writes in both orders; name it where models"):
-        Inflector([], reversed_folders=[both_orders])
+def test_a_model_is_to_be_named() -> None:
     with pytest.raises(InflectionError, match="no model is named"):
         Inflector([])
 
@@ -185,13 +156,11 @@ def test_what_one_model_of_two_never_saw_is_told(uneven, tmp_path):
     assert answer.warnings == ("unknown character b",)
 
 
-def test_models_that_do_not_go_together(uneven, both_orders, tmp_path):
+def test_models_that_do_not_go_together(uneven, tmp_path):
     plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
     other = write_model(tmp_path / "plain", 1, plain)
     with pytest.raises(InflectionError, match=f"{other}: not a model of inflection"):
         Inflector([uneven], reversed_folders=[other])
-    with pytest.raises(InflectionError, match="one writes in both orders and one does not"):
-        Inflector([uneven, both_orders])
     words = tuple(word for word in WORDS if not word.startswith("lang="))
     french = Vocabularies(
         Vocabulary((*SOURCE_SPECIALS, "lang=french", *words)), VOCABULARIES.target
@@ -201,11 +170,11 @@ def test_models_that_do_not_go_together(uneven, both_orders, tmp_path):
         Inflector([uneven], reversed_folders=[other])
 
 
-def test_numbers_out_of_range_are_refused(both_orders):
+def test_numbers_out_of_range_are_refused(uneven):
     with pytest.raises(ValueError, match="n_best must be at least 0"):
-        Inflector([both_orders], n_best=-1)
+        Inflector([uneven], n_best=-1)
     with pytest.raises(ValueError, match="beam_size must be at least 1"):
-        Inflector([both_orders], beam_size=0)
+        Inflector([uneven], beam_size=0)
 
 
 def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:

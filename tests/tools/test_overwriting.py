@@ -12,7 +12,6 @@ import pytest
 import report_page
 import score
 import search_errors
-import self_training
 import sigmorphon
 
 from onmt_entmax.files import FileError, refuse_overwriting
@@ -32,8 +31,6 @@ CALLS: list[tuple[Callable[..., int], list[str]]] = [
     (report_page.main, ["-model", "m", "-report", "f", "-output", "f"]),
     (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
     (search_errors.main, ["-model", "m", "-src", "f", "-output", "f"]),
-    (self_training.main, ["ask", "--train", "f", "--out", "f"]),
-    (self_training.main, ["keep", "--report", "o.src", "--out", "o"]),
     (sigmorphon.main, [*EVALUATION, "--json", "f"]),
     (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "train.a", "train.b",
                        "--out", "."]),

@@ -133,36 +133,6 @@ class TestSamplesEndToEnd:
             assert [line.split()[::-1] for line in backward] == [line.split() for line in forward]
             assert backward != forward
 
-    def test_both_orders_for_one_model(self, prepared, tmp_path):
-        more = ["--both", "--copy-lemmas", "--out", str(tmp_path)]
-        assert sigmorphon.main(["prepare", "--data", str(SAMPLES), *more]) == 0
-
-        def pairs(folder: Path, name: str) -> list[tuple[str, str]]:
-            sides = (
-                (folder / f"{name}.{side}").read_text().splitlines() for side in ("src", "tgt")
-            )
-            return list(zip(*sides, strict=True))
-
-        def marked(pair: tuple[str, str]) -> tuple[str, str]:
-            first, rest = pair[0].split(" ", 1)
-            return f"{first} order=reversed {rest}", " ".join(pair[1].split()[::-1])
-
-        dev = pairs(prepared, "dev")
-        assert pairs(tmp_path, "dev") == dev
-        assert pairs(tmp_path, "dev.reversed") == [marked(pair) for pair in dev]
-        train = pairs(prepared, "train")
-        assert sorted(pairs(tmp_path, "train")) == sorted(train + [marked(pair) for pair in train])
-        copies = pairs(tmp_path, "copies")
-        plain = [pair for pair in copies if "order=reversed" not in pair[0]]
-        assert sorted(copies) == sorted(plain + [marked(pair) for pair in plain])
-        assert len(copies) == 2 * len(plain)
-        assert not (tmp_path / "train.reversed.src").exists()
-
-    def test_one_order_is_asked_for(self, tmp_path):
-        with pytest.raises(SystemExit):
-            sigmorphon.main(["prepare", "--data", str(SAMPLES), "--both", "--reverse", "--out",
-                             str(tmp_path)])  # fmt: skip
-
     def test_evaluate_prints_the_official_measures(self, prepared, tmp_path):
         lines = (prepared / "dev.tgt").read_text(encoding="utf-8").splitlines()
         assert len(lines) == 460

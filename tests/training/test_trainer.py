@@ -118,12 +118,10 @@ def test_a_run_goes_on_without_the_average_it_had(tmp_path: Path) -> None:
 # --- attention that becomes sparse -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", [None, "[abc]"])
-def test_attention_begins_as_softmax_and_is_saved_sparse(tmp_path: Path, head: str | None) -> None:
+def test_attention_begins_as_softmax_and_is_saved_sparse(tmp_path: Path) -> None:
     changes = {
         "global_attention_function": "sparsemax",
         "attention_warmup_steps": 20,
-        "tag_head": head,
         "train_steps": 24,
         "valid_steps": 4,
     }

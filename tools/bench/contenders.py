@@ -69,7 +69,6 @@ class Contender:
         model: with its weights.
         pad: id of padding in the target.
         learning_rate: of Adam.
-        rdrop: weight of the divergence between two predictions of each target (`Objective`).
 
     Attributes:
         support: nonzero outputs a token in the last step; None where that is not counted.
@@ -79,9 +78,9 @@ class Contender:
     support: float | None = None
     loss: float = 0.0
 
-    def __init__(self, model: Any, pad: int, learning_rate: float, rdrop: float = 0.0) -> None:
+    def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
         self.model, self.pad = model, pad
-        self.objective = Objective(model, TrainingConfig(OptimizerConfig(), rdrop=rdrop), pad)
+        self.objective = Objective(model, TrainingConfig(OptimizerConfig()), pad)
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 

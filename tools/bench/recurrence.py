@@ -2,15 +2,13 @@
 
 A step is forward, loss, backward, clipping and Adam, on the same batch and from the same weights.
 `stock` is OpenNMT-py's own `NMTModel` with softmax and `NMTLossCompute`; the rest are alphas of
-entmax here, in the attention and at the output, `:bf16` for bfloat16 products, `:rdrop` for two
-predictions of each target and their divergence (the option `rdrop`).
+entmax here, in the attention and at the output, `:bf16` for bfloat16 products.
 
     export OMP_NUM_THREADS=1
     python -m tools.bench.recurrence --size pilot --variants 1.5,1.5:bf16
     python -m tools.bench.recurrence --size words --variants 1.5
     python -m tools.bench.recurrence --size words --variants 1.5 --against 1
     python -m tools.bench.recurrence --size words --variants 1.2,1.33,1.75 --against 1.5
-    python -m tools.bench.recurrence --size pilot --variants 1.5:bf16:rdrop --against 1.5:bf16
 
 `--data FOLDER` takes real text (`conll2018/` and `tatoeba-deen/` there); without it the pilot's
 lengths are those of the samples in this repository, and words are random. The size of the support
@@ -55,8 +53,7 @@ from tools.bench import batches as text
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
 
 LEARNING_RATE = 2e-3
-RDROP = 5.0  # any weight costs the same
-MARKS = {"bf16", "rdrop"}
+MARKS = {"bf16"}
 
 
 @dataclass(frozen=True)
@@ -83,21 +80,20 @@ class Variant:
     stock: bool
     alpha: float
     bf16: bool
-    rdrop: bool
 
     @classmethod
     def named(cls, name: str) -> Variant:
-        """`stock`, or an alpha with or without `:bf16` and `:rdrop`.
+        """`stock`, or an alpha with or without `:bf16`.
 
         Raises:
             ValueError: it is neither.
         """
         given, *marks = name.split(":")
         if name == "stock":
-            return cls(True, 1.0, False, False)
+            return cls(True, 1.0, False)
         if not 1 <= float(given) < 100 or len({*marks}) < len(marks) or {*marks} - MARKS:
             raise ValueError(name)
-        return cls(False, float(given), "bf16" in marks, "rdrop" in marks)
+        return cls(False, float(given), "bf16" in marks)
 
 
 def contenders(
@@ -126,7 +122,7 @@ def contenders(
             found[name] = StockContender(copy.deepcopy(weights), pad, 0.0, own)
         else:
             model = our_model(weights, alpha, torch.bfloat16 if variant.bf16 else None)
-            found[name] = Contender(model, pad, 0.0, RDROP if variant.rdrop else 0.0)
+            found[name] = Contender(model, pad, 0.0)
     return {name: found[name] for name in names}
 
 
@@ -203,16 +199,15 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         whole, adam = ([taken[part] for taken in times[name]] for part in (0, 1))
         contender = running[name]
         median = statistics.median(whole)
-        needed = gigaflops * (2 if Variant.named(name).rdrop else 1)  # each sentence is read twice
         results.append(
             {
                 "contender": name,
                 "ms": round(1000 * median, 1),
                 "ratio": round(median / base, 3),
                 "adam_ms": round(1000 * statistics.median(adam), 1),
-                "floor_ms": round(1e12 * needed / speed, 1),
-                "GF": round(needed, 1),
-                "GF/s": round(needed / median, 1),
+                "floor_ms": round(1e12 * gigaflops / speed, 1),
+                "GF": round(gigaflops, 1),
+                "GF/s": round(gigaflops / median, 1),
                 "GF/s_of_products": round(speed / 1e9, 1),
                 "support": None if contender.support is None else round(contender.support, 1),
                 "loss": round(contender.loss, 3),
@@ -250,7 +245,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--variants",
         default="1.5,1",
-        help="alphas, divided by commas, with :bf16, :rdrop if wished",
+        help="alphas, divided by commas, with :bf16 if wished",
     )
     parser.add_argument("--against", default="stock", help="stock, or an alpha here")
     parser.add_argument("--data", type=Path, help="folder of real text, see above")
@@ -271,10 +266,7 @@ def parse_arguments() -> argparse.Namespace:
         for name in (options.against, *options.variants):
             Variant.named(name)
     except ValueError:
-        parser.error(
-            "--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16, "
-            "1.5:rdrop for two predictions"
-        )
+        parser.error("--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16")
     options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
     return options
 

@@ -15,9 +15,6 @@ file of `cells` are looked for beside the matrix.
     translate: {beam_size: 5}      # options of translate.py
     source: run/pilot/data/dev.src
     reference: run/pilot/data/dev.tgt
-    # for models of both orders of writing (sigmorphon.py prepare --both): the same questions with
-    # the mark for the other order, which are decoded too; then both are averaged (combine.py)
-    reversed_source: run/pilot-both/data/dev.reversed.src   # optional
     evaluate: sigmorphon           # how the outputs are measured
     ensemble: true                 # the seeds of a cell together; true unless told otherwise
     paper: medium                  # the column of the paper's Table 1 to print beside; optional
@@ -43,7 +40,7 @@ from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.text.corpus import VALID
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
-OPTIONAL = ("options", "translate", "reversed_source", "ensemble", "paper")
+OPTIONAL = ("options", "translate", "ensemble", "paper")
 # What the runner decides by itself, run by run.
 OF_THE_RUNNER = (
     "save_model",
@@ -54,7 +51,6 @@ OF_THE_RUNNER = (
     "config",
     "tensorboard_log_dir",
 )
-BEAM_SIZE = 5  # where both orders of writing are decoded and `translate` does not say
 OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n_best")
 
 
@@ -84,11 +80,6 @@ class Matrix:
     evaluate: str
     ensemble: bool
     paper: str | None
-    reversed_source: Path | None = None
-
-    def sources(self) -> list[Path]:
-        """What is decoded: once, or a second time for forms from right to left."""
-        return [self.source, *([self.reversed_source] if self.reversed_source else [])]
 
     def trainings(self) -> list[Training]:
         """Every training: all cells with the first seed, then all with the second, ..."""
@@ -168,25 +159,14 @@ class Ensemble:
 Work = Training | Ensemble
 
 
-def translations(work: Work) -> dict[str, dict[str, Any]]:
-    """What `translate.py` is told for a training or an ensemble, by the name of what it writes.
-
-    Where both orders of writing are averaged, it lists as many outputs of each as it finds.
-    """
-    own = {**work.cell.translation, "model": [str(model) for model in work.models()]}
-    sources = {"dev": work.matrix.source}
-    if work.matrix.reversed_source is not None:
-        sources = {"forward": work.matrix.source, "reversed": work.matrix.reversed_source}
-        if own.get("search") != "enumerate":  # which lists all that there are
-            own["n_best"] = own.setdefault("beam_size", BEAM_SIZE)
+def translation(work: Work) -> dict[str, Any]:
+    """What `translate.py` is told for a training or an ensemble."""
     return {
-        name: {
-            **own,
-            "src": str(source),
-            "output": str(work.folder / f"{name}.pred"),
-            "exactness_report": str(work.folder / f"{name}.report.jsonl"),
-        }
-        for name, source in sources.items()
+        **work.cell.translation,
+        "model": [str(model) for model in work.models()],
+        "src": str(work.matrix.source),
+        "output": str(work.folder / "dev.pred"),
+        "exactness_report": str(work.folder / "dev.report.jsonl"),
     }
 
 
@@ -334,7 +314,6 @@ def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -
         evaluate=content["evaluate"],
         ensemble=ensemble,
         paper=content.get("paper"),
-        reversed_source=Path(str(reverse)) if (reverse := content.get("reversed_source")) else None,
     )
 
 

@@ -16,7 +16,7 @@ from experiments.matrix import (
     check_configuration,
     digest,
     named_files,
-    translations,
+    translation,
 )
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
@@ -106,7 +106,7 @@ def measure(work: Work) -> dict[str, Any]:
         "output_alpha": config.generator_alpha,
         "attention_alpha": config.global_attention_alpha,
         "evaluate": work.matrix.evaluate,
-        "translation": _translation(work),
+        "translation": translation(work),
         "files": _files(work),
     }
     if isinstance(work, Training):
@@ -135,21 +135,15 @@ def figures_of(work: Work) -> dict[str, Any] | None:
         check_configuration(training)
     figures = read_json(path)
     recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
-    now = [work.matrix.evaluate, _translation(work), _files(work)]
+    now = [work.matrix.evaluate, translation(work), _files(work)]
     return figures if recorded == now else None
-
-
-def _translation(work: Work) -> dict[str, Any]:
-    """The options of the translation, or of several by their names."""
-    found = translations(work)
-    return found if len(found) > 1 else next(iter(found.values()))
 
 
 def _files(work: Work) -> dict[str, str | None]:
     """Digests of what the figures are made from."""
     weights = [model / "model.safetensors" for model in work.models()]
     subwords = named_files(work.cell, ["subword_model"])
-    paths = (*work.matrix.sources(), work.matrix.reference, *weights, *subwords)
+    paths = (work.matrix.source, work.matrix.reference, *weights, *subwords)
     return {str(path): digest(path) for path in paths}
 
 

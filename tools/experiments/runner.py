@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -31,18 +30,16 @@ from experiments.matrix import (
     Matrix,
     Training,
     Work,
-    translations,
+    translation,
     write_configuration,
     write_yaml,
 )
 from experiments.measures import figures_of, measure
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
 from onmt_entmax.locks import is_locked, locked
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
-from onmt_entmax.text.morphology import ask_reversed
 
 ROOT = Path(__file__).resolve().parents[2]  # where train.py is
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -171,10 +168,9 @@ class Runner:
             UserError: before anything is started: a file is missing, a configuration is wrong, or
                 is another one than a run in its folder was trained with.
         """
-        for path in (*self.matrix.sources(), self.matrix.reference):
+        for path in (self.matrix.source, self.matrix.reference):
             if not path.is_file():
                 raise UserError(f"{self.matrix.path}: no such file: {path}")
-        check_orders(self.matrix)
         for training in self.trainings:
             if is_locked(training.folder):
                 continue
@@ -230,8 +226,7 @@ class Runner:
                     self._say(f"{work.name}: training")
                     self.processes.run(training_command(work), log, core, lock)
                 self._say(f"{work.name}: decoding")
-                for command in decoding_commands(work):
-                    self.processes.run(command, log, core, lock)
+                self.processes.run(decoding_command(work), log, core, lock)
                 figures = measure(work)
         except Stopped:
             self._say(f"{work.name}: stopped")
@@ -271,23 +266,6 @@ def _awaited(training: Training) -> Training | None:
     return beginning if is_locked(beginning.folder) else _awaited(beginning)
 
 
-def check_orders(matrix: Matrix) -> None:
-    """Look at the questions for the other order of writing, before hours are spent on them.
-
-    Raises:
-        UserError: they are not those of `source` with the mark.
-    """
-    if matrix.reversed_source is None:
-        return
-    pairs = zip_longest(read_lines(matrix.source), read_lines(matrix.reversed_source))
-    for number, (plain, marked) in enumerate(pairs, 1):
-        if None in (plain, marked) or marked.split(" ") != ask_reversed(plain.split(" ")):
-            raise UserError(
-                f"{matrix.reversed_source}:{number}: reversed_source: not line {number} of "
-                f"{matrix.source} with the mark for a reversed form (sigmorphon.py prepare --both)"
-            )
-
-
 def check_training(training: Training) -> None:
     """Read the options of a training, before anything is written.
 
@@ -304,7 +282,7 @@ def check_translation(training: Training) -> None:
     Raises:
         UserError: an option of `translate` is wrong.
     """
-    options = {**next(iter(translations(training).values())), "model": [str(training.run)]}
+    options = {**translation(training), "model": [str(training.run)]}
     where = f"{training.matrix.path}: translate of {training.cell.name}"
     _check_options(translation_setup, options, where)
 
@@ -323,26 +301,12 @@ def _check_options(
             raise UserError(f"{where}: {message}") from None
 
 
-def decoding_commands(work: Work) -> list[list[str]]:
+def decoding_command(work: Work) -> list[str]:
     """What decodes the development set to `dev.pred` and `dev.report.jsonl`; writes the
-    configurations that this needs."""
-    commands, reports = [], []
-    for name, options in translations(work).items():
-        path = work.folder / ("translate.yaml" if name == "dev" else f"translate.{name}.yaml")
-        write_yaml(path, options)
-        commands.append(["translate.py", "-config", str(path)])
-        reports.append(options["exactness_report"])
-    if len(reports) > 1:
-        folder = work.folder
-        written = [
-            "--output",
-            str(folder / "dev.pred"),
-            "--report",
-            str(folder / "dev.report.jsonl"),
-        ]
-        given = ["--reports", reports[0], "--reversed", reports[1]]
-        commands.append(["tools/combine.py", *given, *written])
-    return commands
+    configuration that this needs."""
+    path = work.folder / "translate.yaml"
+    write_yaml(path, translation(work))
+    return ["translate.py", "-config", str(path)]
 
 
 def training_command(training: Training) -> list[str]:

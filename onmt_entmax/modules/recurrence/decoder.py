@@ -13,7 +13,6 @@ from onmt_entmax.modules.recurrence.decoding import DecoderStep
 from onmt_entmax.modules.recurrence.inputfeed import InputFeedRecurrence, Plan
 from onmt_entmax.modules.recurrence.steps import Steps, on_device
 from onmt_entmax.modules.recurrence.tokens import Repeats, embed
-from onmt_entmax.modules.two_heads import TwoHeadedAttention
 from onmt_entmax.opennmt import GlobalAttention, InputFeedRNNDecoder, StackedLSTM
 
 
@@ -88,7 +87,6 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         """Single steps with the weights as they are now, or None where they are not covered."""
         if (
             not self._is_covered()
-            or isinstance(self.attn, TwoHeadedAttention)
             or self.attn.attn_type not in ("dot", "general")
             or self.embeddings.position_encoding
         ):
@@ -114,14 +112,14 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
     def _is_covered(self) -> bool:
         return (
             isinstance(self.rnn, StackedLSTM)
-            and type(self.attn) in (GlobalAttention, EntmaxGlobalAttention, TwoHeadedAttention)
+            and type(self.attn) in (GlobalAttention, EntmaxGlobalAttention)
             and not (self._coverage or self._reuse_copy_attn)
             and self.copy_attn is None
             and self.context_gate is None
         )
 
     def _alpha(self) -> float:
-        if isinstance(self.attn, (EntmaxGlobalAttention, TwoHeadedAttention)):
+        if isinstance(self.attn, EntmaxGlobalAttention):
             return self.attn.alpha
         return 1.0 if self.attn.attn_func == "softmax" else 2.0
 
@@ -135,18 +133,14 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Run the recurrence over rows sorted by their number of steps; see the function.
 
-        `bank` is ``(batch, src_len, hidden)``, with marks after it where there are two heads.
+        `bank` is ``(batch, src_len, hidden)``.
         """
         embedded, repeats = entering
         layers, hidden = self.rnn.num_layers, self.hidden_size
         padding = between = above = None
-        real = None
-        if isinstance(self.attn, TwoHeadedAttention):
-            real, bank = self.attn.regions(bank, memory_lengths), bank[:, :, :-1]
-        elif memory_lengths is not None:
+        if memory_lengths is not None:
             # OpenNMT-py's `sequence_mask` would wait for a GPU.
             real = torch.arange(bank.size(1), device=bank.device) < memory_lengths.unsqueeze(1)
-        if real is not None:
             padding = torch.zeros_like(real, dtype=embedded.dtype).masked_fill_(~real, -torch.inf)
         if self.rnn.dropout.training and layers > 1:
             shape = (layers - 1, steps.total, hidden)

@@ -21,10 +21,9 @@ from onmt_entmax.modules.recurrence.cell import double_candidate_
 from onmt_entmax.modules.recurrence.cells import Above, Cells
 from onmt_entmax.modules.recurrence.native import make_cells, make_readout
 from onmt_entmax.modules.recurrence.products import PreparedWeight, product, weight_gradient
-from onmt_entmax.modules.recurrence.readout import Attention, Readout
+from onmt_entmax.modules.recurrence.readout import Readout
 from onmt_entmax.modules.recurrence.steps import Steps
 from onmt_entmax.modules.recurrence.tokens import Repeats
-from onmt_entmax.modules.recurrence.two_heads import RecurrentTwoHeads
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,7 @@ class Plan:
         steps: active rows of each step.
         repeats: which of the embeddings each packed row takes.
         alpha: of the attention.
-        padding: see `RecurrentAttention`, padded positions after the others; with three dimensions
-            see `RecurrentTwoHeads`.
+        padding: see `RecurrentAttention`, padded positions after the others.
         between: dropout factors between layers, ``(layers - 1, total, hidden)``, or None.
         above: dropout factors of the attentional vectors, ``(total, hidden)``, or None.
         attention_names: names of the attention's weights, which follow the LSTM's.
@@ -176,14 +174,10 @@ class _Layers:
 
 
 def _readout(plan: Plan, bank: Tensor, weights: dict[str, Tensor], layers: _Layers) -> Readout:
-    padding, lengths = plan.padding, None
+    padding = plan.padding
     more = plan.alpha, weights, plan.dtype, layers.queries, layers.asked
-    attention: Attention
-    if padding is not None and padding.dim() == 3:
-        attention = RecurrentTwoHeads(plan.steps, bank, padding, *more)
-    else:
-        attention = RecurrentAttention(plan.steps, bank, padding, *more)
-        lengths = None if padding is None else (padding == 0).sum(dim=1)
+    attention = RecurrentAttention(plan.steps, bank, padding, *more)
+    lengths = None if padding is None else (padding == 0).sum(dim=1)
     return make_readout(plan.steps, attention, plan.alpha, plan.above, layers.fed, lengths)
 
 

@@ -6,8 +6,8 @@ one product and one call. In PyTorch operations (`Cells`, `Readout`) these are s
 a few thousand numbers, which cost more to start than to compute.
 
 The module is built when the package is installed, where there is a C++ compiler. Without it, and
-for what it does not do (other types than float32, devices, `mlp` attention, two heads, alpha
-between 1 and 1.1), the PyTorch operations do the work, with the same results to rounding.
+for what it does not do (other types than float32, devices, `mlp` attention, alpha between
+1 and 1.1), the PyTorch operations do the work, with the same results to rounding.
 ``ONMT_ENTMAX_NATIVE=0`` in the environment leaves it alone.
 """
 
@@ -25,7 +25,7 @@ from onmt_entmax.mappings.tracing import has_memory, is_traced
 from onmt_entmax.modules.recurrence.attention import RecurrentAttention
 from onmt_entmax.modules.recurrence.cells import Above, Cells
 from onmt_entmax.modules.recurrence.products import PreparedWeight, rounded_empty
-from onmt_entmax.modules.recurrence.readout import Attention, Readout
+from onmt_entmax.modules.recurrence.readout import Readout
 from onmt_entmax.modules.recurrence.steps import Steps
 
 module = load("onmt_entmax.modules.recurrence._native")
@@ -51,7 +51,7 @@ def make_cells(
 
 def make_readout(
     steps: Steps,
-    attention: Attention,
+    attention: RecurrentAttention,
     alpha: float,
     factors: Tensor | None,
     fed: Tensor,
@@ -68,8 +68,7 @@ def make_readout(
         lengths: real source positions of each row ``(batch,)`` int64, the first ones; None: all.
     """
     if (
-        isinstance(attention, RecurrentAttention)
-        and not attention.additive
+        not attention.additive
         and attention.from_query.bias is None
         and (alpha == 1 or alpha >= SMALLEST_POWER_ALPHA)
         and _does(attention.values, attention.from_query)

@@ -7,9 +7,6 @@ from torch import Tensor
 
 from onmt_entmax.modules.recurrence.attention import RecurrentAttention
 from onmt_entmax.modules.recurrence.steps import Steps
-from onmt_entmax.modules.recurrence.two_heads import RecurrentTwoHeads
-
-Attention = RecurrentAttention | RecurrentTwoHeads
 
 
 class Readout:
@@ -27,7 +24,7 @@ class Readout:
     """
 
     def __init__(
-        self, steps: Steps, attention: Attention, factors: Tensor | None, fed: Tensor
+        self, steps: Steps, attention: RecurrentAttention, factors: Tensor | None, fed: Tensor
     ) -> None:
         self._steps, self._attention = steps, attention
         self._factors, self._fed = factors, fed
