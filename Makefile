@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Small models on a shared machine run fastest with one thread a process.
 export OMP_NUM_THREADS ?= 1
 
-NATIVE := $(foreach room,mappings modules/recurrence,$(wildcard onmt_entmax/$(room)/native*.cpp onmt_entmax/$(room)/native*.h))
+NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/lstm/csrc/*)
 
 .PHONY: demo test bench lint clean
 
@@ -37,4 +37,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) run/demo build onmt_entmax/mappings/_native*.so onmt_entmax/modules/recurrence/_native*.so
+	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_native*.so onmt_entmax/nn/lstm/_native*.so

@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
-"""Train a model: train.py -config FILE.yaml [-key value ...]"""
+"""The same as `onmt-entmax train`."""
 
-import sys
+from onmt_entmax.cli.main import door
 
-from onmt_entmax.commands import run_command
-
-if __name__ == "__main__":
-    sys.exit(run_command("train", sys.argv[1:]))
+door("train")

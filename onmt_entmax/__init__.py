@@ -7,35 +7,35 @@ from onmt_entmax.version import __version__
 
 if TYPE_CHECKING:
     from onmt_entmax.checkpoint import load
-    from onmt_entmax.inflection import Inflector, Question
-    from onmt_entmax.losses import entmax_loss
-    from onmt_entmax.mappings import entmax, log_entmax, tsallis_entropy
-    from onmt_entmax.modules.attention import EntmaxGlobalAttention
-    from onmt_entmax.modules.entmax import Entmax, EntmaxLoss
-    from onmt_entmax.modules.output import OutputLayer
+    from onmt_entmax.inflector import Inflector, Question
+    from onmt_entmax.nn.attention import EntmaxGlobalAttention
+    from onmt_entmax.nn.output import OutputLayer
     from onmt_entmax.search import SearchConfig, SearchTask, beam_search
-    from onmt_entmax.suggestion import suggest
-    from onmt_entmax.translation import Translator
+    from onmt_entmax.sparse.entropy import tsallis_entropy
+    from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
+    from onmt_entmax.sparse.modules import Entmax, EntmaxLoss
+    from onmt_entmax.suggester import suggest
+    from onmt_entmax.translator import Translator
 
 # Names are loaded when they are first used: whoever wants only `entmax` does not wait for
 # OpenNMT-py to be imported.
 _ROOMS = {
-    "Entmax": "modules.entmax",
-    "EntmaxGlobalAttention": "modules.attention",
-    "EntmaxLoss": "modules.entmax",
-    "Inflector": "inflection",
-    "OutputLayer": "modules.output",
-    "Question": "inflection",
+    "Entmax": "sparse.modules",
+    "EntmaxGlobalAttention": "nn.attention",
+    "EntmaxLoss": "sparse.modules",
+    "Inflector": "inflector",
+    "OutputLayer": "nn.output",
+    "Question": "inflector",
     "SearchConfig": "search",
     "SearchTask": "search",
-    "Translator": "translation",
+    "Translator": "translator",
     "beam_search": "search",
-    "entmax": "mappings",
-    "entmax_loss": "losses",
+    "entmax": "sparse.functional",
+    "entmax_loss": "sparse.functional",
     "load": "checkpoint",
-    "log_entmax": "mappings",
-    "suggest": "suggestion",
-    "tsallis_entropy": "mappings",
+    "log_entmax": "sparse.functional",
+    "suggest": "suggester",
+    "tsallis_entropy": "sparse.entropy",
 }
 
 __all__ = [

@@ -24,10 +24,10 @@ import torch
 import yaml
 from safetensors import SafetensorError
 
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_atomically, write_text
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
-from onmt_entmax.text.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.version import __version__
 
 # Keys of the network that are no more: folders hold them, with the value that turned them off.

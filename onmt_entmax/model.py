@@ -10,10 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.modules.attention import EntmaxGlobalAttention
-from onmt_entmax.modules.output import OutputLayer
-from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
+from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.opennmt import (
     AverageAttention,
     Embeddings,
@@ -23,8 +25,6 @@ from onmt_entmax.opennmt import (
     str2dec,
     str2enc,
 )
-from onmt_entmax.text.batch import Batch
-from onmt_entmax.text.vocabulary import Vocabularies
 
 _WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 

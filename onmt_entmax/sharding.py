@@ -23,7 +23,7 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.processes import ProcessError, Processes
-from onmt_entmax.reports.writers import Answer, Decoded
+from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 
 # Lines of a window: enough to fill batches of similar length, little enough to stream. A search has

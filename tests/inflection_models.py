@@ -5,13 +5,8 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.checkpoint import save
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model
-from onmt_entmax.text.vocabulary import (
-    SOURCE_SPECIALS,
-    TARGET_SPECIALS,
-    Vocabularies,
-    Vocabulary,
-)
 
 WORDS = ("lang=english", "lang=german", "+V", "+PST", "a", "b", "▁")
 VOCABULARIES = Vocabularies(

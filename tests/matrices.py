@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import yaml
-from experiments import table as experiment_table
-from experiments.matrix import Matrix, read_matrix
-from experiments.measures import EVALUATIONS
 
+from onmt_entmax.experiment import table as experiment_table
+from onmt_entmax.experiment.matrix import Matrix, read_matrix
+from onmt_entmax.experiment.measures import EVALUATIONS
 from tests.commands import ENVIRONMENT, ROOT
 from tests.toy import write_config
 

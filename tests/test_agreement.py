@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import ModelConfig, _opennmt_options, build_model
 from onmt_entmax.opennmt import Embeddings, NMTModel, str2dec, str2enc
-from onmt_entmax.text.batch import Example, make_batch
 from tests.test_model import TRANSFORMER, VOCABULARIES
 
 RECURRENT = ModelConfig(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from onmt_entmax.experiment.console import device_for
+from onmt_entmax.processes import device_for
 
 
 @pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onmt_entmax import SearchConfig, Translator, translation
+from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.search import Budget, SearchTask, Verification, verify
 
 DATA = Path(__file__).parent / "data"
@@ -35,7 +35,7 @@ def test_what_is_verified_may_cost_as_much_as_the_search(monkeypatch) -> None:
         budgets.append(arguments[5])
         return verify(*arguments)
 
-    monkeypatch.setattr(translation, "verify", spy)
+    monkeypatch.setattr("onmt_entmax.translator.verify", spy)
     task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from onmt_entmax.experiment import train
+from onmt_entmax.cli.train import main as train
 from tests.commands import weights
 from tests.toy import write_config
 

@@ -5,17 +5,12 @@ import dataclasses
 import pytest
 import torch
 
-from onmt_entmax.mappings import entmax
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model, count_parameters, with_tokens_in_order
-from onmt_entmax.modules.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
-from onmt_entmax.text.batch import Example, make_batch
-from onmt_entmax.text.vocabulary import (
-    SOURCE_SPECIALS,
-    TARGET_SPECIALS,
-    Vocabularies,
-    Vocabulary,
-)
+from onmt_entmax.sparse.functional import entmax
 
 SMALL = ModelConfig(
     encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.experiment.training import run_training
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.processes import ProcessError
+from onmt_entmax.train.run import run_training
 from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 

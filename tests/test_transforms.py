@@ -8,11 +8,11 @@ import torch
 from onmt.modules.embeddings import PositionalEncoding
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.commands import ending
-from onmt_entmax.experiment import train
+from onmt_entmax.cli.ending import ending
+from onmt_entmax.cli.train import main as train
+from onmt_entmax.data.transforms import TransformError
 from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.text.transforms import TransformError
-from onmt_entmax.translation import Translator
+from onmt_entmax.translator import Translator
 from tests.toy import write_config
 
 JOINED = "{'mode': 'char', 'joiner_annotate': True}"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from onmt_entmax.text.morphology import decode_source, decode_word
+from onmt_entmax.data.inflection import decode_source, decode_word
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = Path("run/demo")

@@ -13,10 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pictures.curves import plot
-
-from onmt_entmax.commands import command
+from onmt_entmax.cli.ending import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.figures.curves import plot
 
 
 @command

@@ -33,11 +33,11 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.commands import command
+from onmt_entmax.cli.ending import command
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
-from onmt_entmax.reports.writers import Answer, Decoded
+from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
-from onmt_entmax.translation import Translator
+from onmt_entmax.translator import Translator
 
 WINDOW = 4096  # lines held at a time
 ROUNDING = 1e-5  # what two log-probabilities may differ by and be equal, computed in two batches

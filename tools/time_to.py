@@ -18,10 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pictures.curves import read_metrics
-
-from onmt_entmax.commands import command
+from onmt_entmax.cli.ending import command
 from onmt_entmax.errors import UserError
+from onmt_entmax.figures.curves import read_metrics
 
 
 def first_reached(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onmt_entmax.data.reader import UnknownWords, read_phrase_table
 from onmt_entmax.files import refuse_overwriting
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
 from onmt_entmax.options.help import EPILOG, TRANSLATION, set_help
@@ -17,10 +18,9 @@ from onmt_entmax.options.support import (
     check_values,
     refuse_unsupported,
 )
-from onmt_entmax.options.train_parser import transform_option_names
-from onmt_entmax.reports.writers import with_summary
+from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
-from onmt_entmax.text.unknown import UnknownWords, read_phrase_table
 
 # Options that name a file which is read.
 _READ = (

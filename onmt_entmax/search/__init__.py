@@ -1,19 +1,15 @@
 """Finding outputs, and proving what was found. Sees a `Stepper`, never a model class."""
 
-from onmt_entmax.modules.output_decoding import Support
-from onmt_entmax.search.beam import beam_search
+from onmt_entmax.nn.output import Support
+from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
-from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.config import Budget, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.decoder import ModelStepper
-from onmt_entmax.search.exact import Budget, exact_search, is_settled
-from onmt_entmax.search.mixture import Listed, Mixture, mix
-from onmt_entmax.search.penalties import Penalties
-from onmt_entmax.search.score import TargetScore, TokenScore, score_targets
-from onmt_entmax.search.stepper import EnsembleStepper, Step, Stepper
-from onmt_entmax.search.stream import stream_search
-from onmt_entmax.search.suggest import Suggestion, suggest
-from onmt_entmax.search.task import SearchTask
+from onmt_entmax.search.ensemble import EnsembleStepper, Listed, Mixture, mix
+from onmt_entmax.search.exact import exact_search, is_settled
+from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
+from onmt_entmax.search.model_stepper import ModelStepper
+from onmt_entmax.search.stepper import Step, Stepper
 from onmt_entmax.search.verify import Verification, verify
 
 __all__ = [

@@ -7,7 +7,7 @@ they are done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.modules.output_decoding import Distribution
+from onmt_entmax.nn.output import Distribution
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_prefixes, check_tokens, force
-from onmt_entmax.search.errors import SearchError, no_support
 from onmt_entmax.search.expansion import (
     Expansion,
     Flags,
@@ -31,9 +30,8 @@ from onmt_entmax.search.expansion import (
     rank_within,
     remove,
 )
-from onmt_entmax.search.ledger import Ledger
-from onmt_entmax.search.stepper import Stepper
-from onmt_entmax.search.strings import Finished, Strings
+from onmt_entmax.search.state import Finished, Ledger, Strings
+from onmt_entmax.search.stepper import SearchError, Stepper, no_support
 
 
 def beam_search(
@@ -397,3 +395,44 @@ class BeamSearch:
             self._ids = self._ids[~done]
             self._ledger.select(~done)
             self._node = self._strings.forget(self._node)
+
+
+# Search over an endless supply of sentences, with the batch refilled as sentences leave it.
+
+Work = tuple[Any, Sequence[Sequence[int]] | None]
+"""A batch, and the prefixes that its sentences' strings must start with, or None."""
+
+
+def stream_search(
+    stepper: Stepper, work: Iterable[Work], config: SearchConfig, rows: int = 128
+) -> Iterator[tuple[int, SearchResult]]:
+    """Search sentences as they come.
+
+    Memory: at most `rows` prefixes and those of one more batch are in flight, each sentence with at
+    most `beam_size` of them; results are not kept. Batches are asked for when they are needed.
+
+    Args:
+        stepper: the model. Where its rows cannot have different lengths (a Transformer), a batch
+            starts when the one before is done.
+        work: batches with their prefixes.
+        config: how to search.
+        rows: a new batch is started when no more prefixes than this are in flight.
+
+    Yields:
+        The number of a sentence and its result, as soon as it is done. Sentences are numbered in
+        the order of `work` and within a batch in its order, from 0.
+    """
+    search = BeamSearch(stepper, config)
+    supply = iter(work)
+    exhausted = False
+    while len(search) or not exhausted:
+        while not exhausted and (
+            not len(search) or (stepper.can_join and search.rows_in_flight <= rows)
+        ):
+            following = next(supply, None)
+            if following is None:
+                exhausted = True
+            else:
+                search.admit(*following)
+        if len(search):
+            yield from search.advance()

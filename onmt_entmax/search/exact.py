@@ -21,31 +21,10 @@ from torch import Tensor
 
 from onmt_entmax.search.beam import BeamSearch, beam_search
 from onmt_entmax.search.certificate import SearchResult
-from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.expansion import Floats, Ints, expand
+from onmt_entmax.search.state import Finished
 from onmt_entmax.search.stepper import Stepper
-from onmt_entmax.search.strings import Finished
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What an exact search may cost before it gives up and returns the best found and a bound.
-
-    Raises:
-        ValueError: if a number is not positive.
-    """
-
-    expansions: int = 10_000
-    """Prefixes computed."""
-    states: int = 20_000
-    """Prefixes whose decoder state is kept; for a recurrent decoder a few kilobytes each."""
-    rows: int = 64
-    """Prefixes computed at a time."""
-
-    def __post_init__(self) -> None:
-        for name in ("expansions", "states", "rows"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
 @dataclass

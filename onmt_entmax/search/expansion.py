@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from onmt_entmax.modules.output_decoding import Distribution, Support
-from onmt_entmax.search.errors import SearchError, no_support
+from onmt_entmax.nn.output import Distribution, Support
+from onmt_entmax.search.stepper import SearchError, no_support
 
 # Blocks of a row whose largest entries are looked for first, where there are so many more blocks
 # than entries are asked for; entries that are counted at once.

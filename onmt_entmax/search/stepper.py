@@ -6,16 +6,29 @@ search may put a state aside and come back to it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 
-from onmt_entmax.modules.output_decoding import Distribution, Support
+from onmt_entmax.errors import UserError
+from onmt_entmax.nn.output import Distribution, Support
+
+# What a search cannot do.
+
+
+class SearchError(UserError):
+    """A model that cannot be searched as asked."""
+
+
+def no_support() -> SearchError:
+    """The error of a model that gives nothing a probability."""
+    return SearchError(
+        "the model gives no token a positive probability: its scores are all -inf or nan, "
+        "as those of a model whose training diverged"
+    )
 
 
 @dataclass(frozen=True)
@@ -94,90 +107,3 @@ class Stepper(Protocol):
     def double(self) -> Stepper:
         """Return a stepper of the same model in float64; only `verify` needs one."""
         ...
-
-
-class EnsembleStepper:
-    """Several models as one, whose probabilities are the mean of theirs; its support is the union
-    of theirs.
-
-    Args:
-        steppers: at least one, all with the same target vocabulary.
-
-    Raises:
-        ValueError: if the vocabularies have different sizes or special symbols.
-    """
-
-    def __init__(self, steppers: Sequence[Stepper]) -> None:
-        first = steppers[0]
-        for other in steppers[1:]:
-            if (other.vocabulary_size, other.bos, other.eos, other.excluded) != (
-                first.vocabulary_size,
-                first.bos,
-                first.eos,
-                first.excluded,
-            ):
-                raise ValueError("the models of an ensemble must have the same target vocabulary")
-        self.steppers = tuple(steppers)
-        self.bos, self.eos, self.excluded = first.bos, first.eos, first.excluded
-        self.vocabulary_size = first.vocabulary_size
-        self.dense = any(stepper.dense for stepper in steppers)
-        self.can_join = all(stepper.can_join for stepper in steppers)
-
-    def double(self) -> EnsembleStepper:
-        """A stepper of copies of the models in float64."""
-        return EnsembleStepper([stepper.double() for stepper in self.steppers])
-
-    def start(self, batch: Any) -> tuple[Any, ...]:
-        """Return every model's state."""
-        return tuple(stepper.start(batch) for stepper in self.steppers)
-
-    def step(self, state: tuple[Any, ...], tokens: Tensor) -> Step:
-        """Append `tokens` (rows,) and average; attention is the mean over the models that have
-        one."""
-        steps = [
-            stepper.step(part, tokens) for stepper, part in zip(self.steppers, state, strict=True)
-        ]
-        attentions = [step.attention for step in steps if step.attention is not None]
-        lengths = [step.source_lengths for step in steps if step.attention is not None]
-        return Step(
-            distribution=_mean(steps),
-            attention=_mean_attention(attentions) if attentions else None,
-            state=tuple(step.state for step in steps),
-            source_lengths=lengths[0] if lengths else None,
-        )
-
-    def select(self, state: tuple[Any, ...], rows: Tensor) -> tuple[Any, ...]:
-        """Return every model's state of `rows`."""
-        return tuple(
-            stepper.select(part, rows) for stepper, part in zip(self.steppers, state, strict=True)
-        )
-
-    def join(self, states: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Join every model's states."""
-        parts = zip(*states, strict=True)
-        return tuple(stepper.join(part) for stepper, part in zip(self.steppers, parts, strict=True))
-
-
-def _mean_attention(attentions: Sequence[Tensor]) -> Tensor:
-    """The mean of attentions (rows, source length); some models drop what is padding by now."""
-    width = min(attention.size(1) for attention in attentions)
-    return torch.stack([attention[:, :width] for attention in attentions]).mean(0)
-
-
-def _mean(steps: Sequence[Step]) -> Distribution:
-    """The mean of the probabilities of several models' steps; its support is the union."""
-    supports = [s.distribution for s in steps if isinstance(s.distribution, Support)]
-    if len(supports) < len(steps):
-        log_probs = torch.stack([step.log_probs for step in steps])
-        # logsumexp gives -inf, not nan, where every model says -inf.
-        return log_probs.logsumexp(0) - math.log(len(steps))
-    rows, vocabulary = supports[0][:2]
-    keys = torch.cat([one.row * vocabulary + one.token for one in supports])
-    union, place = keys.unique(return_inverse=True)
-    values = torch.cat([one.log_prob for one in supports])
-    model = torch.cat([torch.full_like(one.row, i) for i, one in enumerate(supports)])
-    log_probs = values.new_full((len(steps), len(union)), -torch.inf)
-    log_probs[model, place] = values
-    mean = log_probs.logsumexp(0) - math.log(len(steps))
-    row = union // vocabulary
-    return Support(rows, vocabulary, row, union - row * vocabulary, mean)

@@ -14,8 +14,8 @@ from typing import Any
 
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import Level, SearchResult
-from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.exact import Budget, exact_search, is_settled
+from onmt_entmax.search.config import Budget, SearchConfig
+from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.stepper import Stepper
 
 

@@ -13,7 +13,7 @@ from onmt_entmax.options.support import (
     RETIRED_IN_TRAINING,
     WITHOUT_EFFECT,
 )
-from onmt_entmax.options.train_parser import training_parser
+from onmt_entmax.options.train import training_parser
 from onmt_entmax.options.translate import translation_parser
 
 CASES = [

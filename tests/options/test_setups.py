@@ -8,8 +8,7 @@ import yaml
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.reader import register
-from onmt_entmax.options.train import training_setup
-from onmt_entmax.options.train_parser import training_parser
+from onmt_entmax.options.train import training_parser, training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.search import Penalties
 from tests.commands import ROOT

@@ -22,13 +22,7 @@ from tables import Table, TableStepper
 from test_beam import ALPHAS, OneOf
 from test_constraints import CONSTRAINTS, wanted
 
-from onmt_entmax.search import (
-    Budget,
-    EnsembleStepper,
-    SearchConfig,
-    beam_search,
-    exact_search,
-)
+from onmt_entmax.search import Budget, EnsembleStepper, SearchConfig, beam_search, exact_search
 
 STOPS = ("exhaustive", "optimal", "first")
 KINDS = ("table", "ensemble", "constraints", "exact search")

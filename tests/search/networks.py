@@ -7,15 +7,10 @@ from typing import Any
 
 import torch
 
+from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.search import ModelStepper
-from onmt_entmax.text.batch import Batch, Example, make_batch
-from onmt_entmax.text.vocabulary import (
-    SOURCE_SPECIALS,
-    TARGET_SPECIALS,
-    Vocabularies,
-    Vocabulary,
-)
 
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "a", "b", "c", "d")), Vocabulary((*TARGET_SPECIALS, "x", "y"))

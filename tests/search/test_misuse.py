@@ -18,8 +18,8 @@ from onmt_entmax.search import (
     exact_search,
     score_targets,
 )
-from onmt_entmax.search.errors import SearchError
 from onmt_entmax.search.expansion import expand
+from onmt_entmax.search.stepper import SearchError
 
 TABLE = Table(0, 1.5)
 

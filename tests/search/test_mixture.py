@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.search.mixture import Listed, mix
+from onmt_entmax.search.ensemble import Listed, mix
 
 STRINGS = "abcdef"
 

@@ -5,11 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.modules.output_decoding import as_support
+from onmt_entmax.nn.output import as_support
 from onmt_entmax.search import expansion
 from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
-from onmt_entmax.search.prefixes import PrefixTree
-from onmt_entmax.search.strings import Finished, Strings
+from onmt_entmax.search.state import Finished, PrefixTree, Strings
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30))

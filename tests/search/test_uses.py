@@ -12,7 +12,8 @@ import torch
 from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 from tables import BOS, EOS, Fixed, Table, TableStepper
 
-from onmt_entmax.modules.output_decoding import Support
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.nn.output import Support
 from onmt_entmax.search import (
     Budget,
     EnsembleStepper,
@@ -25,9 +26,8 @@ from onmt_entmax.search import (
     suggest,
     verify,
 )
-from onmt_entmax.search.errors import SearchError
 from onmt_entmax.search.expansion import expand
-from onmt_entmax.text.batch import Example, make_batch
+from onmt_entmax.search.stepper import SearchError
 from tests.commands import ENVIRONMENT
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
-from onmt_entmax.text.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.text.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 PILOT_LANGUAGES = (

@@ -10,11 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.modules.attention import EntmaxGlobalAttention
-from onmt_entmax.modules.output import OutputLayer
-from onmt_entmax.modules.recurrence.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.modules.recurrence.encoder import FastRNNEncoder
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
+from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.opennmt import (
     Embeddings,
     InputFeedRNNDecoder,
@@ -23,11 +25,9 @@ from onmt_entmax.opennmt import (
     Optimizer,
     RNNEncoder,
 )
-from onmt_entmax.text.batch import Batch
-from onmt_entmax.text.vocabulary import Vocabularies
-from onmt_entmax.training.config import TrainingConfig
-from onmt_entmax.training.objective import Objective
-from onmt_entmax.training.optimizer import OptimizerConfig
+from onmt_entmax.train.config import TrainingConfig
+from onmt_entmax.train.optimiser import OptimizerConfig
+from onmt_entmax.train.trainer import Objective
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 

@@ -18,7 +18,7 @@ from runner import Case, compare, logits, parse_arguments
 from torch import Tensor
 from torch.nn import functional
 
-from onmt_entmax.losses import entmax_loss
+from onmt_entmax.sparse.functional import entmax_loss
 
 ROWS = 1280
 VOCABULARIES = (776, 18_000, 32_000, 128_000)

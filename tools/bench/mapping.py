@@ -11,7 +11,7 @@ import torch
 from runner import Case, compare, logits, parse_arguments
 from torch import Tensor
 
-from onmt_entmax.mappings import entmax
+from onmt_entmax.sparse.functional import entmax
 
 SHAPES = ((64, 13), (64, 50), (2048, 50), (1280, 776), (320, 18_000), (320, 32_000), (80, 128_000))
 

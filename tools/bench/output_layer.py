@@ -18,7 +18,7 @@ from runner import Case, compare, parse_arguments
 from torch import Tensor
 from torch.nn import functional
 
-from onmt_entmax.modules.output import OutputLayer
+from onmt_entmax.nn.output import OutputLayer
 
 ROWS, SIZE = 1280, 500
 PEERS: dict[float, Callable[..., Tensor]] = {

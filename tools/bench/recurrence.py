@@ -44,11 +44,11 @@ from pathlib import Path
 
 import torch
 
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.modules.recurrence.products import product
+from onmt_entmax.nn.products import product
 from onmt_entmax.opennmt import NMTModel
-from onmt_entmax.text.batch import Batch
 from tools.bench import batches as text
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
 

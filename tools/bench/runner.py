@@ -21,9 +21,9 @@ from statistics import median
 
 import torch
 
-from onmt_entmax.mappings import native
+from onmt_entmax.sparse.backends import cpu
 
-_IMPLEMENTATION = "native" if native.module is not None else "PyTorch"
+_IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
 _FAULT_FREE = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
 
 

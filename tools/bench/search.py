@@ -51,21 +51,16 @@ from unittest import mock
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, save
-from onmt_entmax.mappings import log_entmax
+from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.ledger import Ledger
-from onmt_entmax.text.batch import Batch, Example, make_batch
-from onmt_entmax.text.vocabulary import (
-    SOURCE_SPECIALS,
-    TARGET_SPECIALS,
-    Vocabularies,
-    Vocabulary,
-)
-from onmt_entmax.translation import Translator
+from onmt_entmax.search.state import Ledger
+from onmt_entmax.sparse.functional import log_entmax
+from onmt_entmax.translator import Translator
 
 BOOKS = ("raise_bound", "count", "certify")  # of `Ledger`; `top` and `bound` decide the search too
 

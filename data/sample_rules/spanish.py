@@ -1,0 +1,187 @@
+"""Spanish: verbs of three conjugations with stem changes, spelling changes and a few irregulars.
+
+The imperfect subjunctive has two sets of forms, `hablara` and `hablase`, and both are correct.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from data.sample_rules.paradigm import Cell
+
+REGULAR = """
+    abrir apagar aprender ayudar bailar beber borrar buscar caminar cantar cocinar comer comprar
+    conocer construir correr creer cruzar cubrir deber destruir dirigir echar escuchar esperar
+    existir explicar firmar ganar gritar hablar invitar lanzar lavar leer limpiar llegar llorar
+    marcar meter mirar nacer nadar olvidar pagar parecer pegar pintar preguntar proteger quitar
+    recibir recoger responder sacar saltar subir sufrir temer tocar tomar trabajar unir usar vender
+    viajar vivir
+"""
+
+# The vowel that the last vowel of the stem becomes under stress.
+STEM_CHANGING = """
+    cerrar*ie contar*ue corregir*i defender*ie dormir*ue empezar*ie entender*ie medir*i mostrar*ue
+    mover*ue pedir*i pensar*ie perder*ie preferir*ie recordar*ue repetir*i sentir*ie servir*i
+    soñar*ue volver*ue
+"""
+
+
+@dataclass(frozen=True)
+class Irregular:
+    """What is irregular about a verb: the rest follows the rules."""
+
+    first: str  # I, present
+    future: str  # what the future endings are added to
+    preterite: str = ""  # the strong stem of the preterite, where there is one
+    change: str = ""
+    gerund: str = ""
+
+
+IRREGULAR = {
+    "hacer": Irregular("hago", "har", "hic"),
+    "poder": Irregular("puedo", "podr", "pud", "ue", "pudiendo"),
+    "poner": Irregular("pongo", "pondr", "pus"),
+    "querer": Irregular("quiero", "querr", "quis", "ie"),
+    "tener": Irregular("tengo", "tendr", "tuv", "ie"),
+    "venir": Irregular("vengo", "vendr", "vin", "ie"),
+}
+
+PERSONS = ("1;SG", "2;SG", "3;SG", "1;PL", "2;PL", "3;PL")
+PRESENT = {
+    "ar": "o as a amos áis an".split(),
+    "er": "o es e emos éis en".split(),
+    "ir": "o es e imos ís en".split(),
+}
+IMPERFECT = {
+    "ar": "aba abas aba ábamos abais aban".split(),
+    "er": "ía ías ía íamos íais ían".split(),
+}
+PRETERITE = {
+    "ar": "é aste ó amos asteis aron".split(),
+    "er": "í iste ió imos isteis ieron".split(),
+}
+STRONG_PRETERITE = "e iste o imos isteis ieron".split()
+FUTURE = "é ás á emos éis án".split()
+
+# The cells that tell the rest of an irregular verb.
+TELLING = {
+    "V;IND;PRS;1;SG",
+    "V;IND;PST;1;SG;PFV",
+    "V;IND;PST;3;SG;PFV",
+    "V;IND;FUT;1;SG",
+    "V.CVB;PRS",
+}
+
+
+def change_vowel(stem: str, change: str) -> str:
+    """Replaces the last vowel of the stem: `pens`, ie -> `piens`."""
+    place = max(stem.rfind(vowel) for vowel in ("e", "o") if vowel in stem)
+    return stem[:place] + change + stem[place + 1 :]
+
+
+def before_front(stem: str) -> str:
+    """The spelling of an -ar verb's stem before e: `bus(c)` -> `busqu`."""
+    for letter, spelling in (("c", "qu"), ("g", "gu"), ("z", "c")):
+        if stem.endswith(letter):
+            return stem[:-1] + spelling
+    return stem
+
+
+def before_back(stem: str) -> str:
+    """The spelling of an -er or -ir verb's stem before o: `reco(g)` -> `recoj`."""
+    if stem.endswith("gu"):
+        return stem[:-1]
+    if stem.endswith("g"):
+        return stem[:-1] + "j"
+    if stem.endswith("c"):
+        return stem[:-1] + "zc"
+    return stem
+
+
+def present(stem: str, ending: str, change: str) -> list[str]:
+    forms = []
+    for place, suffix in enumerate(PRESENT[ending]):
+        stressed = place not in (3, 4)
+        base = change_vowel(stem, change) if change and stressed else stem
+        if ending != "ar" and suffix == "o":
+            base = before_back(base)
+        if ending == "ir" and stem.endswith("u") and not stem.endswith("gu") and stressed:
+            base += "y"
+        forms.append(base + suffix)
+    return forms
+
+
+def preterite(stem: str, ending: str, change: str) -> list[str]:
+    if ending == "ar":
+        first, *others = PRETERITE["ar"]
+        return [before_front(stem) + first] + [stem + suffix for suffix in others]
+    forms = []
+    for place, suffix in enumerate(PRETERITE["er"]):
+        base = stem
+        if ending == "ir" and change and place in (2, 5):  # sintió, durmió, pidió
+            base = change_vowel(stem, "u" if change == "ue" else "i")
+        if stem[-1] in "aeu" and not stem.endswith("gu"):  # leyó, leíste; construyó, construiste
+            if place in (2, 5):
+                suffix = "y" + suffix[1:]
+            elif stem[-1] != "u":
+                suffix = "í" + suffix[1:]
+        forms.append(base + suffix)
+    return forms
+
+
+def gerund(stem: str, ending: str, change: str) -> str:
+    if ending == "ar":
+        return stem + "ando"
+    if stem[-1] in "aeu" and not stem.endswith("gu"):
+        return stem + "yendo"
+    if ending == "ir" and change:
+        stem = change_vowel(stem, "u" if change == "ue" else "i")
+    return stem + "iendo"
+
+
+def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell]:
+    """Twenty-eight cells of a verb."""
+    stem, ending = verb[:-2], verb[-2:]
+    now = present(stem, ending, change)
+    past = preterite(stem, ending, change)
+    future, present_participle = verb, gerund(stem, ending, change)
+    if irregular:
+        present_participle = irregular.gerund or present_participle
+        now[0], future = irregular.first, irregular.future
+        if irregular.preterite:
+            past = [irregular.preterite + suffix for suffix in STRONG_PRETERITE]
+            past[2] = past[2].replace("hico", "hizo")
+    weak = "ar" if ending == "ar" else "er"
+    table: dict[str, tuple[str, ...]] = {
+        "V;NFIN": (verb,),
+        "V.CVB;PRS": (present_participle,),
+    }
+    for place, person in enumerate(PERSONS):
+        table[f"V;IND;PRS;{person}"] = (now[place],)
+        table[f"V;IND;PST;{person};IPFV"] = (stem + IMPERFECT[weak][place],)
+        table[f"V;IND;PST;{person};PFV"] = (past[place],)
+        table[f"V;IND;FUT;{person}"] = (future + FUTURE[place],)
+    root = past[5].removesuffix("ron")
+    table["V;SBJV;PST;3;SG"] = (root + "ra", root + "se")
+    table["V;SBJV;PST;3;PL"] = (root + "ran", root + "sen")
+    return [
+        Cell(
+            verb,
+            forms,
+            tags,
+            predictable=not (irregular and tags in TELLING),
+            productive=not change and not irregular,
+        )
+        for tags, forms in table.items()
+    ]
+
+
+def cells() -> tuple[Cell, ...]:
+    """Every Spanish cell."""
+    found: list[Cell] = []
+    for entry in (REGULAR + STEM_CHANGING).split():
+        verb, _, change = entry.partition("*")
+        found += verb_cells(verb, change, None)
+    for verb, irregular in IRREGULAR.items():
+        found += verb_cells(verb, irregular.change, irregular)
+    return tuple(found)

@@ -1,0 +1,95 @@
+"""Turkish: nouns in six cases, two numbers and two possessive forms or none, with vowel harmony.
+
+A form is stem + plural + possessive + case. Capitals in the suffixes below stand for sounds that
+follow the word: A is e or a, I is i, ü, ı or u after the last vowel, D is t after a voiceless
+consonant and d elsewhere. A sound in brackets appears only where it is needed: the consonant
+between two vowels, the vowel between two consonants.
+"""
+
+from __future__ import annotations
+
+from data.sample_rules.paradigm import Cell
+
+NOUNS = """
+    anne araba arkadaş asker at ayna baba bahçe balık* banka baş bayrak* bebek* bilet boyun~ bulut
+    burun~ cam cep* çanta çatal çay çiçek* çocuk* çorap* çorba dağ dal defter deniz ders diş doktor
+    dolap* duvar düğün ekmek* elma ev fırın gece gemi göl gömlek* gönül~ göz gün hafta halı hayvan
+    hediye ırmak* isim~ iş kadın kağıt* kalem kanat* kapı kar kardeş kaşık* kaya kedi kız kitap* kol
+    komşu köpek* köprü köy kulak* kurt* kuş kutu masa mektup* meyve mum müdür oda oğul~ okul omuz~
+    ordu orman otel oyun öğrenci ördek* para parmak* pencere radyo renk* resim~ sabah saç sandalye
+    sebze ses sınıf sokak* soru sözlük* şapka şehir~ şişe tabak* taş tavşan tepe tilki top toprak*
+    tuz uçak* un üzüm yaprak* yatak* yıl yıldız yol yumurta yüz yüzük*
+"""
+
+VOWELS = "aıoueiöü"
+HIGH = {"a": "ı", "ı": "ı", "o": "u", "u": "u", "e": "i", "i": "i", "ö": "ü", "ü": "ü"}
+SOFT = {"p": "b", "ç": "c", "t": "d", "k": "ğ"}
+
+NUMBERS = {"SG": "", "PL": "lAr"}
+POSSESSIVES = {"": "", "PSS1S": "(I)m", "PSS3S": "(s)I"}
+CASES = {"NOM": "", "ACC": "(y)I", "DAT": "(y)A", "GEN": "(n)In", "LOC": "DA", "ABL": "DAn"}
+
+
+def last_vowel(word: str) -> str:
+    return next(letter for letter in reversed(word) if letter in VOWELS)
+
+
+def attach(word: str, suffix: str, softens: bool = False, drops: bool = False) -> str:
+    """Adds one suffix.
+
+    Args:
+        word: what the suffix is added to.
+        suffix: written with the signs that the head of this file explains.
+        softens: a final p, ç, t or k becomes voiced before a vowel (`kitap`, `kitabı`).
+        drops: the last vowel disappears before a vowel (`burun`, `burnu`).
+    """
+    if suffix.startswith("("):
+        inner, rest = suffix[1], suffix[3:]
+        wanted = (inner == "I") != (word[-1] in VOWELS)
+        suffix = (inner if wanted else "") + rest
+    if suffix[:1] in ("A", "I"):
+        harmony = last_vowel(word)
+        if softens:
+            word = word[:-1] + ("g" if word.endswith("nk") else SOFT[word[-1]])
+        if drops:
+            word = word[:-2] + word[-1]
+    else:
+        harmony = ""
+    for sign in suffix:
+        vowel, harmony = harmony or last_vowel(word), ""
+        if sign == "A":
+            word += "a" if vowel in "aıou" else "e"
+        elif sign == "I":
+            word += HIGH[vowel]
+        elif sign == "D":
+            word += "t" if word[-1] in "fstkçşhp" else "d"
+        else:
+            word += sign
+    return word
+
+
+def inflect(noun: str, number: str, possessive: str, case: str) -> str:
+    """One form of a noun as the word list writes it (`*` softens, `~` drops its last vowel)."""
+    word = noun.rstrip("*~")
+    softens, drops = noun.endswith("*"), noun.endswith("~")
+    suffixes = [NUMBERS[number], POSSESSIVES[possessive], CASES[case]]
+    if possessive == "PSS3S" and case != "NOM":  # evi, but evini, evine, evinde
+        suffixes[2] = "n" + suffixes[2].removeprefix("(y)").removeprefix("(n)")
+    for suffix in filter(None, suffixes):
+        word = attach(word, suffix, softens, drops)
+        softens = drops = False
+    return word
+
+
+def cells() -> tuple[Cell, ...]:
+    """Every Turkish cell."""
+    found = []
+    for noun in NOUNS.split():
+        productive = not noun.endswith(("*", "~"))
+        for number in NUMBERS:
+            for possessive in POSSESSIVES:
+                for case in CASES:
+                    tags = ";".join(filter(None, ("N", case, number, possessive)))
+                    form = inflect(noun, number, possessive, case)
+                    found.append(Cell(noun.rstrip("*~"), (form,), tags, productive=productive))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The console commands: `onmt-entmax COMMAND`, a file each."""

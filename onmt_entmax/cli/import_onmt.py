@@ -1,0 +1,296 @@
+"""A checkpoint of stock OpenNMT-py 2.3.0 as a model folder of ours, to translate with certificates.
+
+    python tools/import_onmt_checkpoint.py model_step_100000.pt run/imported
+    python translate.py -model run/imported -src test.src -output test.out -beam_size 5
+
+OpenNMT-py's checkpoints are pickles, and unpickling can run any program. This tool asks before it
+opens one (`--yes` answers), and even then runs nothing of it: torch's reader for `weights_only`
+reads it, which refuses all but tensors and plain containers, and the few classes of OpenNMT-py and
+torchtext that every such checkpoint names are replaced by empty ones that only keep their fields. A
+file that names anything else is refused.
+
+Recurrent and Transformer models with softmax or sparsemax are converted; what is not supported
+(copy and coverage attention, source features, language models, ...) is refused by name. Optimiser
+states are left out: training does not continue from an imported model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+
+from onmt_entmax.checkpoint import save
+from onmt_entmax.cli.ending import command
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary, VocabularyError
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model, count_parameters
+from onmt_entmax.options.reader import canonical, register
+from onmt_entmax.options.train import training_parser
+
+# What a checkpoint of OpenNMT-py 2.3.0 names beside tensors and Python's containers. The last ones
+# are of models with copy attention or alignments, which are read to be refused by their names.
+FOREIGN = (
+    "argparse.Namespace",
+    "functools.partial",
+    "onmt.inputters.text_dataset.TextMultiField",
+    "onmt.inputters.text_dataset._feature_tokenize",
+    "torchtext.data.field.Field",
+    "torchtext.data.utils._split_tokenizer",
+    "torchtext.vocab.Vocab",
+    "onmt.inputters.inputter.AlignField",
+    "onmt.inputters.inputter.make_src",
+    "onmt.inputters.inputter.make_tgt",
+    "onmt.inputters.inputter.parse_align_idx",
+    "torchtext.data.field.LabelField",
+    "torchtext.data.field.RawField",
+)
+
+# Options of models, with the values that are supported.
+SUPPORTED: Mapping[str, tuple[Any, ...]] = {
+    "model_task": ("seq2seq",),
+    "model_type": ("text",),
+    "encoder_type": ("rnn", "brnn", "mean", "transformer"),
+    "decoder_type": ("rnn", "transformer"),
+    "rnn_type": ("LSTM", "GRU"),
+    "generator_function": ("softmax", "sparsemax"),
+    "global_attention_function": ("softmax", "sparsemax"),
+    "global_attention": ("dot", "general", "mlp", "none"),
+    "self_attn_type": ("scaled-dot", "average"),
+    "copy_attn": (False,),
+    "coverage_attn": (False,),
+}
+ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
+COPIED = (
+    "encoder_type decoder_type rnn_type enc_layers dec_layers src_word_vec_size tgt_word_vec_size "
+    "bridge context_gate global_attention position_encoding share_embeddings "
+    "share_decoder_embeddings heads transformer_ff self_attn_type max_relative_positions "
+    "aan_useffn pos_ffn_activation_fn param_init param_init_glorot freeze_encoder freeze_decoder"
+).split()
+
+
+class ImportingError(UserError):
+    """A checkpoint that cannot be read or converted."""
+
+
+class Inert:
+    """Stands in for a foreign class or function: keeps the fields, runs nothing."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Inert:
+        """An instance without fields, whatever the arguments."""
+        return super().__new__(cls)
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Arguments are dropped."""
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, dict):
+            self.__dict__.update(state)
+
+
+def stand_in(path: str) -> type[Inert]:
+    """An inert class under the name of a foreign one."""
+    module, _, name = path.rpartition(".")
+    return type(name, (Inert,), {"__module__": module, "__qualname__": name})
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """What the file holds, foreign objects as inert ones.
+
+    Raises:
+        ImportingError: it cannot be read, or holds what no checkpoint of OpenNMT-py 2.3.0 does.
+    """
+    try:
+        with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ImportingError(f"{path}: {error.strerror}") from None
+    except UnpicklingError as error:
+        named = re.search(r"GLOBAL (\S+)", str(error))
+        if named is None:
+            raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
+        raise ImportingError(
+            f"{path}: refused: it names {named[1]}, which no checkpoint of stock OpenNMT-py 2.3.0 "
+            "needs"
+        ) from None
+    except Exception:  # torch raises many kinds for a damaged file, none of them documented
+        raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
+    parts = {"model": dict, "generator": dict, "vocab": dict, "opt": Inert}
+    for name, kind in parts.items():
+        if not isinstance(content, dict) or not isinstance(content.get(name), kind):
+            raise ImportingError(f"{path}: no {name!r} in it, as OpenNMT-py 2.3.0 writes one")
+    return content
+
+
+def plain(value: Any) -> bool:
+    """Whether a value can be recorded in config.yaml."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and plain(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return all(map(plain, value))
+    return value is None or isinstance(value, (str, bool, int, float))
+
+
+def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the checkpoint, defaults filled in; sizes given for both sides are spread."""
+    actions = register(training_parser()).values()
+    options = {canonical(a): a.default for a in actions if a.default != argparse.SUPPRESS}
+    given = {name: value for name, value in vars(content["opt"]).items() if plain(value)}
+    options |= given
+    for both, sides in (
+        ("word_vec_size", ("src_word_vec_size", "tgt_word_vec_size")),
+        ("layers", ("enc_layers", "dec_layers")),
+        ("rnn_size", ("enc_rnn_size", "dec_rnn_size")),
+    ):
+        if isinstance(options[both], int) and options[both] > 0:
+            options |= dict.fromkeys(sides, options[both])
+    return options
+
+
+def model_config(options: Mapping[str, Any]) -> ModelConfig:
+    """The network that the options describe.
+
+    Raises:
+        ImportingError: names the option that is not supported.
+    """
+    for name, values in SUPPORTED.items():
+        if options[name] not in values:
+            known = ", ".join(map(str, values))
+            raise ImportingError(f"{name}: {options[name]!r} is not supported (only {known})")
+    sides = {options[name] == "transformer" for name in ("encoder_type", "decoder_type")}
+    if len(sides) > 1:
+        raise ImportingError("encoder_type: a Transformer needs it on both sides")
+    if options["enc_rnn_size"] != options["dec_rnn_size"]:
+        raise ImportingError("enc_rnn_size: must equal dec_rnn_size")
+    if options["position_encoding"] and options["decoder_type"] == "rnn":
+        raise ImportingError(
+            "position_encoding: with a recurrent decoder, OpenNMT-py 2.3.0 trains another model "
+            "than it searches: positions at every step there, the first one alone here"
+        )
+    if options["bridge"] and options["enc_layers"] > 1:
+        raise ImportingError(
+            "bridge: with enc_layers above 1 OpenNMT-py 2.3.0 mixes the sentences of a batch, so "
+            "its translations depend on the batch; not supported"
+        )
+
+    def first(name: str) -> float:
+        return float(options[name][0] if isinstance(options[name], list) else options[name])
+
+    attention = "softmax" if True in sides else options["global_attention_function"]
+    return ModelConfig(
+        **{name: options[name] for name in COPIED},
+        rnn_size=options["dec_rnn_size"],
+        input_feed=bool(options["input_feed"]),
+        dropout=first("dropout"),
+        attention_dropout=first("attention_dropout"),
+        global_attention_alpha=ALPHAS[attention],
+        generator_alpha=ALPHAS[options["generator_function"]],
+    )
+
+
+def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
+    """The vocabularies, ids as they are in the checkpoint.
+
+    Raises:
+        ImportingError: there are source features, or the vocabularies are not where they should be.
+    """
+    sides = []
+    for side in ("src", "tgt"):
+        try:
+            fields = content["vocab"][side].fields
+            tokens = fields[0][1].vocab.itos
+            features = [str(name) for name, _ in fields[1:]]
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise ImportingError(f"no {side} vocabulary as OpenNMT-py 2.3.0 writes it") from None
+        if features:
+            raise ImportingError(f"source features are not supported ({', '.join(features)})")
+        try:
+            sides.append(Vocabulary(tuple(map(str, tokens))))
+        except VocabularyError as error:
+            raise ImportingError(f"{side} vocabulary: {error}") from None
+    source, target = sides
+    for special in ("<s>", "</s>"):
+        if special not in target:
+            raise ImportingError(f"tgt vocabulary: the special token {special!r} is missing")
+    return Vocabularies(source, source if source == target else target)
+
+
+def converted(
+    content: Mapping[str, Any], config: ModelConfig, vocabularies: Vocabularies
+) -> SparseNMTModel:
+    """The model with the weights of the checkpoint, in float32.
+
+    Raises:
+        ImportingError: a weight is missing, unknown, or of another shape.
+    """
+    weights = dict(content["model"])
+    # OpenNMT-py's generator is Sequential(Linear, Cast, LogSoftmax).
+    weights |= {
+        f"generator.{name.removeprefix('0.')}": w for name, w in content["generator"].items()
+    }
+    weights = {name: weight.float() for name, weight in weights.items()}
+    try:
+        model = build_model(config, vocabularies)
+        model.load_state_dict(weights)
+    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+        reason = " ".join(str(error).split())
+        raise ImportingError(f"the weights do not fit the options: {reason:.300}") from None
+    return model.eval()
+
+
+def confirmed(path: Path) -> bool:
+    """Whether the user agrees to open a pickle."""
+    print(
+        f"{path} is a pickle. Files of that kind can run any program when they are opened; this "
+        "tool reads it with a reader that refuses to, yet open only files from people you trust.",
+        file=sys.stderr,
+    )
+    if not sys.stdin.isatty():
+        raise ImportingError("nobody to ask: give --yes to open it")
+    print("Open it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def import_checkpoint(path: Path, folder: Path) -> str:
+    """Convert a checkpoint; returns a line on what was converted.
+
+    Raises:
+        UserError: it cannot be read or converted, or the folder cannot be written.
+    """
+    content = read_checkpoint(path)
+    options = options_of(content)
+    config, vocabularies = model_config(options), vocabularies_of(content)
+    model = converted(content, config, vocabularies)
+    save(folder, model, config, vocabularies, options)
+    kind = "Transformer" if config.decoder_type == "transformer" else config.rnn_type
+    source, target = map(len, vocabularies)
+    return f"{folder}: {kind}, {count_parameters(model):,} weights, {source} + {target} tokens"
+
+
+@command
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Convert; an error of the user's is one line on the standard error and status 2."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="model folder to write; must be new"
+    )
+    parser.add_argument("--yes", action="store_true", help="open the pickle without asking")
+    options = parser.parse_args(arguments)
+    if options.folder.exists():
+        raise ImportingError(f"{options.folder}: exists already; name a new folder")
+    if not options.checkpoint.is_file():
+        raise ImportingError(f"{options.checkpoint}: no such file")
+    if not options.yes and not confirmed(options.checkpoint):
+        print("not opened", file=sys.stderr)
+        return 1
+    print(import_checkpoint(options.checkpoint, options.folder))
+    return 0

@@ -1,0 +1,270 @@
+"""A parallel corpus to what `config/mt/` trains on: text of two languages, and subwords.
+
+    python tools/prepare_mt.py multi30k --out run/mt/multi30k
+    python tools/prepare_mt.py tanaka --out run/mt/tanaka
+    python tools/prepare_mt.py tatoeba --out run/mt/tatoeba --from my-copy
+    python tools/prepare_mt.py kftt --out run/mt/kftt
+    python tools/prepare_mt.py files --out run/mt/roen --languages ro en --subwords separate \\
+        --symbols 25000 --train corpus.ro corpus.en --val newsdev.ro newsdev.en
+
+A known corpus is downloaded, or taken from a local folder with `--from`; its size is checked. The
+lines are normalised (composed Unicode, single spaces; Romanian loses its diacritics), subwords are
+learned from the training part, and training pairs that are empty, too long or too unlike in length
+are left out. The folder then holds `{train,val}.{de,en}`, which are text; `bpe.model` or `sp.model`
+(one for each language under `--subwords separate`); and `prepare.json`, which says how it was made.
+The same input gives the same files.
+
+Segmenting is left to OpenNMT-py's transform `onmt_tokenize`: the lines of YAML are printed. So
+training and translating read text, and translations are written as text: what pyonmttok has divided
+it puts together again. A corpus that comes as tokens gives translations in its own tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from onmt_entmax.cli.ending import command
+from onmt_entmax.data.parallel import (
+    CORPORA,
+    PARTS,
+    Corpus,
+    Pairs,
+    SubwordPlan,
+    check_counts,
+    fetch,
+    filter_pairs,
+    hold_out,
+    learn,
+    local,
+    normalise_pairs,
+    note,
+    pyonmttok,
+    read_pairs,
+)
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
+
+_OWN = Corpus(("", ""), {}, {}, "", {})  # the defaults for files of the user's
+
+
+def known(options: argparse.Namespace) -> Corpus:
+    """What is known of the corpus that is asked for."""
+    return CORPORA.get(options.corpus, _OWN)
+
+
+def plan_of(options: argparse.Namespace, corpus: Corpus) -> SubwordPlan:
+    """The subwords that are asked for; else those of the corpus."""
+    return SubwordPlan(
+        options.subword_type or corpus.subwords,
+        options.symbols or corpus.symbols,
+        options.subwords == "joint",
+        options.tokens or corpus.tokens,
+    )
+
+
+def read_corpus(options: argparse.Namespace, corpus: Corpus) -> dict[str, Pairs]:
+    """The lines of the corpus that is asked for, as they are.
+
+    Raises:
+        UserError: they cannot be had, or are not what they should be.
+    """
+    if options.corpus == "files":
+        train = read_pairs(*options.train)
+        parts = {"train": train}
+        if options.val is not None:
+            parts["val"] = read_pairs(*options.val)
+        return parts
+    if options.source is not None:
+        pairs = local(corpus, options.source)
+    else:
+        pairs = fetch(corpus, options.url or corpus.url, options.timeout)
+    # What is split here has no size that its makers name.
+    if options.source is not None or corpus.files:
+        check_counts(options.corpus, pairs, corpus.counts)
+    return pairs
+
+
+def prepare(options: argparse.Namespace) -> str:
+    """Make the folder; returns the lines of YAML that go with it."""
+    pyonmttok()
+    corpus = known(options)
+    languages: tuple[str, str] = tuple(options.languages or corpus.languages)
+    plan = plan_of(options, corpus)
+    _keep_what_is_read(options, [options.out / f"{p}.{name}" for p in PARTS for name in languages])
+    raw = read_corpus(options, corpus)
+    pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
+    if "val" not in pairs:
+        pairs = hold_out(pairs["train"], options.val_size, options.seed)
+    place = " and ".join(map(str, options.val)) if options.val else "the development set"
+    blank = [number for number, pair in enumerate(pairs["val"], 1) if not all(pair)]
+    if blank or not pairs["val"]:
+        what = f"line {blank[0]} is empty on one side" if blank else "no lines"
+        raise UserError(f"{place}: {what}")
+    read = len(pairs["train"])
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        # What is there stays as it is, until all of the new is: trained models may refer to it.
+        with TemporaryDirectory(dir=options.out, prefix=".learning") as folder:
+            learned = model_paths(Path(folder), plan, languages)
+            pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
+            files = _write(options.out, languages, pairs)
+            models = model_paths(options.out, plan, languages)
+            for new, model in dict(zip(learned, models, strict=True)).items():
+                new.replace(model)
+    except OSError as error:
+        raise UserError(f"{error.filename or options.out}: {error.strerror}") from None
+    record: dict[str, Any] = {
+        "corpus": options.corpus,
+        "languages": languages,
+        "pairs": {"read": read, **{part: len(pairs[part]) for part in PARTS}},
+        "subwords": {"type": plan.kind, "symbols": plan.symbols, "joint": plan.joint},
+        "pyonmttok": pyonmttok().__version__,
+        "sha256": {path.name: _digest(path) for path in [*files, *dict.fromkeys(models)]},
+    }
+    with replaced_when_done([options.out / "prepare.json"]) as (file,):
+        file.write(json.dumps(record, indent=2) + "\n")
+    left_out = read - len(pairs["train"])
+    note(
+        f"{options.out}: {len(pairs['train'])} pairs to train on ({left_out} left out), "
+        f"{len(pairs['val'])} to validate on"
+    )
+    return yaml_lines(plan, models)
+
+
+def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> None:
+    """Refuse to fill the folder of a corpus with what is made of it.
+
+    Raises:
+        UserError: a file would be overwritten, or the folders are the same.
+    """
+    refuse_overwriting([*(options.train or []), *(options.val or [])], written)
+    if options.source is not None and options.source.resolve() == options.out.resolve():
+        raise UserError(f"--out {options.out}: is the folder that is read; name another")
+
+
+def model_paths(out: Path, plan: SubwordPlan, languages: tuple[str, str]) -> list[Path]:
+    """The files of the subword models of both languages."""
+    kind = "bpe" if plan.kind == "bpe" else "sp"
+    names = [f"{kind}.model"] * 2 if plan.joint else [f"{kind}.{name}.model" for name in languages]
+    return [out / name for name in names]
+
+
+def _with_subwords(
+    options: argparse.Namespace,
+    corpus: Corpus,
+    plan: SubwordPlan,
+    models: Sequence[Path],
+    pairs: Pairs,
+) -> Pairs:
+    """Learn the subwords, into files; returns the pairs that are neither too long nor too unlike
+    in them.
+
+    Raises:
+        UserError: no pair is left, or there is too little text.
+    """
+    filled = [pair for pair in pairs if all(pair)]
+    sides = [[pair[side] for pair in filled] for side in range(2)]
+    note(f"learning {plan.symbols} {plan.kind} subwords from {len(filled)} pairs")
+    if plan.joint:
+        tokenisers = [learn(plan, sides, models[0])] * 2
+    else:
+        tokenisers = [learn(plan, [sides[side]], models[side]) for side in range(2)]
+    counted = [
+        [len(tokenise(line)) for line in lines]
+        for tokenise, lines in zip(tokenisers, sides, strict=True)
+    ]
+    limit = options.max_tokens or corpus.max_tokens
+    left = filter_pairs(filled, zip(*counted, strict=True), limit, options.max_ratio)
+    if not left:
+        raise UserError(
+            f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
+            f"side, and the others are longer than {limit} subwords or too unlike in length"
+        )
+    return left
+
+
+def _write(out: Path, languages: tuple[str, str], pairs: dict[str, Pairs]) -> list[Path]:
+    """Write the text files; all appear together, when the last is complete."""
+    paths = [out / f"{part}.{language}" for part in PARTS for language in languages]
+    with replaced_when_done(paths) as files:
+        for number, file in enumerate(files):
+            part, side = PARTS[number // 2], number % 2
+            file.writelines(pair[side] + "\n" for pair in pairs[part])
+    return paths
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
+    """What a training YAML needs for these subwords, from the first language to the second."""
+    lines = ["transforms: [onmt_tokenize]"]
+    for side, model in zip(("src", "tgt"), models, strict=True):
+        lines.append(f"{side}_subword_type: {plan.kind}")
+        quoted = json.dumps(str(model), ensure_ascii=False)  # it may have a `: ` or a ` #` in it
+        lines.append(f"{side}_subword_model: {quoted}")
+        lines.append(f'{side}_onmttok_kwargs: "{plan.settings}"')
+    return "\n".join(lines)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("corpus", choices=[*CORPORA, "files"], help="a known corpus, or files of your own")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
+    add("--from", dest="source", type=Path, metavar="FOLDER", help="a local copy of the corpus")
+    add("--url", help="where the corpus is (default: where its makers have put it)")
+    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="to wait for an answer")
+    add("--languages", nargs=2, metavar=("SRC", "TGT"), help="names of both languages, for `files`")
+    add("--train", nargs=2, type=Path, metavar="FILE", help="for `files`; may end in .xz or .gz")
+    add("--val", nargs=2, type=Path, metavar="FILE", help="for `files`; else --val_size are drawn")
+    add("--val_size", type=int, default=1000, metavar="N", help="default: 1000")
+    add("--seed", type=int, default=1, help="for drawing the validation pairs (default: 1)")
+    add("--tokens", action="store_true", help="the lines are tokens between spaces already")
+    add("--subword_type", choices=["bpe", "sentencepiece"])
+    add("--subwords", choices=["joint", "separate"], default="joint", help="default: joint")
+    add("--symbols", type=int, metavar="N", help="merges (BPE) or pieces, of each model")
+    add("--max_tokens", type=int, metavar="N", help="leave out longer training pairs (subwords)")
+    add(
+        "--max_ratio",
+        type=float,
+        default=9.0,
+        metavar="R",
+        help="leave out pairs that differ more (default: 9)",
+    )
+    options = parser.parse_args(arguments)
+    own = options.corpus == "files"
+    if own != (options.train is not None) or own != (options.languages is not None):
+        parser.error("files needs --train and --languages; a known corpus takes neither")
+    if (options.val or options.tokens) and not own:
+        parser.error("--val and --tokens are of files")
+    if own and (options.source or options.url):
+        parser.error("--from and --url are of a known corpus")
+    for name in ("symbols", "max_tokens", "val_size", "timeout"):
+        if getattr(options, name) is not None and getattr(options, name) <= 0:
+            parser.error(f"--{name} must be above 0")
+    if options.max_ratio < 1:
+        parser.error("--max_ratio must be at least 1")
+    if options.languages and len(set(options.languages)) == 1:
+        parser.error("--languages must be two")
+    if any("/" in name for name in options.languages or ()):
+        parser.error("--languages are endings of file names, without /")
+    return options
+
+
+@command
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prepares a corpus; an error of the user's is one line on the standard error and status 2."""
+    options = parse_arguments(arguments)
+    print(prepare(options))
+    return 0

@@ -1,0 +1,151 @@
+"""How sparse models are: Table 3 of Peters, Niculae and Martins (2019), and what is behind it.
+
+    python tools/sparsity.py run/mt/multi30k/de-en-softmax run/mt/multi30k/de-en \\
+        --names softmax 1.5-entmax --transforms onmt_tokenize \\
+        --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en --out run/mt/sparsity
+
+At every step of decoding it counts how many source positions have nonzero attention, and how many
+tokens nonzero probability: along the given targets (forced decoding), and along
+the models' own outputs (beam search). It prints the means, and with --out writes
+
+    FOLDER/sparsity.json   means, quantiles, share of steps with one; by position, by frequency
+    FOLDER/sparsity.md     the same as tables
+    FOLDER/sparsity.pdf, .png   the distributions as a picture (matplotlib: the extra `plot`)
+
+Frequency is the rank of the target token in the model's vocabulary, which lists frequent tokens
+first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from onmt_entmax.cli.ending import command
+from onmt_entmax.errors import UserError
+from onmt_entmax.figures.sparsity import Counts, Pair, draw, forced_steps, markdown, read, table3
+from onmt_entmax.figures.style import prepare, write_figure
+from onmt_entmax.files import read_lines, write_text
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.translator import Translator
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is measured, and how."""
+
+    source: Path
+    target: Path
+    transforms: tuple[str, ...]
+    limit: int | None
+    beam_size: int
+    batch_size: int
+
+
+def predicted(job: Job, translator: Translator, pairs: Collection[Pair]) -> Iterator[Pair]:
+    """The pairs of sources and what a model makes of them; where nothing finished, none."""
+    lines = islice(read_lines(job.source), len(pairs))
+    answers = translator.answers(lines, job.batch_size)
+    for pair, answer in zip(pairs, answers, strict=True):
+        if answer.hypotheses:
+            yield Pair(pair.source, list(answer.hypotheses[0].hypothesis.tokens))
+
+
+def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
+    """The figures of one model: by way of decoding, then attention and output.
+
+    Raises:
+        UserError: something cannot be read, or nothing could be decoded.
+    """
+    task = SearchTask(SearchConfig(job.beam_size))
+    translator = Translator.from_folders([folder], task, transforms=job.transforms, attention=True)
+    pairs = read(translator, job.source, job.target)[: job.limit]
+    searched = tqdm(pairs, f"{name}: beam search", leave=False, disable=None)
+    own = list(predicted(job, translator, searched))
+    if not own:
+        raise UserError(f"{folder}: no output of it finished")
+    found: dict[str, Any] = {
+        "model": str(folder),
+        "sentences": len(pairs),
+        "vocabulary": translator.stepper.vocabulary_size,
+    }
+    for mode, chosen in (("forced", pairs), ("predicted", own)):
+        attention, output = Counts(), Counts()
+        steps = forced_steps(translator, chosen, job.batch_size)
+        for each in tqdm(steps, f"{name}: {mode}", len(chosen), leave=False, disable=None):
+            output.add(each.outputs, each.targets, translator.stepper.eos)
+            attention.add(each.attended, each.targets, translator.stepper.eos)
+        found[mode] = {"attention": attention.summary(), "output": output.summary()}
+    return found
+
+
+def write_all(folder: Path, figures: dict[str, Any]) -> str:
+    """Write numbers, tables and picture; returns what was written."""
+    texts = {
+        "sparsity.json": json.dumps(figures, indent=1) + "\n",
+        "sparsity.md": markdown(figures),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    picture = write_figure(draw(figures), folder / "sparsity")
+    return ", ".join([*(str(folder / name) for name in texts), picture])
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line; ends the program with status 2 where it is wrong."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("models", nargs="+", type=Path, metavar="MODEL", help="run or model folders to compare")
+    add("--names", nargs="+", metavar="NAME", help="names of the models; else the folders'")
+    add("--source", type=Path, required=True, metavar="FILE")
+    add("--target", type=Path, required=True, metavar="FILE")
+    add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
+    add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and a picture here")
+    add("--limit", type=int, metavar="N", help="only the first N sentences")
+    add("--beam_size", type=int, default=5, metavar="N")
+    add("--batch_size", type=int, default=64, metavar="N")
+    options = parser.parse_args(arguments)
+    for name in ("limit", "beam_size", "batch_size"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be at least 1")
+    return options
+
+
+@command
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures and writes; an error of the user's is one line on the standard error, status 2."""
+    options = parse_arguments(arguments)
+    names = options.names or [path.name for path in options.models]
+    if len(names) != len(options.models):
+        raise UserError(f"--names: {len(names)} names for {len(options.models)} models")
+    if len(set(names)) < len(names):
+        raise UserError("--names: the models need different names")
+    if options.out:
+        if options.out.exists() and not options.out.is_dir():
+            raise UserError(f"--out {options.out}: is not a folder")
+        prepare(names)  # matplotlib is missed before the work, not after
+    job = Job(
+        options.source,
+        options.target,
+        tuple(options.transforms),
+        options.limit,
+        options.beam_size,
+        options.batch_size,
+    )
+    figures = {
+        name: measure(job, folder, name) for name, folder in zip(names, options.models, strict=True)
+    }
+    print(table3(figures))
+    if options.out:
+        print(f"\nwritten: {write_all(options.out, figures)}")
+    return 0

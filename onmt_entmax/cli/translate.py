@@ -1,0 +1,85 @@
+"""A translation run, from configuration to files."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+
+from tqdm import tqdm
+
+from onmt_entmax.checkpoint import find_model
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import count_lines, read_lines, replaced_when_done
+from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
+from onmt_entmax.processes import HELP, Processes, device_for
+from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
+from onmt_entmax.sharding import Windows, connected, in_order, send_answers
+from onmt_entmax.translator import Translator
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`translate.py`: returns the exit status.
+
+    Raises:
+        UserError: anything that the user can mend; then no output file is changed.
+    """
+    if set(arguments) & set(HELP):
+        translation_parser().print_help()
+        return 0
+    processes = Processes()
+    with connected(processes):
+        if not processes.writes:
+            return send_answers(lambda: _answers(translation_setup(arguments), processes)[0])
+        summary = run_translation(translation_setup(arguments), processes)
+    print(summary.text())
+    return 0
+
+
+def _answers(
+    setup: TranslationSetup, processes: Processes
+) -> tuple[Iterator[Answer], int, Windows]:
+    """The answers to the lines of this process, how many lines there are, and which are its."""
+    lines = count_lines(setup.src)
+    if lines == 0:
+        raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
+    if setup.prefixes is not None and count_lines(setup.prefixes) != lines:
+        raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
+    translator = Translator.from_folders(
+        setup.models,
+        setup.task,
+        device_for(setup.gpu, processes.local_rank if processes.count > 1 else None),
+        transforms=setup.transforms,
+        transform_options=setup.transform_options,
+        attention=setup.exactness_report is not None,
+        unknown=setup.unknown,
+    )
+    prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
+    windows = Windows.of(lines, processes)
+    answers = translator.answers(read_lines(setup.src), setup.batch_size, prefixes, windows)
+    return answers, lines, windows
+
+
+def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
+    """Translate a file as `setup` says, with its report and summary where asked for.
+
+    Of several processes this is what the first does; the others send it their answers.
+    """
+    report = setup.exactness_report
+    started = time.monotonic()
+    with replaced_when_done([setup.output, *with_summary(report)]) as files:
+        own, lines, windows = _answers(setup, processes)
+        answers = in_order(own, lines, windows)
+        writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
+        for answer in tqdm(answers, total=lines, unit="line", disable=None):
+            writer.write(answer)
+        described = writer.summary.as_dict() | {
+            "seconds": round(time.monotonic() - started, 2),
+            "search": setup.task.method,
+            "beam_size": setup.task.config.beam_size,
+            "max_length": setup.task.config.max_length,
+            "models": [str(find_model(model)) for model in setup.models],
+        }
+        for file in files[2:]:
+            print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
+    return writer.summary

@@ -1,0 +1,257 @@
+"""Corpora: pairs of text files, read and transformed by OpenNMT-py."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from onmt_entmax.data.batch import Example
+from onmt_entmax.data.transforms import build_transforms, copying, drawn
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import count_lines
+from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
+
+VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
+
+
+class CorpusError(UserError):
+    """A corpus that cannot be read: the message names file and line."""
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """One pair of files; the names are those of OpenNMT-py's `data:` entries."""
+
+    name: str
+    path_src: str
+    path_tgt: str
+    weight: int = 1
+    transforms: tuple[str, ...] = ()
+    src_prefix: str | None = None
+    tgt_prefix: str | None = None
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """All corpora and how they become batches; the names are OpenNMT-py's options."""
+
+    corpora: tuple[CorpusConfig, ...]
+    valid: CorpusConfig | None
+    batch_size: int = 64
+    batch_type: str = "sents"
+    bucket_size: int = 262144  # examples that are shuffled and sorted by length together
+    num_workers: int = 0  # processes that read training batches ahead; 0: the training one reads
+    queue_size: int = 40  # batches that each of them may be ahead
+    skip_empty_level: str = "warning"
+    src_seq_length_trunc: int | None = None
+    tgt_seq_length_trunc: int | None = None
+    seed: int = 0
+    transform_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+Pair = tuple[list[str], list[str]]
+
+# Lines that are read at once where no order of batches says how many.
+_AT_ONCE = 1 << 14
+
+
+class Line(NamedTuple):
+    """One line of the two files of a corpus, numbered from 1."""
+
+    corpus: CorpusConfig
+    number: int
+    source: str
+    target: str
+
+
+def build_pipe(
+    config: CorpusConfig, data: DataConfig, vocabularies: Vocabularies | None = None
+) -> TransformPipe:
+    """OpenNMT-py's transforms for one corpus.
+
+    Without vocabularies, those that need them are left out, as OpenNMT-py does to count tokens.
+    """
+    corpora = {
+        corpus.name: {
+            "transforms": list(corpus.transforms),
+            "src_prefix": corpus.src_prefix,
+            "tgt_prefix": corpus.tgt_prefix,
+        }
+        for corpus in [*data.corpora, config]
+    }
+    options = Namespace(**data.transform_options, data=corpora)
+    return build_transforms(config.transforms, options, vocabularies)
+
+
+def extra_specials(data: DataConfig) -> tuple[list[str], list[str]]:
+    """Special tokens that the transforms of the corpora add to source and target.
+
+    In an order that does not change: the vocabularies of several processes must agree.
+    """
+    source: set[str] = set()
+    target: set[str] = set()
+    for corpus in data.corpora:
+        for transform in build_pipe(corpus, data).transforms:
+            more_source, more_target = transform.get_specials(transform.opts)
+            source |= more_source
+            target |= more_target
+    return sorted(source), sorted(target)
+
+
+def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
+    """The lines of one corpus as they are, in the order of its files.
+
+    Raises:
+        CorpusError: a file is missing or not UTF-8.
+    """
+    number = 0
+    try:
+        for raw in ParallelCorpus(corpus.name, corpus.path_src, corpus.path_tgt).load():
+            number += 1
+            source, target = raw["src"], raw["tgt"]
+            if number == 1:  # a byte order mark is no part of the first token
+                source, target = source.removeprefix("\ufeff"), target.removeprefix("\ufeff")
+            yield Line(corpus, number, source, target)
+    except UnicodeDecodeError as error:
+        files = f"{corpus.path_src} or {corpus.path_tgt}"
+        raise CorpusError(
+            f"{files}: line {number + 1} is not valid UTF-8 ({error.reason})"
+        ) from None
+    except OSError as error:
+        raise CorpusError(f"{error.filename}: {error.strerror}") from None
+
+
+def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -> Pair | None:
+    """The tokenised, transformed and truncated pair of a line.
+
+    None if the line is empty on one side (`skip_empty_level` says what happens besides), or a
+    transform filters it out.
+
+    Raises:
+        CorpusError: it is empty and must not be.
+    """
+    pair = {"src": line.source.split(), "tgt": line.target.split()}
+    if not pair["src"] or not pair["tgt"]:
+        _empty_line(line, data.skip_empty_level)
+        return None
+    pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
+    transformed = pipe.apply(pair, is_train=is_train, corpus_name=line.corpus.name)
+    if transformed is None or not transformed["src"] or not transformed["tgt"]:
+        return None
+    return (
+        transformed["src"][: data.src_seq_length_trunc],
+        transformed["tgt"][: data.tgt_seq_length_trunc],
+    )
+
+
+def read_pairs(
+    corpus: CorpusConfig,
+    data: DataConfig,
+    is_train: bool,
+    vocabularies: Vocabularies | None = None,
+) -> Iterator[Pair]:
+    """The pairs of one corpus, in the order of its files; see `read_lines` and `pair_of`."""
+    pipe = build_pipe(corpus, data, vocabularies)
+    for line in read_lines(corpus):
+        pair = pair_of(line, pipe, data, is_train)
+        if pair is not None:
+            yield pair
+
+
+def all_pairs(data: DataConfig) -> Iterator[Pair]:
+    """Every training pair once, for counting tokens; random transforms draw from the seed.
+
+    Raises:
+        CorpusError: a corpus has no pair.
+    """
+    for corpus in data.corpora:
+        pipe, lines, found = build_pipe(corpus, data), read_lines(corpus), False
+        for number in itertools.count():
+            some = list(itertools.islice(lines, _AT_ONCE))
+            if not some:
+                break
+            read = functools.partial(_pairs_of, some, pipe, data)
+            for pair in drawn(f"{data.seed}/{corpus.name}/{number}", read):
+                found = True
+                yield pair
+        if not found:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: no pair is left after transforms and filters"
+            )
+
+
+def _pairs_of(lines: Sequence[Line], pipe: TransformPipe, data: DataConfig) -> list[Pair]:
+    pairs = (pair_of(line, pipe, data, is_train=True) for line in lines)
+    return [pair for pair in pairs if pair is not None]
+
+
+def _empty_line(line: Line, level: str) -> None:
+    corpus = line.corpus
+    message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
+    if level == "error":
+        raise CorpusError(f"{message} (skip_empty_level: error)")
+    if level == "warning":
+        warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
+
+
+def check_corpus(corpus: CorpusConfig) -> None:
+    """Refuse a corpus whose files are missing, empty or of different length.
+
+    OpenNMT-py reads such files up to the end of the shorter one without a word.
+
+    Raises:
+        CorpusError: names the files and their numbers of lines.
+    """
+    source, target = (count_lines(Path(path)) for path in (corpus.path_src, corpus.path_tgt))
+    if source != target:
+        raise CorpusError(
+            f"corpus {corpus.name!r}: {corpus.path_src} has {source} lines and "
+            f"{corpus.path_tgt} has {target}; they must correspond line by line"
+        )
+    if source == 0:
+        raise CorpusError(f"corpus {corpus.name!r}: {corpus.path_src} is empty")
+
+
+def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
+    """Token ids of a pair."""
+    source, target = pair
+    copied = copying(source, vocabularies)
+    return Example(
+        vocabularies.source.encode(copied.hide(source)),
+        vocabularies.target.encode(copied.hide(target)),
+        index,
+    )
+
+
+def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[Example]:
+    """The development set; indices count its kept pairs."""
+    assert config.valid is not None, "the caller checks that there is a development set"
+    pairs = read_pairs(config.valid, config, False, vocabularies)
+    return [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
+
+
+def validation_targets(
+    config: DataConfig, vocabularies: Vocabularies
+) -> tuple[list[str], Callable[[int, Sequence[int]], str]]:
+    """The references of the development set as text, and a function from output ids to text.
+
+    References pass through the transforms and back, so that what these change for good (case, say)
+    is not counted against the model.
+    """
+    assert config.valid is not None, "the caller checks that there is a development set"
+    pipe = build_pipe(config.valid, config, vocabularies)
+    pairs = list(read_pairs(config.valid, config, False, vocabularies))
+
+    def to_text(index: int, output: Sequence[int]) -> str:
+        copied = copying(pairs[index][0], vocabularies)
+        text: str = pipe.apply_reverse(" ".join(copied.show(vocabularies.target.decode(output))))
+        return text
+
+    return [pipe.apply_reverse(" ".join(target)) for _, target in pairs], to_text

@@ -1,0 +1,159 @@
+"""Words of the CoNLL-SIGMORPHON 2018 shared task as tokens, and back.
+
+A model of inflection reads the language, the tags and the characters of the lemma, as in Peters,
+Niculae and Martins (2019), section 4.1, and writes the characters of the form:
+
+    draw, V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w    ->    d r a w n
+
+- `lang=` marks the language and `+` a tag (as in finite-state morphology), so neither is ever
+  mistaken for a character: the tag V is `+V`, the letter V is `V`.
+- A character is a Unicode code point and stays what it is in the data: nothing is normalised,
+  combining marks are tokens of their own.
+- A space inside a word is `▁` (U+2581). Other white space, and `▁` itself, is written as its
+  number, `U+00A0`. These are the only escapes, and reading turns them back exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines, write_files
+
+SPACE = "▁"
+LANGUAGE = "lang="
+TAG = "+"
+UNKNOWN = "<unk>"  # the token a model writes for a character it has no name for
+_ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
+_ESCAPED = re.compile(rf"{SPACE}|U\+[0-9A-F]{{4}}")  # in a tag: white space has four digits
+
+
+def encode_word(word: str) -> list[str]:
+    """The tokens of a word: one for each code point."""
+    return [
+        SPACE if c == " " else f"U+{ord(c):04X}" if c.isspace() or c == SPACE else c for c in word
+    ]
+
+
+def decode_word(tokens: Iterable[str]) -> str:
+    """The word that `encode_word` made the tokens from.
+
+    A model's unknown token becomes U+FFFD, the replacement character; a token that is neither a
+    character nor an escape is kept as it is.
+    """
+    special = {SPACE: " ", UNKNOWN: "\ufffd"}
+    characters = []
+    for token in tokens:
+        number = _ESCAPE.fullmatch(token)
+        code = int(number.group(1), 16) if number else -1
+        characters.append(chr(code) if 0 <= code <= 0x10FFFF else special.get(token, token))
+    return "".join(characters)
+
+
+def turned(text: str, reverse: bool) -> str:
+    """The tokens of a text, from the last to the first where its model writes backwards."""
+    return " ".join(text.split()[:: -1 if reverse else 1])
+
+
+def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
+    """The source tokens of one question: language, tags, characters of the lemma."""
+    marked = [LANGUAGE + language] + [encode_tag(tag) for tag in tags]
+    return marked + encode_word(lemma)
+
+
+def encode_tag(tag: str) -> str:
+    """The token of a tag."""
+    return TAG + "".join(encode_word(tag))
+
+
+def decode_tag(token: str) -> str:
+    """The tag of a token, spaces and all."""
+    return _ESCAPED.sub(lambda found: decode_word([found.group()]), token.removeprefix(TAG))
+
+
+def decode_source(tokens: Iterable[str]) -> tuple[str, tuple[str, ...], str]:
+    """Language, tags and lemma of source tokens: what `encode_source` was given.
+
+    Raises:
+        ValueError: the first token is not a language.
+    """
+    first, *rest = tokens
+    if not first.startswith(LANGUAGE) or first == LANGUAGE:
+        raise ValueError(f"expected a language first ({LANGUAGE}...), not {first!r}")
+    tags = tuple(decode_tag(token) for token in rest if is_tag(token))
+    lemma = decode_word(token for token in rest if not is_tag(token))
+    return first.removeprefix(LANGUAGE), tags, lemma
+
+
+def is_tag(token: str) -> bool:
+    """Whether a source token is a tag; `+` alone is a character."""
+    return token.startswith(TAG) and len(token) > len(TAG)
+
+
+# Rows of the CoNLL-SIGMORPHON 2018 shared task, `lemma<TAB>form<TAB>tag;tag`, and the pairs of
+# lines that are made of them.
+
+SETTINGS = ("low", "medium", "high")
+
+
+class Row(NamedTuple):
+    """A lemma, its inflected form, and the tags that ask for it."""
+
+    lemma: str
+    form: str
+    tags: tuple[str, ...]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a task file.
+
+    Raises:
+        UserError: names the file and line that is not `lemma<TAB>form<TAB>tag;tag`.
+    """
+    rows = []
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise UserError(
+                f"{path}:{number}: expected lemma, form and tags divided by tabs, "
+                f"found {len(columns)} column{'s' * (len(columns) != 1)}"
+            )
+        lemma, form, tags = columns[0], columns[1], columns[2].split(";")
+        if not lemma or not form or "" in tags:
+            raise UserError(f"{path}:{number}: empty lemma, form or tag")
+        rows.append(Row(lemma, form, tuple(tags)))
+    if not rows:
+        raise UserError(f"{path}: no rows")
+    divided = sum(";" in row.form for row in rows)
+    if 2 * divided > len(rows) and all(len(row.tags) == 1 for row in rows):
+        raise UserError(
+            f"{path}: the columns look like lemma, tags, form; expected the form second"
+        )
+    return rows
+
+
+def as_pair(language: str, row: Row) -> tuple[str, str]:
+    """The line of the source and the line of the target file."""
+    source = encode_source(language, row.lemma, row.tags)
+    return " ".join(source), " ".join(encode_word(row.form))
+
+
+def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
+    """Writes `PATH.src` and `PATH.tgt` for each path, all or none."""
+    texts = {}
+    for path, some in pairs.items():
+        for side, suffix in enumerate(("src", "tgt")):
+            lines = (pair[side] + "\n" for pair in some)
+            texts[path.with_name(f"{path.name}.{suffix}")] = "".join(lines)
+    write_files(texts)
+
+
+def language_of(path: Path, number: int, line: str) -> str:
+    """The language that a source line begins with."""
+    first = line.split(" ", 1)[0]
+    if not first.startswith(LANGUAGE) or first == LANGUAGE:
+        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
+    return first.removeprefix(LANGUAGE)

@@ -1,0 +1,467 @@
+"""The parallel corpora that `tools/prepare_mt.py` knows: where they are, what they must hold."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import io
+import lzma
+import random
+import re
+import sys
+import tarfile
+import unicodedata
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tqdm import tqdm
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines as read_text_lines
+
+# A source and a target file, read side by side.
+
+
+def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """The tokens of both files, line by line.
+
+    Raises:
+        UserError: if a file cannot be read, the files differ in length, or a source is blank.
+    """
+    lines = zip_longest(read_text_lines(source), read_text_lines(target))
+    for number, (line, other) in enumerate(lines, 1):
+        if line is None or other is None:
+            fewer = "fewer" if other is None else "more"
+            raise UserError(f"{target}: has {fewer} lines than {source}")
+        if not line.split():
+            raise UserError(f"{source}:{number}: the line is blank")
+        yield line.split(), other.split()
+
+
+Pairs = list[tuple[str, str]]
+PARTS = ("train", "val")
+TATOEBA_VAL = 1500  # pairs of the development set that is split off
+# What reading an archive raises where it is damaged or another one.
+_NO_ARCHIVE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError, OSError)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A public corpus.
+
+    Attributes:
+        languages: of the two sides.
+        counts: lines a part must have, by part; none are checked where it is empty.
+        local: names of a part's file in a local folder, by part, the language left out.
+        url: where its files are.
+        files: the files of a part below `url`, the language left out; they are put together.
+            For a corpus in one archive, its members.
+        archive: the name of that archive below `url`.
+        tokens: whether it comes as tokens between spaces; else as text.
+        subwords: `bpe`, or `sentencepiece` for text without spaces.
+        symbols: merges or pieces that are learned by default.
+        max_tokens: of a training sentence, by default.
+    """
+
+    languages: tuple[str, str]
+    counts: Mapping[str, int]
+    local: Mapping[str, str]
+    url: str
+    files: Mapping[str, tuple[str, ...]]
+    archive: str | None = None
+    tokens: bool = False
+    subwords: str = "bpe"
+    symbols: int = 10_000
+    max_tokens: int = 100
+
+
+_GITHUB = "https://raw.githubusercontent.com"
+CORPORA = {
+    # Elliott et al. 2016; lowercased, normalised and tokenised by its makers. CC BY-NC-SA.
+    "multi30k": Corpus(
+        ("de", "en"),
+        {"train": 29_000, "val": 1_014},
+        {"train": "train.lc.norm.tok.{}", "val": "val.lc.norm.tok.{}"},
+        f"{_GITHUB}/multi30k/dataset/a3d2e0d/data/task1/tok",
+        {"train": ("train.lc.norm.tok.{}",), "val": ("val.lc.norm.tok.{}",)},
+        tokens=True,
+    ),
+    # 50,000 short sentences of the Tanaka corpus, tokenised by KyTea and Stepp. CC BY.
+    "tanaka": Corpus(
+        ("en", "ja"),
+        {"train": 50_000, "val": 500},
+        {"train": "train.{}", "val": "dev.{}"},
+        f"{_GITHUB}/odashi/small_parallel_enja/312408a",
+        {"train": tuple(f"train.{{}}.{n:03}" for n in range(5)), "val": ("dev.{}",)},
+        tokens=True,
+        symbols=8_000,
+    ),
+    # Short sentences for learners (tatoeba.org), as text. CC BY 2.0 FR.
+    "tatoeba": Corpus(
+        ("de", "en"),
+        {"train": 165_392, "val": TATOEBA_VAL},
+        {"train": "train.{}", "val": "dev.{}"},
+        f"{_GITHUB}/rioyshky/translation/de48b702",
+        {},
+        archive="deu-eng.zip",
+    ),
+    # Neubig 2011, Wikipedia articles on Kyoto, as text without spaces. CC BY-SA 3.0 (NICT).
+    "kftt": Corpus(
+        ("ja", "en"),
+        {"train": 440_288, "val": 1_166},
+        {"train": "kyoto-train.{}", "val": "kyoto-dev.{}"},
+        "http://www.phontron.com/kftt/download",
+        {
+            "train": ("kftt-data-1.0/data/orig/kyoto-train.{}",),
+            "val": ("kftt-data-1.0/data/orig/kyoto-dev.{}",),
+        },
+        archive="kftt-data-1.0.tar.gz",
+        subwords="sentencepiece",
+        symbols=32_000,
+        max_tokens=50,
+    ),
+}
+
+
+def to_lines(data: bytes, name: str) -> list[str]:
+    """Lines of UTF-8 text, divided at line feeds only.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{name}: line {line} is not UTF-8 text") from None
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines of a text file; one of the same name with .xz or .gz is read where it is not there.
+
+    Raises:
+        UserError: there is none, or it cannot be read.
+    """
+    openers: dict[str, Callable[[bytes], bytes]] = {
+        ".xz": lzma.decompress,
+        ".gz": gzip.decompress,
+    }
+    for suffix in ("", *openers):
+        found = Path(f"{path}{suffix}")
+        if found.is_file():
+            try:
+                data = found.read_bytes()
+                return to_lines(openers.get(found.suffix, bytes)(data), str(found))
+            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+                raise UserError(f"{found}: cannot read: {error}") from None
+    raise UserError(f"{path}: no such file, nor with .xz or .gz")
+
+
+def read_pairs(source: Path, target: Path) -> Pairs:
+    """Lines of two files that correspond.
+
+    Raises:
+        UserError: one cannot be read, or they differ in length.
+    """
+    return align(read_lines(source), read_lines(target), f"{source} and {target}")
+
+
+def align(source: list[str], target: list[str], name: str) -> Pairs:
+    """Lines of two sides that correspond.
+
+    Raises:
+        UserError: they differ in length.
+    """
+    if len(source) != len(target):
+        raise UserError(
+            f"{name}: {len(source)} and {len(target)} lines; they must correspond line by line"
+        )
+    return list(zip(source, target, strict=True))
+
+
+def check_counts(name: str, pairs: Mapping[str, Pairs], counts: Mapping[str, int]) -> None:
+    """Compare the sizes of a corpus with what its makers say.
+
+    Raises:
+        UserError: a part has another size.
+    """
+    for part, expected in counts.items():
+        if len(pairs[part]) != expected:
+            raise UserError(
+                f"{name}: {part} has {len(pairs[part])} pairs, expected {expected}; "
+                "the copy is cut or another one"
+            )
+
+
+def download(address: str, timeout: float) -> bytes:
+    """The bytes at an address, with a bar of progress.
+
+    Raises:
+        UserError: no connection, or an answer other than the file.
+    """
+    chunks = []
+    try:
+        with urllib.request.urlopen(address, timeout=timeout) as answer:
+            total = int(answer.headers.get("Content-Length") or 0) or None
+            name = address.rsplit("/", 1)[-1]
+            with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=None) as bar:
+                while chunk := answer.read(1 << 16):
+                    chunks.append(chunk)
+                    bar.update(len(chunk))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", None) or error or type(error).__name__
+        raise UserError(
+            f"{address}: cannot download: {reason}; run again, or give a local copy with "
+            "--from FOLDER"
+        ) from None
+    return b"".join(chunks)
+
+
+def fetch(corpus: Corpus, url: str, timeout: float) -> dict[str, Pairs]:
+    """A corpus from where it is published.
+
+    Raises:
+        UserError: it cannot be had, or is not what it should be.
+    """
+    base = url.rstrip("/")
+    if corpus.archive is None:
+        return _assemble(corpus, lambda name: download(f"{base}/{name}", timeout))
+    address = f"{base}/{corpus.archive}"
+    data = download(address, timeout)
+    try:
+        if corpus.archive.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                return split_tatoeba(to_lines(archive.read("deu.txt"), "deu.txt"))
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            return _assemble(corpus, lambda name: _member(archive, name))
+    except _NO_ARCHIVE as error:
+        raise UserError(f"{address}: not the archive that was expected: {error}") from None
+
+
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    if file is None:
+        raise KeyError(f"{name} is not a file")
+    return file.read()
+
+
+def _assemble(corpus: Corpus, get: Callable[[str], bytes]) -> dict[str, Pairs]:
+    pairs = {}
+    for part, names in corpus.files.items():
+        sides = []
+        for language in corpus.languages:
+            data = b"".join(get(name.format(language)) for name in names)
+            sides.append(to_lines(data, f"{part}.{language}"))
+        pairs[part] = align(sides[0], sides[1], part)
+    return pairs
+
+
+def split_tatoeba(lines: list[str]) -> dict[str, Pairs]:
+    """Distinct pairs of `English<TAB>German<TAB>...` lines, split by the English sentence.
+
+    The sentences with the smallest hashes make the development set, so that the split depends on
+    no order; no English sentence is on both sides of it.
+
+    Raises:
+        UserError: a line is not of this form.
+    """
+    by_sentence: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t")
+        if len(columns) < 2:
+            raise UserError(f"deu.txt: line {number} is not `English<TAB>German`")
+        by_sentence.setdefault(columns[0], []).append(columns[1])
+    ranked = sorted(by_sentence, key=lambda text: hashlib.sha256(text.encode()).digest())
+    pairs: dict[str, Pairs] = {"train": [], "val": []}
+    for english in ranked:
+        part = "val" if len(pairs["val"]) < TATOEBA_VAL else "train"
+        pairs[part] += [(german, english) for german in sorted(set(by_sentence[english]))]
+    del pairs["val"][TATOEBA_VAL:]  # further translations of the last sentence
+    return pairs
+
+
+def local(corpus: Corpus, folder: Path) -> dict[str, Pairs]:
+    """A corpus from files in a folder.
+
+    Raises:
+        UserError: a file is missing, or cannot be read.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder")
+    first, second = corpus.languages
+    return {
+        part: read_pairs(folder / name.format(first), folder / name.format(second))
+        for part, name in corpus.local.items()
+    }
+
+
+def note(message: str) -> None:
+    """Say what is being done."""
+    print(message, file=sys.stderr, flush=True)
+
+
+# From raw lines to what a translation model is trained on: normalising, subwords, filtering.
+
+# What Moses' tokeniser writes for characters with a meaning to Moses; `&` must come last.
+_MOSES = {
+    "&quot;": '"',
+    "&apos;": "'",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&#124;": "|",
+    "&#91;": "[",
+    "&#93;": "]",
+    "&amp;": "&",
+}
+# As Sennrich et al. 2016 (Edinburgh Neural Machine Translation Systems for WMT 16), section 3.1:
+# the forms with a cedilla count as those with a comma, and all diacritics go.
+_ROMANIAN = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
+# What pyonmttok marks tokens and passages to protect with, and what stands in a text for it.
+_MARKS = str.maketrans("￭￨▁｟｠", "■│_⦅⦆")
+
+# How text becomes words, as pyonmttok calls it: tokens are divided at the spaces they come with;
+# other text also at punctuation and changes of script; SentencePiece needs no words. Without
+# substitution, as pyonmttok would write `%` for a full-width one, and so on, for good.
+_MODES: dict[str, dict[str, Any]] = {
+    "tokens": {"mode": "space", "joiner_annotate": True, "no_substitution": True},
+    "text": {"mode": "aggressive", "joiner_annotate": True, "no_substitution": True},
+    "sentencepiece": {"mode": "none"},
+}
+
+
+@dataclass(frozen=True)
+class SubwordPlan:
+    """What subwords are learned.
+
+    Attributes:
+        kind: `bpe` or `sentencepiece`.
+        symbols: merges of BPE, or pieces of SentencePiece, of each model.
+        joint: whether one model is learned from both languages.
+        tokens: whether the corpus comes as tokens between spaces.
+    """
+
+    kind: str
+    symbols: int
+    joint: bool
+    tokens: bool
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The words of `src_onmttok_kwargs` and `tgt_onmttok_kwargs`."""
+        return dict(_MODES[self.kind if self.kind != "bpe" else self._words])
+
+    @property
+    def _words(self) -> str:
+        return "tokens" if self.tokens else "text"
+
+
+def normalise(line: str, language: str, tokens: bool) -> str:
+    """A line in Unicode's composed form with single spaces; Romanian without its diacritics.
+
+    Characters that mark tokens elsewhere become others that look like them. In a tokenised
+    corpus, what Moses' tokeniser has escaped is itself again.
+    """
+    line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
+    if tokens:
+        for escaped, plain in _MOSES.items():
+            line = line.replace(escaped, plain)
+    if language == "ro":
+        line = line.translate(_ROMANIAN)
+    return " ".join(line.split())
+
+
+def normalise_pairs(pairs: Pairs, languages: tuple[str, str], tokens: bool) -> Pairs:
+    """Normalised pairs."""
+    first, second = languages
+    return [(normalise(s, first, tokens), normalise(t, second, tokens)) for s, t in pairs]
+
+
+def hold_out(pairs: Pairs, size: int, seed: int) -> dict[str, Pairs]:
+    """Split off a development set of pairs drawn by a seed.
+
+    No sentence of it, on either side, is left in the training part.
+
+    Raises:
+        UserError: there are too few pairs.
+    """
+    distinct = sorted({pair for pair in pairs if all(pair)})
+    if size >= len(distinct):
+        raise UserError(f"cannot hold out {size} of {len(distinct)} distinct pairs")
+    chosen = random.Random(seed).sample(distinct, size)
+    sources, targets = {pair[0] for pair in chosen}, {pair[1] for pair in chosen}
+    train = [pair for pair in pairs if pair[0] not in sources and pair[1] not in targets]
+    return {"train": train, "val": chosen}
+
+
+def filter_pairs(
+    pairs: Pairs, lengths: Iterable[tuple[int, int]], limit: int, ratio: float
+) -> Pairs:
+    """Pairs of which neither side is empty, longer than `limit`, or `ratio` times the other."""
+    return [
+        pair
+        for pair, (first, second) in zip(pairs, lengths, strict=True)
+        if 0 < first <= limit
+        and 0 < second <= limit
+        and max(first, second) <= ratio * min(first, second)
+    ]
+
+
+def pyonmttok() -> ModuleType:
+    """OpenNMT's tokeniser, which OpenNMT-py depends on.
+
+    Raises:
+        UserError: it is not installed here.
+    """
+    try:
+        import pyonmttok as module
+    except ImportError as error:
+        raise UserError(f"pyonmttok is needed ({error}): pip install pyonmttok") from None
+    return module
+
+
+def tokeniser(plan: SubwordPlan, model: Path) -> Any:
+    """The tokeniser that OpenNMT-py's transform `onmt_tokenize` makes of the same options."""
+    key = "bpe_model_path" if plan.kind == "bpe" else "sp_model_path"
+    return pyonmttok().Tokenizer(**plan.settings, **{key: str(model)})
+
+
+def learn(plan: SubwordPlan, texts: Iterable[Iterable[str]], model: Path) -> Any:
+    """Learn subwords from lines, of one language or of both in turn; returns the tokeniser.
+
+    The same lines give the same model: nothing is drawn at random.
+
+    Raises:
+        UserError: there is too little text for so many symbols.
+    """
+    module = pyonmttok()
+    if plan.kind == "bpe":
+        words = module.Tokenizer(**plan.settings)
+        learner = module.BPELearner(tokenizer=words, symbols=plan.symbols)
+    else:
+        learner = module.SentencePieceLearner(
+            vocab_size=plan.symbols,
+            model_type="bpe",
+            character_coverage=0.9995,
+            normalization_rule_name="identity",  # the text is what it is, full-width forms too
+            num_threads=1,
+            minloglevel=2,
+        )
+    for lines in texts:
+        for line in lines:
+            learner.ingest(line)
+    try:
+        learner.learn(str(model))
+    except RuntimeError as error:
+        raise UserError(f"cannot learn {plan.symbols} subwords: {error}") from None
+    return tokeniser(plan, model)

@@ -1,0 +1,81 @@
+"""Word vectors that were trained elsewhere, from files of text: GloVe's form or word2vec's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.errors import UserError
+
+
+def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> dict[int, Tensor]:
+    """The vectors of the tokens of a vocabulary, by their ids.
+
+    A line is a word and its numbers, between spaces; of one word the first line counts. Nothing is
+    unpickled, and vectors of other words are passed over.
+
+    Args:
+        path: the file.
+        kind: `GloVe`, or `word2vec`, where a first line holds the numbers of words and of columns.
+        vocabulary: whose tokens are looked for.
+        size: numbers a vector must have.
+
+    Raises:
+        UserError: it cannot be read, is of another size, or a line is not of this form.
+    """
+    vectors: dict[int, Tensor] = {}
+    try:
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
+            for number, word, values in _rows(path, file, kind, size):
+                if word not in vocabulary:
+                    continue
+                (index,) = vocabulary.encode([word])
+                if index not in vectors:
+                    vectors[index] = _vector(path, number, values, size)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not text in UTF-8; a binary file must be converted") from None
+    return vectors
+
+
+def _rows(path: Path, file: IO[str], kind: str, size: int) -> Iterator[tuple[int, str, list[str]]]:
+    """Number, word and columns of each line."""
+    first = file.readline().split()
+    if not first:
+        raise UserError(f"{path}: line 1 is empty; expected a word and {size} numbers")
+    is_header = len(first) == 2
+    if is_header != (kind == "word2vec"):
+        other = "GloVe" if kind == "word2vec" else "word2vec"
+        raise UserError(f"{path}: line 1 is not of {kind}; is embeddings_type {other}?")
+    found = int(first[1]) if is_header and first[1].isdecimal() else len(first) - 1
+    if found != size:
+        raise UserError(f"{path}: vectors of {found} numbers, but word_vec_size is {size}")
+    if not is_header:
+        yield 1, first[0], first[1:]
+    for number, line in enumerate(tqdm(file, unit="vector", disable=None), 2):
+        columns = line.rstrip().rsplit(" ", size)
+        yield number, columns[0], columns[1:]
+
+
+def _vector(path: Path, number: int, values: list[str], size: int) -> Tensor:
+    try:
+        vector = torch.tensor([float(value) for value in values])
+    except ValueError:
+        raise UserError(f"{path}: line {number}: expected a word and {size} numbers") from None
+    if len(vector) != size or not bool(vector.isfinite().all()):
+        raise UserError(f"{path}: line {number}: expected a word and {size} finite numbers")
+    return vector
+
+
+def fill(table: Tensor, vectors: dict[int, Tensor]) -> None:
+    """Put vectors into the rows of a table of embeddings (tokens, size); others stay."""
+    with torch.no_grad():
+        for index, vector in vectors.items():
+            table[index] = vector

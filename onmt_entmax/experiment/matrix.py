@@ -1,0 +1,364 @@
+"""The matrix of an experiment: cells that differ in a few options, each run with several seeds.
+
+A matrix file is YAML; `config/morphology/matrix-pilot.yaml` is a short example. Paths of training
+and development files are taken from the current folder, as in every configuration; `base` and a
+file of `cells` are looked for beside the matrix.
+
+    base: pilot.yaml               # the configuration that all runs start from
+    run: run/matrix-pilot          # where the runs go: <run>/<cell>/seed-<number>
+    seeds: [1, 2, 3]
+    options: {train_steps: 3000}   # differences from the base, the same for all cells
+    cells:                         # or the name of a file that holds them
+      softmax: {generator_function: softmax}
+      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
+      longer: {begin_with: smoothed, learning_rate: 0.0005}  # from its weights, the same seed's
+    translate: {beam_size: 5}      # options of translate.py
+    source: run/pilot/data/dev.src
+    reference: run/pilot/data/dev.tgt
+    evaluate: sigmorphon           # how the outputs are measured
+    ensemble: true                 # the seeds of a cell together; true unless told otherwise
+    paper: medium                  # the column of the paper's Table 1 to print beside; optional
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from onmt_entmax.checkpoint import checkpoint_steps, find_model
+from onmt_entmax.data.corpus import VALID
+from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.files import write_text
+from onmt_entmax.options.reader import read_yaml
+
+REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
+OPTIONAL = ("options", "translate", "ensemble", "paper")
+# What the runner decides by itself, run by run.
+OF_THE_RUNNER = (
+    "save_model",
+    "train_from",
+    "reset_optim",
+    "overwrite",
+    "seed",
+    "config",
+    "tensorboard_log_dir",
+)
+OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n_best")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One variant: the complete options of its training, but for the seed and the folder.
+
+    `begin_with` is the cell whose last weights it begins with, seed by seed; None for new weights.
+    """
+
+    name: str
+    training: Mapping[str, Any]
+    translation: Mapping[str, Any]
+    begin_with: Cell | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix file, read and expanded."""
+
+    path: Path
+    run: Path
+    seeds: tuple[int, ...]
+    cells: tuple[Cell, ...]
+    source: Path
+    reference: Path
+    evaluate: str
+    ensemble: bool
+    paper: str | None
+
+    def trainings(self) -> list[Training]:
+        """Every training: all cells with the first seed, then all with the second, ..."""
+        return [self.training(cell, seed) for seed in self.seeds for cell in self.cells]
+
+    def training(self, cell: Cell, seed: int) -> Training:
+        """One run of a cell."""
+        return Training(self, cell, seed, self.run / cell.name / f"seed-{seed}")
+
+    def ensembles(self) -> list[Ensemble]:
+        """The ensemble of every cell; none where the matrix asks for none or has one seed."""
+        if not self.ensemble or len(self.seeds) < 2:
+            return []
+        return [Ensemble(self, cell, self.run / cell.name / "ensemble") for cell in self.cells]
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model to train, to decode with and to measure: one cell with one seed."""
+
+    matrix: Matrix
+    cell: Cell
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """How a person calls it."""
+        return f"{self.cell.name} seed {self.seed}"
+
+    @property
+    def run(self) -> Path:
+        """The run folder of `train.py`."""
+        return self.folder / "model"
+
+    def models(self) -> list[Path]:
+        """The model to decode with, in a list; empty where there is none yet."""
+        return [find_model(self.run)] if checkpoint_steps(self.run) else []
+
+    def beginning(self) -> Training | None:
+        """The training whose weights this one begins with; None for new weights."""
+        cell = self.cell.begin_with
+        return None if cell is None else self.matrix.training(cell, self.seed)
+
+    def options(self) -> dict[str, Any]:
+        """What `train.py` is told."""
+        chosen = {"seed": self.seed, "save_model": str(self.run)}
+        if self.cell.training.get("tensorboard"):
+            chosen["tensorboard_log_dir"] = str(self.folder / "tensorboard")
+        if (beginning := self.beginning()) is not None:
+            chosen |= {"train_from": str(beginning.run), "reset_optim": "all"}
+        return {**self.cell.training, **chosen}
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """All seeds of a cell, decoded with together; their probabilities are averaged."""
+
+    matrix: Matrix
+    cell: Cell
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """How a person calls it."""
+        return f"{self.cell.name} ensemble"
+
+    def members(self) -> list[Training]:
+        """The trainings whose models take part."""
+        return [self.matrix.training(self.cell, seed) for seed in self.matrix.seeds]
+
+    def models(self) -> list[Path]:
+        """The models of the members that have one."""
+        return [model for member in self.members() for model in member.models()]
+
+
+Work = Training | Ensemble
+
+
+def translation(work: Work) -> dict[str, Any]:
+    """What `translate.py` is told for a training or an ensemble."""
+    return {
+        **work.cell.translation,
+        "model": [str(model) for model in work.models()],
+        "src": str(work.matrix.source),
+        "output": str(work.folder / "dev.pred"),
+        "exactness_report": str(work.folder / "dev.report.jsonl"),
+    }
+
+
+def _yaml(content: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True))
+
+
+def write_yaml(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a configuration, whole or not at all."""
+    write_text(path, _yaml(content))
+
+
+def check_configuration(training: Training) -> bool:
+    """Whether the folder of a training holds the options that the matrix says.
+
+    Raises:
+        UserError: it holds checkpoints that were made with other options or other data.
+    """
+    path, options = training.folder / "config.yaml", training.options()
+    _check_data(training)
+    # As text first: YAML reads what was a string of digits as a number.
+    if path.is_file() and path.read_text(encoding="utf-8") == _yaml(options):
+        return True
+    before = read_yaml(str(path)) if path.is_file() else {}
+    if before == options:
+        return True
+    if checkpoint_steps(training.run):
+        missing = object()  # which is not what null is
+        names = [*options, *before]
+        name = next(n for n in names if before.get(n, missing) != options.get(n, missing))
+        was, now = (repr(each[name]) if name in each else "unset" for each in (before, options))
+        raise UserError(
+            f"{training.folder}: was trained with {name} {was}, the matrix now says {now}; "
+            f"delete that folder or choose another run folder"
+        )
+    return False
+
+
+def _check_data(training: Training) -> None:
+    """Refuse checkpoints that were trained with other data than the files hold now."""
+    path = training.folder / "data.json"
+    if not path.is_file() or not checkpoint_steps(training.run):
+        return
+    try:
+        before = dict(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError:
+        raise UserError(f"{path}: damaged; delete it if the data is what it was") from None
+    for name, now in data_digests(training).items():
+        if None not in (now, before.get(name)) and before[name] != now:
+            raise UserError(
+                f"{training.folder}: was trained with another {name} than is there now; put the "
+                f"file back, delete that folder, or choose another run folder"
+            )
+
+
+def data_digests(training: Training) -> dict[str, str | None]:
+    """The files of the training corpora, with their digests, and those of subwords, vocabularies
+    and word vectors; and the run whose weights it begins with, with that of these weights; None for
+    what is missing."""
+    corpora = training.cell.training.get("data") or {}
+    paths = [
+        Path(str(corpus[key]))
+        for name, corpus in corpora.items()
+        for key in ("path_src", "path_tgt")
+        if name != VALID and isinstance(corpus, dict) and key in corpus
+    ]
+    digests = {str(path): digest(path) for path in (*paths, *named_files(training.cell))}
+    if (beginning := training.beginning()) is not None:
+        trained = bool(checkpoint_steps(beginning.run))
+        last = find_model(beginning.run, newest=True) if trained else beginning.run
+        digests[str(beginning.run)] = digest(last / "model.safetensors")
+    return digests
+
+
+def named_files(
+    cell: Cell, kinds: Iterable[str] = ("vocab", "embeddings", "subword_model")
+) -> list[Path]:
+    """Files of these kinds that the options of a cell name."""
+    names = [f"{side}_{kind}" for kind in kinds for side in ("src", "tgt", "both")]
+    found = (cell.training.get(name) for name in names)
+    return [Path(str(path)) for path in dict.fromkeys(found) if path]
+
+
+def digest(path: Path) -> str | None:
+    """A digest of what a file holds; None where there is none."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return _digest(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1000)  # the runs of a matrix share their files
+def _digest(path: Path, time: int, size: int) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def write_configuration(training: Training) -> Path:
+    """Write the complete options of a training to its folder, and return the file; and beside it
+    the digests of its data.
+
+    Raises:
+        UserError: see `check_configuration`.
+    """
+    path, data = training.folder / "config.yaml", training.folder / "data.json"
+    if not check_configuration(training):
+        write_yaml(path, training.options())
+    if not checkpoint_steps(training.run):
+        digests = json.dumps(data_digests(training), indent=2, ensure_ascii=False)
+        write_text(data, digests + "\n")
+    return path
+
+
+def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -> Matrix:
+    """Read a matrix file and put its cells together.
+
+    Args:
+        path: the file.
+        evaluations: names that `evaluate` may have.
+        papers: names that `paper` may have.
+
+    Raises:
+        UserError: the first thing that is not right, in one line.
+    """
+    content = read_yaml(str(path))
+    for key in content:
+        if key not in REQUIRED + OPTIONAL:
+            raise UserError(f"{path}: {key}: no such key{nearest(str(key), REQUIRED + OPTIONAL)}")
+    for key in REQUIRED:
+        if content.get(key) is None:
+            raise UserError(f"{path}: {key}: this key is required")
+    for key, known in (("evaluate", list(evaluations)), ("paper", list(papers))):
+        if content.get(key) is not None and content[key] not in known:
+            found = nearest(str(content[key]), known)
+            raise UserError(f"{path}: {key}: {content[key]!r} is not one of {known}{found}")
+    ensemble = content.get("ensemble", True)
+    if not isinstance(ensemble, bool):
+        raise UserError(f"{path}: ensemble: expected true or false, not {ensemble!r}")
+    return Matrix(
+        path=path,
+        run=Path(str(content["run"])),
+        seeds=_seeds(path, content["seeds"]),
+        cells=_cells(path, content),
+        source=Path(str(content["source"])),
+        reference=Path(str(content["reference"])),
+        evaluate=content["evaluate"],
+        ensemble=ensemble,
+        paper=content.get("paper"),
+    )
+
+
+def _seeds(path: Path, seeds: Any) -> tuple[int, ...]:
+    right = isinstance(seeds, list) and all(type(s) is int and s >= 0 for s in seeds)
+    if not right or not seeds or len(set(seeds)) < len(seeds):
+        raise UserError(f"{path}: seeds: expected different whole numbers in a list, not {seeds!r}")
+    return tuple(seeds)
+
+
+def _mapping(path: Path, where: str, value: Any, forbidden: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {where}: expected options with their values, not {value!r}")
+    for name in value:
+        if name in forbidden:
+            raise UserError(f"{path}: {where}: {name} is chosen by the runner")
+    return value
+
+
+def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
+    base = read_yaml(str(path.parent / str(content["base"])))
+    base = {name: value for name, value in base.items() if name not in OF_THE_RUNNER}
+    common = _mapping(path, "options", content.get("options", {}), OF_THE_RUNNER)
+    decoding = _mapping(path, "translate", content.get("translate", {}), OF_THE_TRANSLATION)
+    given = content["cells"]
+    if isinstance(given, str):
+        given = read_yaml(str(path.parent / given))
+    cells = []
+    for name, value in _mapping(path, "cells", given, ()).items():
+        if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
+            raise UserError(
+                f"{path}: cells: a cell is a folder, so its name is a word of letters, digits "
+                f"and - _ + . (in quotes where YAML would see a number), not {name!r}"
+            )
+        changes = dict(_mapping(path, f"cells: {name}", value or {}, OF_THE_RUNNER))
+        own = _mapping(path, f"{name}: translate", changes.pop("translate", {}), OF_THE_TRANSLATION)
+        before = {cell.name: cell for cell in cells}
+        beginning = changes.pop("begin_with", None)
+        if beginning not in (None, *before):
+            raise UserError(
+                f"{path}: cells: {name}: begin_with: {beginning!r} is not a cell before this one"
+                f"{nearest(str(beginning), list(before))}"
+            )
+        training, translation = {**base, **common, **changes}, {**decoding, **own}
+        cells.append(Cell(name, training, translation, before.get(beginning)))
+    if not cells:
+        raise UserError(f"{path}: cells: there are none")
+    return tuple(cells)

@@ -1,0 +1,178 @@
+"""What is measured of a decoded development set, and kept in figures.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics import BLEU
+
+from onmt_entmax.checkpoint import find_model, read_config
+from onmt_entmax.data.inflection import decode_word, language_of
+from onmt_entmax.errors import UserError
+from onmt_entmax.experiment.matrix import (
+    Training,
+    Work,
+    check_configuration,
+    digest,
+    named_files,
+    translation,
+)
+from onmt_entmax.files import read_lines, write_text
+from onmt_entmax.report.measures import score_by_language
+
+# From the summary of the exactness report, under the names of figures.json.
+OF_THE_REPORT = {
+    "exhaustive": "exhaustive_percent",
+    "exhaustive_strict": "strict_exhaustive_percent",
+    "optimal": "argmax_proven_percent",
+    "one_string": "single_hypothesis_percent",
+    "output_support": "mean_output_support",
+    "attention_support": "mean_attention_support",
+    "decoder_rows": "decoder_rows_per_sentence",
+    "decoding_seconds": "seconds",
+}
+
+
+def sigmorphon(work: Work) -> dict[str, Any]:
+    """Word accuracy in percent and edit distance, averaged over languages: the official measures.
+
+    Raises:
+        UserError: the files do not belong together.
+    """
+    sources, references, predictions = _texts(work)
+    path = work.matrix.source
+    scores = score_by_language(
+        [language_of(path, number, line) for number, line in enumerate(sources, 1)],
+        [decode_word(line.split()) for line in references],
+        [decode_word(line.split()) for line in predictions],
+    )
+    return {
+        "accuracy": round(100 * scores.average.accuracy, 4),
+        "edit_distance": round(scores.average.edit_distance, 4),
+        "languages": {
+            name: round(100 * each.accuracy, 4) for name, each in scores.languages.items()
+        },
+    }
+
+
+def bleu(work: Work) -> dict[str, Any]:
+    """BLEU of sacrebleu, with the words that the training's own validation counts
+    (`valid_bleu_tokenize`), and its signature.
+
+    Raises:
+        UserError: the files do not belong together.
+    """
+    _, references, predictions = _texts(work)
+    metric = BLEU(tokenize=work.cell.training.get("valid_bleu_tokenize", "13a"))
+    value = metric.corpus_score(predictions, [references]).score
+    return {"bleu": round(value, 4), "signature": str(metric.get_signature())}
+
+
+def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
+    """Lines of the source, the reference and the predictions, as many of each."""
+    source, reference = work.matrix.source, work.matrix.reference
+    predicted = work.folder / "dev.pred"
+    sources, references, predictions = (
+        list(read_lines(path)) for path in (source, reference, predicted)
+    )
+    if not len(sources) == len(references) == len(predictions):
+        raise UserError(
+            f"{predicted}: {len(predictions)} lines, but {source} has {len(sources)} and "
+            f"{reference} {len(references)}"
+        )
+    return sources, references, predictions
+
+
+# An evaluation reads dev.pred in the folder of a training or an ensemble. Its first figure is the
+# one by which tables compare; the name of an evaluation is what a matrix file calls it.
+EVALUATIONS: Mapping[str, Callable[[Work], dict[str, Any]]] = {
+    "sigmorphon": sigmorphon,
+    "bleu": bleu,
+}
+
+
+def measure(work: Work) -> dict[str, Any]:
+    """Evaluate the decoded development set of a training or ensemble; writes figures.json."""
+    summary = read_json(work.folder / "dev.report.jsonl.summary.json")
+    figures = EVALUATIONS[work.matrix.evaluate](work)
+    figures |= {name: summary[key] for name, key in OF_THE_REPORT.items() if key in summary}
+    models = work.models()
+    config, _ = read_config(models[0])
+    figures |= {
+        "output_alpha": config.generator_alpha,
+        "attention_alpha": config.global_attention_alpha,
+        "evaluate": work.matrix.evaluate,
+        "translation": translation(work),
+        "files": _files(work),
+    }
+    if isinstance(work, Training):
+        last = last_measurement(work.run, "valid")
+        figures |= {"step": int(find_model(work.run).name.removeprefix("step_"))}
+        figures |= {"training_seconds": last["seconds"]} if "seconds" in last else {}
+    text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
+    write_text(work.folder / "figures.json", text)
+    return figures
+
+
+def figures_of(work: Work) -> dict[str, Any] | None:
+    """The figures of a training or ensemble, or None where they are missing or out of date.
+
+    They are out of date when the weights, the source or the reference are not what they were, or
+    the matrix asks for another decoding or evaluation.
+
+    Raises:
+        UserError: a training was made with other options than the matrix says, or a file is
+            damaged.
+    """
+    path = work.folder / "figures.json"
+    if not path.is_file() or not work.models():
+        return None
+    for training in [work] if isinstance(work, Training) else work.members():
+        check_configuration(training)
+    figures = read_json(path)
+    recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
+    now = [work.matrix.evaluate, translation(work), _files(work)]
+    return figures if recorded == now else None
+
+
+def _files(work: Work) -> dict[str, str | None]:
+    """Digests of what the figures are made from."""
+    weights = [model / "model.safetensors" for model in work.models()]
+    subwords = named_files(work.cell, ["subword_model"])
+    paths = (work.matrix.source, work.matrix.reference, *weights, *subwords)
+    return {str(path): digest(path) for path in paths}
+
+
+def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
+    """The last line of a run's metrics.jsonl (of a kind, "train" or "valid"); empty if none."""
+    try:
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        if not line.endswith("}"):  # half a line, which a run that was killed leaves
+            continue
+        found: dict[str, Any] = json.loads(line)
+        if kind in ("", found["kind"]):
+            return found
+    return {}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A file of one mapping.
+
+    Raises:
+        UserError: it cannot be read, or is no such file.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{path}: damaged; delete it, and run again") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: damaged; delete it, and run again")
+    return content

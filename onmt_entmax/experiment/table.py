@@ -1,0 +1,234 @@
+"""The results of a matrix as a table, beside the paper's, in Markdown and LaTeX; its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.experiment.matrix import Cell, Matrix, Training
+from onmt_entmax.experiment.measures import figures_of, last_measurement, read_json
+from onmt_entmax.files import is_locked
+
+# Peters, Niculae and Martins (2019), Table 1: test accuracy by (output alpha, attention alpha),
+# of three runs on average and of their ensemble.
+PAPER: dict[str, dict[tuple[float, float], tuple[float, float]]] = {
+    "high": {
+        (1, 1): (93.15, 94.20),
+        (1, 1.5): (92.32, 93.50),
+        (1, 2): (90.98, 92.60),
+        (1.5, 1): (94.36, 94.96),
+        (1.5, 1.5): (94.44, 95.00),
+        (1.5, 2): (94.05, 94.74),
+        (2, 1): (94.59, 95.10),
+        (2, 1.5): (94.47, 95.01),
+        (2, 2): (94.32, 94.89),
+    },
+    "medium": {
+        (1, 1): (82.55, 85.68),
+        (1, 1.5): (83.20, 85.63),
+        (1, 2): (83.13, 85.65),
+        (1.5, 1): (84.88, 86.38),
+        (1.5, 1.5): (84.93, 86.55),
+        (1.5, 2): (84.93, 86.59),
+        (2, 1): (84.95, 86.41),
+        (2, 1.5): (85.03, 86.61),
+        (2, 2): (84.96, 86.47),
+    },
+}
+# Section 4.1, of its best configuration on the validation set: percent of the words whose every
+# possible form was found, and of those with a single one.
+PAPER_CERTIFICATES = {"high": (87, 81), "medium": (79, 66)}
+# The figures of single runs that stand beside the main one, and their headings.
+RATES = {
+    "exhaustive": "exhaustive %",
+    "exhaustive_strict": "strict %",
+    "optimal": "optimal %",
+    "one_string": "one string %",
+    "output_support": "output nonzeros",
+    "attention_support": "attention nonzeros",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a cell.
+
+    Attributes:
+        singles: the figures of its runs that are done.
+        ensemble: the figures of its ensemble, if done.
+    """
+
+    cell: Cell
+    singles: list[dict[str, Any]]
+    ensemble: dict[str, Any] | None
+
+    @property
+    def alphas(self) -> tuple[float, float] | None:
+        """Output and attention alpha, known once a run is done."""
+        if not self.singles:
+            return None
+        return self.singles[0]["output_alpha"], self.singles[0]["attention_alpha"]
+
+    def values(self, name: str) -> list[float]:
+        """A figure of the runs that have it."""
+        return [figures[name] for figures in self.singles if name in figures]
+
+
+def rows_of(matrix: Matrix) -> list[Row]:
+    """What is known of every cell."""
+    together = {ensemble.cell.name: figures_of(ensemble) for ensemble in matrix.ensembles()}
+    found = []
+    for cell in matrix.cells:
+        singles = [figures_of(matrix.training(cell, seed)) for seed in matrix.seeds]
+        done = [figures for figures in singles if figures]
+        found.append(Row(cell, done, together.get(cell.name)))
+    return found
+
+
+def main_figure(rows: Sequence[Row]) -> str:
+    """The name of the figure by which cells are compared."""
+    return next((next(iter(row.singles[0])) for row in rows if row.singles), "accuracy")
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """The mean, and with several values the standard deviation."""
+    if not values:
+        return "-"
+    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation}"
+
+
+def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of the table of results."""
+    figure = main_figure(rows)
+    shown = {name: title for name, title in RATES.items() if any(r.values(name) for r in rows)}
+    paper = PAPER[matrix.paper] if matrix.paper else None
+    headings = ["cell", "output α", "attention α"]
+    headings += ["paper", "paper, ens."] if paper else []
+    headings += [figure, "runs"] + ([f"{figure}, ens."] if matrix.ensembles() else [])
+    lines = []
+    for row in rows:
+        line = [row.cell.name, *(f"{alpha:g}" for alpha in row.alphas or ())]
+        line += ["-"] * (3 - len(line))
+        if paper:
+            published = paper.get(row.alphas) if row.alphas else None
+            line += [f"{value:.2f}" for value in published] if published else ["-", "-"]
+        line += [spread(row.values(figure)), str(len(row.singles))]
+        if matrix.ensembles():
+            line.append(f"{row.ensemble[figure]:.2f}" if row.ensemble else "-")
+        line += [spread(row.values(name)) for name in shown]
+        lines.append(line)
+    return [*headings, *shown.values()], lines
+
+
+def differences(rows: Sequence[Row]) -> list[list[str]]:
+    """Each cell against the first: difference of means, its standard error, and whether every
+    run of one is better than every run of the other (by chance 1 time in 10 with 3 runs each).
+    """
+    figure = main_figure(rows)
+    first, lines = rows[0].values(figure), []
+    for row in rows[1:]:
+        values = row.values(figure)
+        if len(values) < 2 or len(first) < 2:
+            continue
+        error = sqrt(stdev(values) ** 2 / len(values) + stdev(first) ** 2 / len(first))
+        apart = min(values) > max(first) or max(values) < min(first)
+        difference = mean(values) - mean(first)
+        lines.append(
+            [row.cell.name, f"{difference:+.2f}", f"{error:.2f}", "yes" if apart else "no"]
+        )
+    return lines
+
+
+def markdown(matrix: Matrix) -> str:
+    """The results as Markdown."""
+    rows = rows_of(matrix)
+    parts = [_markdown_table(*cells_of_table(matrix, rows))]
+    compared = differences(rows)
+    if compared:
+        name = rows[0].cell.name
+        parts.append(
+            _markdown_table(
+                [f"against {name}", "difference", "standard error", "all runs apart"], compared
+            )
+        )
+    if matrix.paper:
+        exhaustive, single = PAPER_CERTIFICATES[matrix.paper]
+        parts.append(
+            f"The paper's figures are of the test set, {matrix.paper} setting, all its languages; "
+            f"those here are of {matrix.source}. Its best model: every possible form found for "
+            f"{exhaustive} % of the words, one form for {single} %. UZH (2018): "
+            f"{'96.00' if matrix.paper == 'high' else '86.64'}."
+        )
+    return "\n\n".join(parts)
+
+
+def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rules = ["---"] + ["---:"] * (len(headings) - 1)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [headings, rules, *lines])
+
+
+def latex(matrix: Matrix) -> str:
+    """The table of results as a LaTeX tabular (it needs the package booktabs)."""
+    headings, lines = cells_of_table(matrix, rows_of(matrix))
+
+    def line(cells: Sequence[str]) -> str:
+        text = " & ".join(cells).replace("%", r"\%").replace("_", r"\_")
+        return text.replace("±", r"$\pm$").replace("α", r"$\alpha$") + r" \\"
+
+    body = [r"\toprule", line(headings), r"\midrule", *map(line, lines), r"\bottomrule"]
+    columns = "l" + "r" * (len(headings) - 1)
+    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"])
+
+
+def status(matrix: Matrix) -> str:
+    """Where every run and ensemble stands, as an aligned table."""
+    lines = [["run", "state", "step", "best", "at", "result"]]
+    lines += [_training_status(training) for training in matrix.trainings()]
+    for ensemble in matrix.ensembles():
+        figures = figures_of(ensemble)
+        state = "done" if figures else "running" if is_locked(ensemble.folder) else "waiting"
+        result = f"{next(iter(figures.values())):.2f}" if figures else ""
+        lines.append([ensemble.name, state, "", "", "", result])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    padded = [
+        "  ".join([line[0].ljust(widths[0]), line[1].ljust(widths[1])])
+        + "  "
+        + "  ".join(cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True))
+        for line in lines
+    ]
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def _training_status(training: Training) -> list[str]:
+    figures = figures_of(training)
+    if is_locked(training.folder):
+        state = "running"
+    elif figures:
+        state = "done"
+    else:
+        state = "stopped" if checkpoint_steps(training.run) else "waiting"
+    step = str(last_measurement(training.run).get("step", ""))
+    best = training.run / "best.json"
+    value, at = "", ""
+    if best.is_file():
+        content = read_json(best)
+        value, at = f"{content['metric']} {content['value']:.4g}", str(content["step"])
+    result = f"{next(iter(figures.values())):.2f}" if figures else ""
+    return [training.name, state, step, value, at, result]
+
+
+def measured_runs(matrix: Matrix) -> tuple[list[Path], list[str]]:
+    """The run folder and name of the first run of every cell that has measured something."""
+    found = {}
+    for cell in matrix.cells:
+        for seed in matrix.seeds:
+            training = matrix.training(cell, seed)
+            if cell.name not in found and last_measurement(training.run):
+                found[cell.name] = training.run
+    return list(found.values()), list(found)

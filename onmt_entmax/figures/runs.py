@@ -1,0 +1,201 @@
+"""The figures of `figures.py` that compare runs: a sweep of alphas, and accuracy over time."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onmt_entmax.checkpoint import find_model, read_config
+from onmt_entmax.errors import UserError
+from onmt_entmax.figures.curves import read_metrics
+from onmt_entmax.figures.style import COLOURS, COLUMN, SOFT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MEASURES = ("bleu", "accuracy", "exact_match", "token_accuracy", "loss")  # the first is taken
+LABELS = {
+    "bleu": "BLEU",
+    "accuracy": "accuracy (%)",
+    "exact_match": "exact match (%)",
+    "token_accuracy": "token accuracy (%)",
+    "loss": "loss a token",
+}
+ALPHAS = ("attention_alpha", "output_alpha")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One training of a sweep."""
+
+    attention: float
+    output: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one run has measured while it trained."""
+
+    name: str
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def _chosen(rows: Sequence[Mapping[str, Any]], measure: str | None, where: str) -> str:
+    """The measure that is asked for, or the first that every row has.
+
+    Raises:
+        UserError: no row has it.
+    """
+    if measure is None:
+        measure = next((m for m in MEASURES if all(m in row for row in rows)), None)
+        if measure is None:
+            raise UserError(f"{where}: none of {', '.join(MEASURES)} in it; name one by --measure")
+    elif not any(measure in row for row in rows):
+        raise UserError(f"{where}: no {measure} in it")
+    return measure
+
+
+def _cells(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows with alphas and measures: of a CSV file, of figures.json files, or of a run folder."""
+    if path.is_file():
+        try:
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                yield from csv.DictReader(file)
+        except (OSError, UnicodeDecodeError, csv.Error):
+            raise UserError(f"{path}: cannot be read as CSV") from None
+        return
+    for found in sorted(path.rglob("figures.json")):
+        if found.parent.name == "ensemble":
+            continue
+        try:
+            yield json.loads(found.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise UserError(f"{found}: damaged") from None
+    if (path / "metrics.jsonl").is_file():
+        model = find_model(path)
+        config, _ = read_config(model)
+        step = int(model.name.removeprefix("step_"))
+        measured = [row for row in read_metrics(path) if row["kind"] == "valid"]
+        row = next((row for row in measured if row["step"] == step), {})
+        alphas = config.global_attention_alpha, config.generator_alpha
+        yield {**row, **dict(zip(ALPHAS, alphas, strict=True))}
+
+
+def read_points(paths: Sequence[Path], measure: str | None) -> tuple[list[Point], str]:
+    """The trainings of a sweep, and the label of the measure.
+
+    Raises:
+        UserError: there are none, or a figure is missing or no number.
+    """
+    points = []
+    found = [(path, row) for path in paths for row in _cells(path)]
+    if not found:
+        raise UserError(f"{paths[0]}: no figures.json, metrics.jsonl or CSV table there")
+    measure = _chosen([row for _, row in found], measure, str(paths[0]))
+    for path, row in found:
+        try:
+            points.append(Point(*(float(row[key]) for key in (*ALPHAS, measure))))
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                f"{path}: a row without {', '.join(ALPHAS)} and {measure} as numbers"
+            ) from None
+    return points, LABELS.get(measure, measure)
+
+
+def draw_sweep(points: Sequence[Point], label: str, fixed: float) -> Figure:
+    """Two panels: the measure over attention alpha, and over output alpha.
+
+    Args:
+        points: trainings; seeds of the same alphas are shown as dots, their mean as the line.
+        label: of the measure.
+        fixed: the other alpha.
+
+    Raises:
+        UserError: no training has the other alpha at `fixed`.
+    """
+    from matplotlib import pyplot
+    from matplotlib.ticker import MaxNLocator
+
+    panels = {
+        "attention α": [(p.attention, p.value) for p in points if p.output == fixed],
+        "output α": [(p.output, p.value) for p in points if p.attention == fixed],
+    }
+    if not any(panels.values()):
+        raise UserError(f"no training has attention alpha or output alpha {fixed:g}")
+    figure, axes = pyplot.subplots(1, 2, figsize=(COLUMN, 1.65), sharey=True)
+    for axis, colour, (name, pairs) in zip(axes, COLOURS, panels.items(), strict=False):
+        alphas = sorted({alpha for alpha, _ in pairs})
+        seeds = {alpha: [value for a, value in pairs if a == alpha] for alpha in alphas}
+        means = [sum(values) / len(values) for values in seeds.values()]
+        axis.plot(alphas, means, color=colour, marker="o")
+        if any(len(values) > 1 for values in seeds.values()):
+            axis.plot(*zip(*pairs, strict=True), color=colour, ls="", marker=".", alpha=0.35)
+        axis.set_xlabel(name)
+        axis.set_xticks([1, 1.5, 2] if alphas and alphas[-1] <= 2.5 else alphas)
+        axis.yaxis.set_major_locator(MaxNLocator(4))
+        axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
+        axis.margins(y=0.15)
+    axes[0].set_ylabel(label)
+    return figure
+
+
+def read_curves(
+    runs: Sequence[Path], names: Sequence[str], measure: str | None
+) -> tuple[list[Curve], str]:
+    """What runs have measured on the development set, by time, and the label of the measure.
+
+    Raises:
+        UserError: a run has measured nothing, or has another measure.
+    """
+    measured = []
+    for run in runs:
+        rows = [r for r in read_metrics(run) if r.get("kind") == "valid" and "seconds" in r]
+        if not rows:
+            raise UserError(f"{run}: nothing was measured on a development set yet")
+        measured.append(rows)
+    measure = _chosen([row for rows in measured for row in rows], measure, str(runs[0]))
+    curves = []
+    for run, name, rows in zip(runs, names, measured, strict=True):
+        pairs = [(row["seconds"], row[measure]) for row in rows if measure in row]
+        if not pairs:
+            raise UserError(f"{run}: no {measure} in it")
+        curves.append(Curve(name, *zip(*pairs, strict=True)))
+    return curves, LABELS.get(measure, measure)
+
+
+def draw_time(curves: Sequence[Curve], label: str) -> Figure:
+    """The measure over the time of training; markers on the first curve of each name."""
+    from matplotlib import pyplot
+    from matplotlib.ticker import MaxNLocator
+
+    longest = max(curve.seconds[-1] for curve in curves)
+    units = (("hours", 3600), ("minutes", 60), ("seconds", 1))
+    unit, size = next((u, s) for u, s in units if longest > 2 * s or s == 1)
+    figure, axis = pyplot.subplots(figsize=(COLUMN, 2.2))
+    names = list(dict.fromkeys(curve.name for curve in curves))
+    seen: set[str] = set()
+    markers = "osD^vP*"
+    for curve in curves:
+        place = names.index(curve.name)
+        again = curve.name in seen
+        axis.plot(
+            [second / size for second in curve.seconds],
+            curve.values,
+            color=COLOURS[place % len(COLOURS)],
+            marker="" if again else markers[place % len(markers)],
+            label=None if again else curve.name,
+        )
+        seen.add(curve.name)
+    axis.set_xlabel(f"{unit} of training")
+    axis.set_ylabel(f"development {label}")
+    axis.set_xlim(left=0)
+    axis.xaxis.set_major_locator(MaxNLocator(6))
+    axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
+    axis.legend(loc="best" if label == LABELS["loss"] else "lower right")
+    return figure

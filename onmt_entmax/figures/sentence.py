@@ -1,0 +1,217 @@
+"""The figures of `figures.py` that show one sentence: attention, and forced decoding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onmt_entmax.data.batch import make_batch
+from onmt_entmax.errors import UserError
+from onmt_entmax.figures.style import INK, PAGE, SOFT, readable
+from onmt_entmax.report.lattice import Node, build_lattice
+from onmt_entmax.translator import Translator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+END = "</s>"
+CELL = 0.19  # inches, of a heat map
+LISTED = 8  # words of a column; the rest is summed
+LINE = 0.155  # inches from one word to the next below
+WARN = "#D55E00"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A source, a target, and what the model says along the target."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    """With the end symbol."""
+    nodes: tuple[Node, ...]
+    """One for each token of the target: attention, and the possible tokens."""
+    names: tuple[str, ...]
+    """The target vocabulary."""
+
+    def texts(self) -> list[str]:
+        """Everything that a figure may write."""
+        listed = {branch.token for node in self.nodes for branch in node.branches}
+        return [*self.source, *self.target, *(self.names[token] for token in listed)]
+
+
+def sentence(
+    folders: Sequence[Path], source: str, target: str | None, transforms: Sequence[str]
+) -> Sentence:
+    """Run models along a target, or along their own best output.
+
+    Raises:
+        UserError: a model cannot be read, or there is nothing to show.
+    """
+    translator = Translator.from_folders(folders, transforms=transforms, attention=True)
+    names = translator.vocabularies.target
+    words, given = translator.reader.preprocess(source, target or "")
+    if not words:
+        raise UserError("--source: there is no word in it")
+    question = translator.reader.encode(words)
+    if target is None:
+        answer = next(translator.answers([source]))
+        if not answer.hypotheses:
+            raise UserError("no output of the model finished; give a --target")
+        ids = list(answer.hypotheses[0].hypothesis.tokens)
+        given = question.copied.show(names.decode(ids))
+    else:
+        ids = names.encode(question.copied.hide(given))
+    batch = make_batch([question.example], translator.vocabularies)
+    lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
+    shown = tuple(question.copied.show(names.tokens))
+    return Sentence(question.words, (*given, END), lattice.nodes, shown)
+
+
+def draw_attention(drawn: Sentence) -> Figure:
+    """Attention as a heat map: a row for each target word, a column for each source word.
+
+    Raises:
+        UserError: the model has no attention.
+    """
+    from matplotlib import pyplot
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    if drawn.nodes[0].attention is None:
+        raise UserError("the model has no attention")
+    columns, lines = len(drawn.source), len(drawn.target)
+    weights = np.array([node.attention for node in drawn.nodes])[:, :columns]
+    cell = min(CELL, (PAGE - 1.5) / columns)
+    size = max(4.0, min(8.0, cell * 72 * 0.62))
+    figure, axis = pyplot.subplots(figsize=(cell * columns + 1.5, cell * lines + 0.9))
+    # Zero is white and nothing else is: the palest blue is told apart from it at a glance.
+    blues = LinearSegmentedColormap.from_list("blues", ["#D9E8F5", "#5A9BD0", "#08306B"])
+    shown = np.ma.masked_equal(weights, 0.0)
+    image = axis.imshow(shown, cmap=blues, vmin=0, vmax=1, aspect="equal")
+    for line, column in zip(*weights.nonzero(), strict=True):
+        corner = (column - 0.5, line - 0.5)
+        axis.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=INK, linewidth=0.5))
+    axis.set_xticks(range(columns), [readable(t) for t in drawn.source], rotation=90, fontsize=size)
+    axis.set_yticks(range(lines), [readable(t) for t in drawn.target], fontsize=size)
+    axis.tick_params(length=0, pad=3, top=True, labeltop=True, bottom=False, labelbottom=False)
+    for spine in axis.spines.values():
+        spine.set(visible=True, linewidth=0.4, color=SOFT)
+    bar = figure.colorbar(image, ax=axis, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
+    bar.set_ticks([0, 0.5, 1])
+    bar.outline.set_linewidth(0.4)
+    bar.ax.tick_params(length=2, labelsize=6.5)
+    return figure
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of a column of the forced-decoding figure."""
+
+    text: str
+    share: str = ""
+    gold: bool = False
+    excluded: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One target position, or several that follow for certain."""
+
+    entries: tuple[Entry, ...]
+    certain: bool
+
+
+def percent(probability: float) -> str:
+    """As the paper writes probabilities."""
+    return "<0.1%" if probability < 0.001 else f"{probability:.1%}"
+
+
+def columns_of(drawn: Sentence) -> list[Column]:
+    """What stands at each target position; runs of positions without a choice are joined."""
+    columns: list[Column] = []
+    for token, node in zip(drawn.target, drawn.nodes, strict=True):
+        gold = next(branch for branch in node.branches if branch.kept)
+        if node.support == 1 and gold.log_prob > -math.inf:
+            before = [columns.pop().entries[0].text] if columns and columns[-1].certain else []
+            text = " ".join([*before, readable(token)])
+            columns.append(Column((Entry(text, gold=True),), certain=True))
+            continue
+        entries = []
+        for branch in node.branches:
+            # What was given may be a word that the vocabulary has not.
+            text = token if branch is gold else drawn.names[branch.token]
+            excluded = branch.log_prob == -math.inf
+            share = "0" if excluded else percent(math.exp(branch.log_prob))
+            entries.append(Entry(readable(text), share, branch is gold, excluded))
+        if node.others_count:
+            entries.append(Entry(f"{node.others_count:,} more", percent(node.others)))
+        columns.append(Column(tuple(entries), certain=False))
+    return columns
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A column with its place: which band, how far from the left (inches), how wide."""
+
+    column: Column
+    band: int
+    left: float
+    width: float
+
+
+def _placed(columns: Sequence[Column], width_of: Any) -> list[_Placed]:
+    """Columns from left to right, in as many bands as the page needs."""
+    gap, band, left = 0.09, 0, 0.0
+    placed: list[_Placed] = []
+    for column in columns:
+        names = max(width_of(entry.text, entry.gold) for entry in column.entries)
+        shares = max(width_of(entry.share, entry.gold) for entry in column.entries)
+        width = names + (shares + gap if shares else 0) + 2 * gap
+        if left and left + width > PAGE:
+            band, left = band + 1, 0.0
+        placed.append(_Placed(column, band, left, width))
+        left += width
+    return placed
+
+
+def draw_forced(drawn: Sentence) -> Figure:
+    """Forced decoding: columns of possible words, the given one in bold."""
+    from matplotlib import pyplot
+    from matplotlib.lines import Line2D
+
+    # Words are measured as they are written later: hinting makes widths depend on the resolution.
+    figure = pyplot.figure(layout="none", dpi=pyplot.rcParams["savefig.dpi"])
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+
+    def width_of(text: str, bold: bool) -> float:
+        drawn_text = figure.text(0, 0, text, weight="bold" if bold else "normal", fontsize=7.5)
+        width = drawn_text.get_window_extent(renderer).width / figure.dpi if text else 0.0
+        drawn_text.remove()
+        return float(width)
+
+    placed = _placed(columns_of(drawn), width_of)
+    heights = [
+        LINE * max(len(p.column.entries) for p in placed if p.band == band) + 0.14
+        for band in range(placed[-1].band + 1)
+    ]
+    width, height = max(p.left + p.width for p in placed), sum(heights) + 0.16 * (len(heights) - 1)
+    figure.set_size_inches(width, height)
+    for each in placed:
+        top = height - sum(heights[: each.band]) - 0.16 * each.band
+        for side in (each.left, each.left + each.width):
+            ends = [(top - heights[each.band]) / height, top / height]
+            figure.add_artist(Line2D([side / width] * 2, ends, color=SOFT, linewidth=0.5))
+        for place, entry in enumerate(each.column.entries):
+            y = (top - 0.07 - LINE * (place + 0.5)) / height
+            style: dict[str, Any] = {"fontsize": 7.5, "va": "center_baseline"}
+            style["weight"] = "bold" if entry.gold else "normal"
+            style["color"] = WARN if entry.excluded else INK
+            figure.text((each.left + 0.09) / width, y, entry.text, **style)
+            right = (each.left + each.width - 0.09) / width
+            figure.text(right, y, entry.share, ha="right", **style)
+    return figure

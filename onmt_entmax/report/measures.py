@@ -1,0 +1,167 @@
+"""Measures of inflected forms: the official ones of CoNLL-SIGMORPHON 2018, task 1.
+
+Word accuracy and mean edit distance, per language and averaged over languages (Cotterell et al.
+2018, *The CoNLL-SIGMORPHON 2018 Shared Task: Universal Morphological Reinflection*, section 5).
+Forms are compared as they are: no case folding, no Unicode normalisation, no trimming.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from onmt_entmax.search.certificate import Level
+
+# What is proven of how many sentences: the part of a summary that every report has.
+
+
+@dataclass
+class Counts:
+    """Counts over sentences; count each, then read `as_dict`."""
+
+    sentences: int = 0
+    blank: int = 0
+    levels: Counter[str] = field(default_factory=Counter)
+    single: int = 0  # one string holds all the probability, proven
+    several: int = 0  # more than one finished hypothesis
+    unfinished: int = 0  # nothing ended within the limits
+    impossible: int = 0  # no string is as it was asked for, proven
+
+    def count(self, level: Level, finished: int, listed: bool, only: bool) -> None:
+        """Count a sentence that is not blank.
+
+        Args:
+            level: of its certificate.
+            finished: strings found.
+            listed: whether any is listed.
+            only: whether it is proven that no other than the first has any probability.
+        """
+        exhaustive = level == "exhaustive"
+        self.sentences += 1
+        self.levels[level] += 1
+        self.single += only
+        self.several += finished > 1
+        self.unfinished += not listed and not exhaustive
+        self.impossible += not listed and exhaustive
+
+    def percent(self, count: int) -> float:
+        """A count in percent of the sentences that are not blank."""
+        return round(100 * count / max(self.sentences, 1), 2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts, and rates in percent of the sentences that are not blank."""
+        return {
+            "sentences": self.sentences,
+            "blank_lines": self.blank,
+            "certificates": {level: self.levels[level] for level in get_args(Level)},
+            "exhaustive_percent": self.percent(self.levels["exhaustive"]),
+            "argmax_proven_percent": self.percent(self.sentences - self.levels["none"]),
+            "single_hypothesis_percent": self.percent(self.single),
+            "several_hypotheses_percent": self.percent(self.several),
+            "unfinished": self.unfinished,
+            "impossible": self.impossible,
+        }
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a list of words was predicted.
+
+    Attributes:
+        words: number of words.
+        accuracy: share of words predicted exactly, between 0 and 1.
+        edit_distance: mean Levenshtein distance to the reference, in characters.
+    """
+
+    words: int
+    accuracy: float
+    edit_distance: float
+
+
+@dataclass(frozen=True)
+class LanguageScores:
+    """Scores per language, in order of name, and their plain average.
+
+    Attributes:
+        languages: language name to score.
+        average: the mean over languages, each counting the same whatever its size; `words` is the
+            total.
+    """
+
+    languages: dict[str, Score]
+    average: Score
+
+
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """Levenshtein distance: the fewest insertions, deletions and substitutions, each costing 1.
+
+    Args:
+        first, second: strings, compared by code point, or sequences of symbols.
+    """
+    previous = list(range(len(second) + 1))
+    for row, symbol in enumerate(first, start=1):
+        current = [row]
+        for column, other in enumerate(second, start=1):
+            substituted = previous[column - 1] + (symbol != other)
+            current.append(min(substituted, previous[column] + 1, current[-1] + 1))
+        previous = current
+    return previous[-1]
+
+
+def score(references: Sequence[str], predictions: Sequence[str]) -> Score:
+    """Accuracy and mean edit distance of predictions, one for each reference.
+
+    Raises:
+        ValueError: the numbers of words differ, or there are none.
+    """
+    if len(references) != len(predictions):
+        raise ValueError(
+            f"{len(references)} references but {len(predictions)} predictions: "
+            "give one prediction for each reference"
+        )
+    if not references:
+        raise ValueError("there are no words to score")
+    pairs = list(zip(references, predictions, strict=True))
+    wrong = [(reference, guess) for reference, guess in pairs if reference != guess]
+    return Score(
+        words=len(pairs),
+        accuracy=(len(pairs) - len(wrong)) / len(pairs),
+        edit_distance=sum(edit_distance(*pair) for pair in wrong) / len(pairs),
+    )
+
+
+def score_by_language(
+    languages: Sequence[str], references: Sequence[str], predictions: Sequence[str]
+) -> LanguageScores:
+    """Scores each language by itself and averages them.
+
+    Args:
+        languages: the language of each word.
+        references: the correct form of each word.
+        predictions: the predicted form of each word.
+
+    Raises:
+        ValueError: the three lengths differ, or there are no words.
+    """
+    if not len(languages) == len(references) == len(predictions):
+        raise ValueError(
+            f"{len(languages)} languages, {len(references)} references and "
+            f"{len(predictions)} predictions: give one of each for every word"
+        )
+    words: dict[str, list[tuple[str, str]]] = {name: [] for name in sorted(set(languages))}
+    for language, *pair in zip(languages, references, predictions, strict=True):
+        words[language].append((pair[0], pair[1]))
+    scores = {
+        language: score([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+        for language, pairs in words.items()
+    }
+    if not scores:
+        raise ValueError("there are no words to score")
+    average = Score(
+        words=len(references),
+        accuracy=sum(each.accuracy for each in scores.values()) / len(scores),
+        edit_distance=sum(each.edit_distance for each in scores.values()) / len(scores),
+    )
+    return LanguageScores(scores, average)

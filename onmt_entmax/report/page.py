@@ -1,0 +1,128 @@
+"""A translation report as one HTML page: no server, no network, nothing beside the file.
+
+The page holds the records of an exactness report (see `writers.Answer.record`) and, for as many
+sentences as the caller computed them, drawings: the lattice, the next tokens, the attention. Its
+parts are `page.html`, `page.css` and the three scripts beside this file.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import IO, Any
+
+from onmt_entmax.report.lattice import Branch, Lattice, Node
+
+_SCRIPTS = ("page_pictures.js", "page_list.js", "page_sentence.js")
+
+
+def drawing(lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int) -> Any:
+    """What the page draws of one sentence, as JSON has it.
+
+    Args:
+        lattice: of the record's hypotheses, in the record's order.
+        source: tokens of the source.
+        names: the target vocabulary, token by id.
+        eos: id of the end symbol.
+
+    Returns:
+        `{"source": [token, ...], "nodes": [node, ...]}`. A node has its `branches`, each
+        `[token, probability]` and, if a hypothesis goes on there, the index of the next node; the
+        token is null for the end symbol, and what follows the probability then is the index of the
+        hypothesis that ends. `others` is `[probability, number]` of the tokens that are not
+        listed, `attention` `[position, weight, position, weight, ...]` of nonzero weights.
+    """
+    return {
+        "source": list(source),
+        "nodes": [_node(node, names, eos) for node in lattice.nodes],
+    }
+
+
+def _node(node: Node, names: Sequence[str], eos: int) -> dict[str, Any]:
+    entry: dict[str, Any] = {"branches": [_branch(b, names, eos) for b in node.branches]}
+    if node.others_count:
+        entry["others"] = [_short(node.others), node.others_count]
+    if node.attention is not None:
+        weights = [[i, _short(weight)] for i, weight in enumerate(node.attention) if weight > 0]
+        entry["attention"] = [number for pair in weights for number in pair]
+    return entry
+
+
+def _branch(branch: Branch, names: Sequence[str], eos: int) -> list[Any]:
+    name = None if branch.token == eos else names[branch.token]
+    leads_to = branch.child if branch.hypothesis is None else branch.hypothesis
+    short: list[Any] = [name, _short(math.exp(branch.log_prob))]
+    return short if leads_to is None else [*short, leads_to]
+
+
+def _short(number: float) -> float:
+    """Five significant digits; what is not zero stays so."""
+    return float(f"{number:.5g}")
+
+
+def write_page(
+    file: IO[str],
+    title: str,
+    records: Sequence[Mapping[str, Any]],
+    drawings: Iterable[tuple[int, Any]] = (),
+) -> None:
+    """Write the page.
+
+    Args:
+        file: open for text in UTF-8.
+        title: of the page.
+        records: of the exactness report, in its order.
+        drawings: pairs of a position in `records` and what `drawing` gave for it; taken one by
+            one while the page is written.
+    """
+    before, style, between, after_data, end = _skeleton(title)
+    file.write(before + style + between)
+    _write_data(file, "records", records)
+    for position, content in drawings:
+        _write_data(file, f"drawing-{position}", content)
+    file.write(after_data + end)
+
+
+def _write_data(file: IO[str], name: str, content: Any) -> None:
+    file.write(f'<script type="application/json" id="{name}">{to_json(content)}</script>\n')
+
+
+def to_json(content: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element or start a
+    comment. Numbers that are not finite, which JSON has not, become null."""
+    text = json.dumps(_finite(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Half of a surrogate pair cannot be written as UTF-8.
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {str(key): _finite(value) for key, value in content.items()}
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        return [_finite(value) for value in content]
+    return content
+
+
+def _skeleton(title: str) -> tuple[str, str, str, str, str]:
+    """The page without its data: what comes before the data, in three parts, and after, in two."""
+    folder = files("onmt_entmax.report")
+
+    def read(name: str) -> str:
+        return folder.joinpath(name).read_text(encoding="utf-8")
+
+    # Divided before the title is filled in, which may contain anything.
+    before, rest = read("page.html").split("/*style*/")
+    between, rest = rest.split("<!--data-->")
+    after_data, end = rest.split("/*script*/")
+    before, between = (
+        part.replace("<!--title-->", html.escape(title)) for part in (before, between)
+    )
+    script = "\n".join(map(read, _SCRIPTS))
+    return before, read("page.css"), between, after_data + script, end

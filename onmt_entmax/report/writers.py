@@ -1,0 +1,218 @@
+"""Writing what a search found: translations, the exactness report, and its summary."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from onmt_entmax.files import is_stream
+from onmt_entmax.report.measures import Counts
+from onmt_entmax.search.certificate import Hypothesis, SearchResult
+from onmt_entmax.search.verify import Verification
+
+# How far the sum of float32 probabilities may be from what they say.
+ROUNDING = 1e-5
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One hypothesis as a user reads it."""
+
+    text: str
+    hypothesis: Hypothesis
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything about one input line. A blank line has no result and no texts."""
+
+    id: int  # number of the line, from 0
+    source: str
+    result: SearchResult | None = None
+    hypotheses: tuple[Decoded, ...] = ()
+    unfinished: str | None = None  # where nothing finished within the length limit
+    attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
+    verification: Verification | None = None  # how a recomputation compares, where there was one
+    merged: bool = False  # whether several strings of tokens can become one text
+    scored: bool = False  # whether penalties rank, and scores are what is proven of
+
+    def lines(self, n_best: int) -> list[str]:
+        """The answer as `n_best` lines of the output file, blank where there is no hypothesis."""
+        texts = [decoded.text for decoded in self.hypotheses[:n_best]]
+        if not texts and self.unfinished is not None:
+            texts = [self.unfinished]
+        return texts + [""] * (n_best - len(texts))
+
+    def record(self) -> dict[str, Any]:
+        """The answer as an object of the exactness report.
+
+        A blank line has no hypotheses, no mass, and proves nothing: its bound is 1.
+        """
+        if self.result is None:
+            empty = {"certificate": "none", "bound": 1.0, "gap": None, "proven": 0, "mass": 0.0}
+            counts = {"dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 0}
+            return {"id": self.id, "source": self.source, **empty, **counts, "hypotheses": []}
+        certificate = self.result.certificate
+        record: dict[str, Any] = {
+            "id": self.id,
+            "source": self.source,
+            "certificate": certificate.level,
+            "bound": certificate.bound,
+            # JSON has no infinity: null where nothing was dropped, nothing finished, or a penalty
+            # is infinite.
+            "gap": certificate.gap if math.isfinite(certificate.gap) else None,
+            "proven": certificate.proven,
+            "mass": min(certificate.mass, 1.0),  # a sum of floats may come out above
+            "dropped": certificate.dropped,
+            "truncated": certificate.truncated,
+            "excluded": min(certificate.excluded, 1.0),
+            "finished": self.result.finished,
+            "hypotheses": [
+                {
+                    "text": decoded.text,
+                    "log_prob": decoded.hypothesis.log_prob,
+                    "prob": decoded.hypothesis.prob,
+                }
+                for decoded in self.hypotheses
+            ],
+        }
+        if self.scored:
+            for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
+                score = decoded.hypothesis.score  # null where a penalty is infinite
+                listed["score"] = score if math.isfinite(score) else None
+        if slack := self._slack():
+            record["slack"] = slack
+        if self.unfinished is not None:
+            record["unfinished"] = self.unfinished
+        if self.verification is not None:
+            record["verified"] = self.verification.agrees
+        return record
+
+    def _slack(self) -> float:
+        """How much more probable a text may be than the hypotheses that became it, together.
+
+        What is certified are strings of tokens. Where others that were not found, or are not
+        listed, may become the same text, that can be all that is not listed.
+        """
+        if self.result is None or not self.merged:
+            return 0.0
+        level, listed = self.result.certificate.level, self.hypotheses
+        if level == "exhaustive" and self.result.finished == len(listed):
+            return 0.0
+        return max(0.0, 1.0 - sum(decoded.hypothesis.prob for decoded in listed)) + ROUNDING
+
+
+@dataclass
+class Summary(Counts):
+    """Counts over the answers of one report, with what their searches cost; add answers, then read
+    `as_dict`."""
+
+    strict: int = 0  # exhaustive in the paper's reading: finished and live never above the beam
+    rows: int = 0
+    support: int = 0
+    steps: int = 0
+    attended: int = 0
+    verified: int = 0  # recomputed sentences
+    disagreements: int = 0
+    undecided: int = 0  # the budget ended before the recomputation could tell
+    scored: bool = False  # whether what is proven is proven of scores
+
+    def add(self, answer: Answer) -> None:
+        """Count one answer."""
+        result = answer.result
+        if result is None:
+            self.blank += 1
+            return
+        self.scored |= answer.scored
+        level = result.certificate.level
+        self.count(level, result.finished, bool(answer.hypotheses), result.only)
+        self.strict += level == "exhaustive" and result.certificate.strict
+        self.rows += result.rows
+        self.support += result.support
+        self.steps += len(answer.attended)
+        self.attended += sum(answer.attended)
+        if answer.verification is not None:
+            self.verified += 1
+            self.disagreements += answer.verification.agrees is False
+            self.undecided += answer.verification.agrees is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts, and rates in percent of the sentences that are not blank."""
+        summary = super().as_dict() | {
+            "strict_exhaustive_percent": self.percent(self.strict),
+            "mean_output_support": round(self.support / max(self.rows, 1), 3),
+            "decoder_rows_per_sentence": round(self.rows / max(self.sentences, 1), 2),
+        }
+        if self.steps:
+            summary["mean_attention_support"] = round(self.attended / self.steps, 3)
+        if self.verified:
+            summary |= {"verified": self.verified, "disagreements": self.disagreements}
+        if self.undecided:
+            summary["undecided"] = self.undecided
+        return summary
+
+    def text(self) -> str:
+        """The summary as lines for a person."""
+        rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
+        described = {
+            "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
+            f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
+            "one output holds all the probability": ("single_hypothesis_percent", "%"),
+            "more than one output found": ("several_hypotheses_percent", "%"),
+            "next tokens of nonzero probability": ("mean_output_support", "a prefix searched"),
+            "source positions of nonzero attention": ("mean_attention_support", "a step"),
+        }
+        rare = [
+            (self.blank, "blank lines"),
+            (self.unfinished, "without an end within the limits"),
+            (self.impossible, "for which no output is as asked"),
+            (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
+            (self.undecided, "of these undecided"),
+        ]
+        counted = [f"{self.sentences} sentences", *(f"{n} {what}" for n, what in rare if n)]
+        return "\n".join(
+            [", ".join(counted)]
+            + [
+                f"  {label:43} {rates[name]:6.2f} {unit}"
+                for label, (name, unit) in described.items()
+                if name in rates
+            ]
+        )
+
+
+def with_summary(report: Path | None) -> list[Path]:
+    """The files of a report: itself, and beside it the summary, unless it goes to a stream."""
+    if report is None:
+        return []
+    if is_stream(report) or report.is_dir():
+        return [report]
+    return [report, report.with_name(report.name + ".summary.json")]
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+class AnswerWriter:
+    """Writes answers to the output file and, where asked for, to the exactness report.
+
+    Args:
+        output: file of `n_best` lines a sentence.
+        report: file of JSON lines, or None.
+        n_best: hypotheses a sentence.
+    """
+
+    def __init__(self, output: IO[str], report: IO[str] | None, n_best: int) -> None:
+        self._output, self._report, self._n_best = output, report, n_best
+        self.summary = Summary()
+
+    def write(self, answer: Answer) -> None:
+        """Write one answer; they come in the order of the input."""
+        self._output.writelines(f"{line}\n" for line in answer.lines(self._n_best))
+        if self._report is not None:
+            self._report.write(_json(answer.record()) + "\n")
+        self.summary.add(answer)

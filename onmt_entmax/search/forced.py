@@ -1,0 +1,182 @@
+"""Forced decoding: what a model says of given targets, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+
+from onmt_entmax.search.stepper import Step, Stepper, no_support
+
+
+class ForcedStep(NamedTuple):
+    """One token of several targets at once."""
+
+    sentences: list[int]
+    """Those whose targets go on, a row of the step each."""
+    tokens: list[int]
+    """What comes next in the target of each: a token, or the end symbol."""
+    step: Step
+    """What the model says of all tokens there."""
+
+
+class TokenScore(NamedTuple):
+    """One token of a target, or its end symbol."""
+
+    log_prob: float
+    """-inf where the model excludes the token here."""
+    rank: int
+    """1 + how many tokens are more probable here; support + 1 for an excluded token."""
+    support: int
+    """How many tokens have positive probability here."""
+
+
+@dataclass(frozen=True)
+class TargetScore:
+    """What the model says of one target."""
+
+    steps: tuple[TokenScore, ...]
+    """One for each token, then one for the end symbol."""
+
+    @property
+    def log_prob(self) -> float:
+        """Log-probability of the target, -inf where the model cannot produce it."""
+        return sum(step.log_prob for step in self.steps)
+
+    @property
+    def excluded_at(self) -> int | None:
+        """Position (from 0) of the first token that the model excludes, or None."""
+        positions = (i for i, step in enumerate(self.steps) if step.log_prob == -torch.inf)
+        return next(positions, None)
+
+
+def along_targets(
+    stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
+) -> Iterator[ForcedStep]:
+    """Read given targets, all sentences together, whatever the model says of them.
+
+    Args:
+        stepper: the model.
+        batch: the sentences; its `len` is how many.
+        targets: for each sentence token ids, without start and end symbol.
+
+    Yields:
+        The first tokens of all targets, then the second ones, to the end symbol of the longest.
+
+    Raises:
+        ValueError: there are not as many targets as sentences.
+    """
+    if len(targets) != len(batch):
+        raise ValueError(f"{len(targets)} targets for {len(batch)} sentences")
+    complete = [[*target, stepper.eos] for target in targets]
+    state, live = stepper.start(batch), list(range(len(targets)))
+    tokens = [stepper.bos] * len(live)
+    position = 0
+    while live:
+        step = stepper.step(state, torch.tensor(tokens))
+        tokens = [complete[i][position] for i in live]
+        yield ForcedStep(live, tokens, step)
+        going_on = [row for row, i in enumerate(live) if position < len(targets[i])]
+        if going_on:
+            state = stepper.select(step.state, torch.tensor(going_on))
+        live, tokens = [live[row] for row in going_on], [tokens[row] for row in going_on]
+        position += 1
+
+
+@torch.inference_mode()
+def score_targets(
+    stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
+) -> list[TargetScore]:
+    """Score one target for each sentence; an excluded token does not end the scoring.
+
+    Args:
+        stepper: the model.
+        batch: the sentences; its `len` is how many.
+        targets: for each sentence token ids, without start and end symbol.
+
+    Returns:
+        A score for each sentence.
+
+    Raises:
+        ValueError: there are not as many targets as sentences.
+    """
+    scores: list[list[TokenScore]] = [[] for _ in targets]
+    for sentences, tokens, step in along_targets(stepper, batch, targets):
+        log_probs = step.log_probs.clamp(max=0.0)  # as search does with a sum rounded above 1
+        own = log_probs.gather(1, torch.tensor(tokens, device=log_probs.device)[:, None])
+        ranks = 1 + (log_probs > own).sum(1)
+        supports = (log_probs > -torch.inf).sum(1)
+        if not bool(supports.all()):
+            raise no_support()
+        columns = own[:, 0].double().tolist(), ranks.tolist(), supports.tolist()
+        for i, *values in zip(sentences, *columns, strict=True):
+            scores[i].append(TokenScore(*values))
+    return [TargetScore(tuple(steps)) for steps in scores]
+
+
+# Suggesting how a string may go on (Peters, Niculae and Martins 2019, Figure 2).
+#
+# Where the output is sparse, the list of next tokens is finite and short, and often has one member:
+# then the continuation is forced, and a writer need not type it.
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """How the strings of a sentence may go on after a prefix."""
+
+    log_prob: float
+    """Log-probability of the prefix; -inf where the model excludes it."""
+    excluded_at: int | None
+    """Position (from 0) of the prefix's first token that the model excludes, or None."""
+    continuations: tuple[tuple[int, float], ...]
+    """Every next token of positive probability with its log-probability, the most probable first;
+    the end symbol may be among them."""
+    completion: tuple[int, ...]
+    """The tokens that follow for certain: as long as one single token is possible."""
+    complete: bool
+    """Whether the string must end after `completion`."""
+
+
+@torch.inference_mode()
+def suggest(
+    stepper: Stepper, batch: Any, prefix: Sequence[int] = (), max_length: int = 100
+) -> Suggestion:
+    """Say how a string may go on.
+
+    Args:
+        stepper: the model.
+        batch: one sentence.
+        prefix: token ids that were written already.
+        max_length: longest prefix and completion together.
+    """
+    known = score_targets(stepper, batch, [prefix])[0].steps[:-1]
+    excluded = [i for i, step in enumerate(known) if step.log_prob == -torch.inf]
+    state, last = stepper.start(batch), stepper.bos
+    for token in prefix:
+        state, last = stepper.step(state, torch.tensor([last])).state, token
+    first: tuple[tuple[int, float], ...] | None = None
+    completion: list[int] = []
+    while True:
+        step = stepper.step(state, torch.tensor([last]))
+        log_probs = step.log_probs[0].clamp(max=0.0)
+        inside = (log_probs > -torch.inf).nonzero()[:, 0].tolist()
+        if first is None:
+            options = [(token, float(log_probs[token])) for token in inside]
+            allowed = [option for option in options if option[0] not in stepper.excluded]
+            first = tuple(sorted(allowed, key=lambda option: -option[1]))
+        if not inside:
+            raise no_support()
+        last, state = inside[0], step.state
+        ends = last == stepper.eos or len(prefix) + len(completion) >= max_length
+        if len(inside) > 1 or ends or last in stepper.excluded:
+            break
+        completion.append(last)
+    return Suggestion(
+        log_prob=sum(step.log_prob for step in known),
+        excluded_at=excluded[0] if excluded else None,
+        continuations=first,
+        completion=tuple(completion),
+        complete=inside == [stepper.eos],
+    )

@@ -1,0 +1,248 @@
+// Entmax on the CPU in native code: what native.py calls where this module was built.
+//
+// Each function takes addresses of contiguous memory, which its Python side has checked, and gives
+// the rows to a few threads with the interpreter's lock released. native_threshold.h has the
+// mathematics, native_rows.h what is made of it; both are compiled for three instruction sets here,
+// and the processor decides which one runs.
+
+#include "sparse/backends/csrc/native_common.h"
+
+namespace {
+
+// Fewer scores than these are not worth a thread.
+const long SCORES_OF_A_THREAD = 1 << 17;
+
+struct Work {
+    const void *scores;     // (rows, n); of the gradient the probabilities
+    const void *incoming;   // (rows, n)
+    const void *factor;     // (rows,) or null
+    void *out;              // (rows, n)
+    void *excess, *maxima;  // (rows,)
+    double *threshold;      // (rows,)
+    uint8_t *dense;         // (rows,)
+    long rows, n;
+    long most;  // entries of a row; with more it is dense
+    Curve curve;
+    bool logs;
+};
+
+// What one thread finds in its rows.
+struct Piece {
+    Memory memory;
+    int64_t *position = nullptr, *row = nullptr;
+    char *probability = nullptr;
+    long count = 0, capacity = 0;
+    bool impossible = false, no_memory = false;
+
+    void reserve(long more, size_t size);
+    ~Piece() {
+        free(position);
+        free(row);
+        free(probability);
+    }
+};
+
+template <class T>
+T *larger(T *memory, size_t size) {
+    void *moved = realloc(memory, size);
+    if (!moved) throw std::bad_alloc();
+    return (T *)moved;
+}
+
+void Piece::reserve(long more, size_t size) {
+    if (count + more <= capacity) return;
+    capacity = 2 * (count + more) + 1024;
+    position = larger(position, capacity * sizeof *position);
+    row = larger(row, capacity * sizeof *row);
+    probability = larger(probability, capacity * size);
+}
+
+typedef void Kernel(const Work &, long first, long last, Piece &);
+struct Kernels {
+    Kernel *probabilities, *conjugates, *written, *gradients;
+};
+
+}  // namespace
+
+#define ENTMAX_BODY "sparse/backends/csrc/native_rows.h"
+#include "sparse/backends/csrc/native_sets.h"
+
+namespace {
+
+void run_piece(Kernel *kernel, const Work &work, long first, long last, Piece &piece) {
+    try {
+        kernel(work, first, last, piece);
+    } catch (const std::bad_alloc &) {
+        piece.no_memory = true;
+    }
+}
+
+// The rows in contiguous pieces, one for each thread.
+struct Pieces {
+    Kernel *kernel;
+    const Work &work;
+    std::vector<Piece> &pieces;
+};
+
+void take_piece(void *data, long at) {
+    const Pieces &all = *(Pieces *)data;
+    const long rows = all.work.rows, count = (long)all.pieces.size();
+    run_piece(all.kernel, all.work, rows * at / count, rows * (at + 1) / count, all.pieces[at]);
+}
+
+// Runs without the lock; an exception is set if this returns false.
+bool run_unlocked(Kernel *kernel, const Work &work, std::vector<Piece> &pieces) {
+    Py_BEGIN_ALLOW_THREADS;
+    Pieces all = {kernel, work, pieces};
+    share((long)pieces.size(), take_piece, &all);
+    Py_END_ALLOW_THREADS;
+    bool impossible = false;
+    for (const Piece &piece : pieces) {
+        if (piece.no_memory) {
+            PyErr_NoMemory();
+            return false;
+        }
+        impossible |= piece.impossible;
+    }
+    if (impossible) PyErr_SetString(PyExc_ValueError, "a row is -inf everywhere");
+    return !impossible;
+}
+
+long pieces_for(const Work &work, int threads) {
+    long count = (long)((double)work.rows * work.n / SCORES_OF_A_THREAD);
+    if (count > threads) count = threads;
+    if (count > work.rows) count = work.rows;
+    return count < 1 ? 1 : count;
+}
+
+// The arguments all functions begin with: type ("f" or "d"), alpha, whole order, rows, n, threads.
+struct Common {
+    int kind, threads;
+    Work work;
+};
+
+void complete(Common &common) {
+    Curve &curve = common.work.curve;
+    curve = Curve::of(curve.alpha, curve.whole);
+}
+
+const Kernels *kernels_of(const Common &common) {
+    return common.kind == 'f' ? kernels<float>() : kernels<double>();
+}
+
+// Run a kernel that fills the memory it was given.
+PyObject *fill(Common &common, Kernel *Kernels::*kernel) {
+    complete(common);
+    std::vector<Piece> pieces(pieces_for(common.work, common.threads));
+    if (!run_unlocked(kernels_of(common)->*kernel, common.work, pieces)) return nullptr;
+    Py_RETURN_NONE;
+}
+
+#define COMMON "Cdinni"
+#define COMMON_ADDRESSES(c, rows, n) \
+    &(c).kind, &(c).work.curve.alpha, &(c).work.curve.whole, &(rows), &(n), &(c).threads
+
+PyObject *probabilities(PyObject *, PyObject *arguments) {
+    Common common = {};
+    Py_ssize_t rows, n, scores, out;
+    int logs;
+    if (!PyArg_ParseTuple(arguments, COMMON "nnp", COMMON_ADDRESSES(common, rows, n), &scores, &out,
+                          &logs))
+        return nullptr;
+    Work &work = common.work;
+    work.rows = rows, work.n = n, work.scores = (void *)scores, work.out = (void *)out,
+    work.logs = logs;
+    return fill(common, &Kernels::probabilities);
+}
+
+PyObject *written(PyObject *, PyObject *arguments) {
+    Common common = {};
+    Py_ssize_t rows, n, scores, maxima, threshold, factor, out;
+    if (!PyArg_ParseTuple(arguments, COMMON "nnnnn", COMMON_ADDRESSES(common, rows, n), &scores,
+                          &maxima, &threshold, &factor, &out))
+        return nullptr;
+    Work &work = common.work;
+    work.rows = rows, work.n = n, work.scores = (void *)scores, work.maxima = (void *)maxima;
+    work.threshold = (double *)threshold, work.factor = (void *)factor, work.out = (void *)out;
+    return fill(common, &Kernels::written);
+}
+
+PyObject *gradients(PyObject *, PyObject *arguments) {
+    Common common = {};
+    Py_ssize_t rows, n, probability, incoming, out;
+    if (!PyArg_ParseTuple(arguments, COMMON "nnn", COMMON_ADDRESSES(common, rows, n), &probability,
+                          &incoming, &out))
+        return nullptr;
+    Work &work = common.work;
+    work.rows = rows, work.n = n, work.scores = (void *)probability;
+    work.incoming = (void *)incoming, work.out = (void *)out;
+    return fill(common, &Kernels::gradients);
+}
+
+// One bytearray of what the pieces have of a part of their entries, each of a size.
+PyObject *joined(const std::vector<Piece> &pieces, const char *(*part)(const Piece &),
+                 size_t size) {
+    size_t whole = 0;
+    for (const Piece &piece : pieces) whole += piece.count * size;
+    PyObject *result = PyByteArray_FromStringAndSize(nullptr, (Py_ssize_t)whole);
+    if (!result) return nullptr;
+    char *at = PyByteArray_AS_STRING(result);
+    for (const Piece &piece : pieces) {
+        if (piece.count) memcpy(at, part(piece), piece.count * size);
+        at += piece.count * size;
+    }
+    return result;
+}
+
+PyObject *conjugates(PyObject *, PyObject *arguments) {
+    Common common = {};
+    Py_ssize_t rows, n, scores, excess, maxima, threshold, dense, most;
+    if (!PyArg_ParseTuple(arguments, COMMON "nnnnnn", COMMON_ADDRESSES(common, rows, n), &scores,
+                          &excess, &maxima, &threshold, &dense, &most))
+        return nullptr;
+    Work &work = common.work;
+    work.rows = rows, work.n = n, work.scores = (void *)scores, work.excess = (void *)excess;
+    work.maxima = (void *)maxima, work.threshold = (double *)threshold,
+    work.dense = (uint8_t *)dense, work.most = most;
+    complete(common);
+    std::vector<Piece> pieces(pieces_for(work, common.threads));
+    if (!run_unlocked(kernels_of(common)->conjugates, work, pieces)) return nullptr;
+    PyObject *position = joined(pieces, [](const Piece &p) { return (const char *)p.position; }, 8);
+    PyObject *row = joined(pieces, [](const Piece &p) { return (const char *)p.row; }, 8);
+    PyObject *probability = joined(
+        pieces, [](const Piece &p) { return (const char *)p.probability; },
+        common.kind == 'f' ? 4 : 8);
+    if (position && row && probability) return Py_BuildValue("NNN", position, row, probability);
+    Py_XDECREF(position);
+    Py_XDECREF(row);
+    Py_XDECREF(probability);
+    return nullptr;
+}
+
+PyMethodDef functions[] = {
+    {"probabilities", probabilities, METH_VARARGS, "Entmax, or its logarithm, of rows."},
+    {"conjugates", conjugates, METH_VARARGS,
+     "Conjugates of rows; entries of those with a small support."},
+    {"written", written, METH_VARARGS, "Probabilities of solved rows, times a factor for each."},
+    {"gradients", gradients, METH_VARARGS, "Gradients in the scores."},
+    {"use_instruction_set", use_instruction_set, METH_VARARGS,
+     "1 any processor's, 2 AVX2, 3 AVX-512; by default the best there is. Returns what is used."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_native",
+                          "Entmax of rows on the CPU.",
+                          -1,
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__native(void) {
+    begin();
+    return PyModule_Create(&definition);
+}

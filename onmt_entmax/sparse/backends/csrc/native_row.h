@@ -1,0 +1,164 @@
+// What is made of one solved row, under one instruction set: see native_common.h.
+
+#include "sparse/backends/csrc/native_threshold.h"
+
+// The smallest score of the support of a row whose order is below 1 (alpha above 2), from a lower
+// bound next to the threshold, and how many scores are not below it.
+template <class T>
+TARGET T least_member(const T *x, long n, const Solved &solved, const Curve &curve, long &count) {
+    T floor = -(T)INFINITY;
+    for (;;) {
+        T least = (T)solved.maximum;
+        count = 0;
+        for (long i = 0; i < n; ++i) {
+            if (!(x[i] > floor && (x[i] - solved.maximum) - solved.threshold > 0)) continue;
+            ++count;
+            if (x[i] < least) least = x[i];
+        }
+        double above = 0;
+        for (long i = 0; i < n; ++i)
+            if (x[i] > least) above += pow(curve.beta * ((double)x[i] - least), curve.order);
+        // With more than 1 above it, it is not in the support after all.
+        if (above < 1) return least;
+        floor = least;
+    }
+}
+
+// Probabilities where the curve is infinitely steep at the threshold, and so the best number for
+// that leaves the smallest of them open: they are solved for instead (see steep_logs in
+// threshold.py). ``out`` may be the scores.
+template <class T>
+TARGET void finish_steep(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+    long count;
+    const T least = least_member(x, n, solved, curve, count);
+    double v = 1.0 / count;
+    for (int step = 0; step < 100; ++step) {
+        const double power = pow(v, curve.beta);
+        double total = 0, slope = 0;
+        for (long i = 0; i < n; ++i) {
+            if (x[i] < least) continue;
+            const double lead = curve.beta * ((double)x[i] - least);
+            const double p = lead > 0 ? pow(lead + power, curve.order) : v;
+            total += p;
+            slope += lead > 0 ? pow(v / p, curve.beta - 1) : 1;
+        }
+        const double following = fmax(v - (total - 1) / slope, 0.0);
+        if (!(following < v)) break;
+        v = following;
+    }
+    const double power = pow(v, curve.beta);
+    for (long i = 0; i < n; ++i) {
+        const double lead = curve.beta * ((double)x[i] - least);
+        out[i] = lead < 0 ? (T)0 : lead > 0 ? (T)pow(lead + power, curve.order) : (T)v;
+    }
+}
+
+// Probabilities of scores, computed in float64, into ``out``, which may be the scores.
+template <class T, int form>
+TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+    T part[8];
+    for (long k = 0; k < n; k += 8) {
+        const long left = n - k < 8 ? n - k : 8;
+        const Doubles v =
+            left == 8 ? Load<double, T>::from(x + k) : load_part<double, T>(x + k, left);
+        Doubles u = ((v - solved.maximum) - solved.threshold) * curve.beta;
+        u = power<T, form>(u > 0 ? u : Doubles{}, curve, 0);
+        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)u[lane];
+        memcpy(out + k, part, left * sizeof(T));
+    }
+}
+
+template <class T>
+TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+    switch (curve.whole) {
+        case 1:
+            return finish_in<T, ONE>(x, out, n, solved, curve);
+        case 2:
+            return finish_in<T, TWO>(x, out, n, solved, curve);
+        case -1:
+            if (curve.order < 1) return finish_steep(x, out, n, solved, curve);
+            return finish_in<T, ANY>(x, out, n, solved, curve);
+        default:
+            return finish_in<T, WHOLE>(x, out, n, solved, curve);
+    }
+}
+
+// Probabilities of a whole row, times a factor.
+template <class T, int form>
+TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T factor,
+                         const Curve &curve, T *out) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size;
+    const T near = (T)threshold, rest = (T)(threshold - (double)near), beta = (T)curve.beta;
+    for (long i = 0; i < n; i += size) {
+        const bool whole = i + size <= n;
+        V u = whole ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
+        u = ((u - maximum) - near) - rest;
+        u = u > 0 ? u : V{};
+        u = power<T, form>(u * beta, curve, 0) * factor;
+        if (whole)
+            store<T>(out + i, u);
+        else
+            store_part<T>(out + i, u, n - i);
+    }
+}
+
+template <class T>
+TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor, const Curve &curve,
+                      T *out) {
+    if (threshold != threshold) {
+        for (long i = 0; i < n; ++i) out[i] = (T)NAN;
+        return;
+    }
+    switch (curve.whole) {
+        case 1:
+            return write_row_in<T, ONE>(x, n, maximum, threshold, factor, curve, out);
+        case 2:
+            return write_row_in<T, TWO>(x, n, maximum, threshold, factor, curve, out);
+        case -1:
+            if (curve.order >= 1)
+                return write_row_in<T, ANY>(x, n, maximum, threshold, factor, curve, out);
+            finish(x, out, n, Solved{maximum, threshold, 0, n}, curve);
+            for (long i = 0; i < n; ++i) out[i] *= factor;
+            return;
+        default:
+            return write_row_in<T, WHOLE>(x, n, maximum, threshold, factor, curve, out);
+    }
+}
+
+template <class T>
+TARGET Room<T> room_of(long blocks, long most, Memory &memory) {
+    const long size = Vector<T>::size;
+    Room<T> room;
+    room.maxima = (T *)memory.take((blocks + 2) * size * sizeof(T));
+    room.score = (T *)memory.take(most * sizeof(T));
+    room.column = (int *)memory.take(most * sizeof(int));
+    return room;
+}
+
+template <class T>
+TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
+    const long size = Vector<T>::size, depth = depth_of<T>(n);
+    return room_of<T>(n / (depth * size), most_candidates(n, curve) + (depth + 1) * size, memory);
+}
+
+// For rows of any length up to n: a shorter one may have more candidates, or smaller blocks.
+template <class T>
+TARGET Room<T> room_up_to(long n, Memory &memory) {
+    const long size = Vector<T>::size, shallow = 4, deep = 16;
+    return room_of<T>(n / (shallow * size), n + (deep + 1) * size, memory);
+}
+
+// Probabilities of a solved row.
+template <class T>
+TARGET void write_solved(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
+                         T *out) {
+    const bool dense = solved.count < 0 || 4 * solved.count > n;
+    if (solved.threshold != solved.threshold || dense) {
+        write_row(x, n, (T)solved.maximum, solved.threshold, (T)1, curve, out);
+        return;
+    }
+    finish(room.score, room.score, solved.count, solved, curve);
+    memset(out, 0, n * sizeof(T));
+    for (long k = 0; k < solved.count; ++k) out[room.column[k]] = room.score[k];
+}

@@ -1,0 +1,186 @@
+// Rows of scores under one instruction set: included once for each, in a namespace of its own.
+//
+// native_threshold.h solves a row; here are probabilities, logarithms, supports and gradients of
+// solved rows, and the loops over rows that native.cpp starts.
+
+#include "sparse/backends/csrc/native_row.h"
+
+// ---- ranges of rows --------------------------------------------------------------------------
+
+template <class T>
+INLINE T logarithm(double margin, const Curve &curve) {
+    return margin > 0 ? (T)(curve.order * log(margin * curve.beta)) : -(T)INFINITY;
+}
+
+template <class T>
+TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
+                       T *out) {
+    for (long i = 0; i < n; ++i) out[i] = -(T)INFINITY;
+    if (curve.order < 1) {
+        finish(room.score, room.score, solved.count, solved, curve);
+        for (long k = 0; k < solved.count; ++k) out[room.column[k]] = (T)log(room.score[k]);
+        return;
+    }
+    for (long k = 0; k < solved.count; ++k)
+        out[room.column[k]] =
+            logarithm<T>(room.score[k] - solved.maximum - solved.threshold, curve);
+    if (solved.count >= 0) return;
+    for (long i = 0; i < n; ++i)
+        out[i] = logarithm<T>(x[i] - solved.maximum - solved.threshold, curve);
+}
+
+template <class T>
+TARGET void probabilities(const Work &work, long first, long last, Piece &piece) {
+    const Room<T> room = room_for<T>(work.n, work.curve, piece.memory);
+    const Curve &curve = work.curve;
+    for (long row = first; row < last; ++row) {
+        const T *x = (const T *)work.scores + row * work.n;
+        T *out = (T *)work.out + row * work.n;
+        const Solved solved = solve(x, work.n, curve, room);
+        if (solved.maximum == -INFINITY) piece.impossible = true;
+        if (work.logs && solved.threshold == solved.threshold)
+            write_logs(x, work.n, solved, room, curve, out);
+        else
+            write_solved(x, work.n, solved, room, curve, out);
+    }
+}
+
+// Take in the support of a row; false if it is larger than wanted.
+template <class T>
+TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
+    long members = 0;
+    for (long k = 0; k < solved.count; ++k)
+        members += room.score[k] - solved.maximum > solved.threshold;
+    if (members > work.most) return false;
+    finish(room.score, room.score, solved.count, solved, work.curve);
+    piece.reserve(solved.count, sizeof(T));
+    T *probability = (T *)piece.probability;
+    long end = piece.count;
+    for (long k = 0; k < solved.count; ++k) {
+        piece.position[end] = row * work.n + room.column[k];
+        piece.row[end] = row;
+        probability[end] = room.score[k];
+        end += room.score[k] > 0;
+    }
+    piece.count = end;
+    return true;
+}
+
+template <class T>
+TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
+    const Room<T> room = room_for<T>(work.n, work.curve, piece.memory);
+    for (long row = first; row < last; ++row) {
+        const T *x = (const T *)work.scores + row * work.n;
+        const Solved solved = solve(x, work.n, work.curve, room);
+        if (solved.maximum == -INFINITY) piece.impossible = true;
+        ((T *)work.excess)[row] = (T)solved.excess;
+        ((T *)work.maxima)[row] = (T)solved.maximum;
+        work.threshold[row] = solved.threshold;
+        work.dense[row] = solved.count < 0 || !collect(solved, row, work, room, piece);
+    }
+}
+
+template <class T>
+TARGET void written(const Work &work, long first, long last, Piece &) {
+    for (long row = first; row < last; ++row) {
+        const T factor = work.factor ? ((const T *)work.factor)[row] : (T)1;
+        write_row((const T *)work.scores + row * work.n, work.n, ((const T *)work.maxima)[row],
+                  work.threshold[row], factor, work.curve, (T *)work.out + row * work.n);
+    }
+}
+
+INLINE float root(float x) { return sqrtf(x); }
+INLINE double root(double x) { return sqrt(x); }
+
+// s = p ** (2 - alpha) on the support.
+template <class T>
+INLINE typename Vector<T>::Of slope(typename Vector<T>::Of p, const Curve &curve) {
+    typedef typename Vector<T>::Of V;
+    if (curve.alpha == 1.5) {
+        T lane[Vector<T>::size];
+        memcpy(lane, &p, sizeof p);
+        for (long at = 0; at < Vector<T>::size; ++at) lane[at] = root(lane[at]);
+        return Load<T, T>::from(lane);
+    }
+    if (curve.alpha == 2) return p > 0 ? V{} + 1 : V{};
+    const V result = power_any<T>(p, 2 - curve.alpha);
+    return p > 0 ? result : V{};
+}
+
+// The same for an order below 1 (alpha above 2), where the smallest probability has nearly all the
+// slope, perhaps an infinite one: see _steep_gradient in gradient.py.
+template <class T>
+TARGET void steep_gradient(const T *p, const T *g, T *out, long n, double alpha) {
+    long least = -1;
+    for (long i = 0; i < n; ++i)
+        if (p[i] != 0 && (least < 0 || !(p[i] >= p[least]))) least = i;
+    double along = 0, all = 0, others = 0;
+    for (long i = 0; i < n; ++i) {
+        if (p[i] == 0) continue;
+        const double share = pow((double)p[i] / p[least], 2 - alpha);
+        along += share * g[i];
+        all += share;
+    }
+    for (long i = 0; i < n; ++i) {
+        const bool counts = p[i] != 0 && i != least;
+        const double here = counts ? pow((double)p[i], 2 - alpha) * (g[i] - along / all) : 0;
+        out[i] = (T)here;
+        others += here;
+    }
+    if (least >= 0) out[least] = (T)-others;
+}
+
+// s * g - s * sum(s * g) / sum(s), the Jacobian of Proposition 1 in Peters, Niculae and Martins
+// (2019).
+template <class T>
+TARGET void gradients(const Work &work, long first, long last, Piece &) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size, n = work.n, flush = 64 * size;
+    for (long row = first; row < last; ++row) {
+        const T *p = (const T *)work.scores + row * n, *g = (const T *)work.incoming + row * n;
+        T *out = (T *)work.out + row * n;
+        if (work.curve.alpha > 2) {
+            steep_gradient(p, g, out, n, work.curve.alpha);
+            continue;
+        }
+        double along = 0, all = 0;
+        for (long begin = 0; begin < n; begin += flush) {
+            V part = {}, whole = {};
+            for (long i = begin; i < n && i < begin + flush; i += size) {
+                const bool full = i + size <= n;
+                V v = {}, w = {};
+                memcpy(&v, p + i, full ? sizeof v : (n - i) * sizeof(T));
+                memcpy(&w, g + i, full ? sizeof w : (n - i) * sizeof(T));
+                v = slope<T>(v, work.curve);
+                whole += v;
+                w = v * w;
+                part += w;
+                // Kept, so that what is costly is not made again.
+                if (full)
+                    store<T>(out + i, v);
+                else
+                    store_part<T>(out + i, v, n - i);
+            }
+            along += sum_of<T>(part);
+            all += sum_of<T>(whole);
+        }
+        const T mean = (T)(along / all);
+        for (long i = 0; i < n; i += size) {
+            const bool full = i + size <= n;
+            V v = {}, w = {};
+            memcpy(&v, out + i, full ? sizeof v : (n - i) * sizeof(T));
+            memcpy(&w, g + i, full ? sizeof w : (n - i) * sizeof(T));
+            v *= w - mean;
+            if (full)
+                store<T>(out + i, v);
+            else
+                store_part<T>(out + i, v, n - i);
+        }
+    }
+}
+
+template <class T>
+TARGET const Kernels *kernels() {
+    static const Kernels all = {probabilities<T>, conjugates<T>, written<T>, gradients<T>};
+    return &all;
+}

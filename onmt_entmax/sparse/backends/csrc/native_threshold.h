@@ -1,0 +1,291 @@
+// The threshold of one row, under one instruction set: see native_rows.h.
+//
+// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta), cut at the threshold t (threshold.py
+// has the derivation). With the order q = 1/beta, the norm of order q of the margins is q, falls
+// with t and is convex, so Newton's method climbs to t from any lower bound:
+//
+//   1. one pass for the maxima of blocks of a long row, which the caches hold from then on;
+//   2. a few steps on these maxima: the threshold of a part of a row is a lower bound of its own;
+//   3. the scores above the bound, looked for only in blocks whose maximum is;
+//   4. if they are few, Newton's method on them in float64; if many, on the whole row, in its own
+//      type until that sees no further, and then in float64.
+//
+// Above alpha 2 the norm is not convex: every score that can be in the support is a candidate, and
+// the threshold is enclosed between two bounds.
+
+#include "sparse/backends/csrc/native_vectors.h"
+
+// The next smaller number: rounding to the size of the scores is to exclude nothing.
+INLINE float below_of(float x) { return nextafterf(x, -INFINITY); }
+INLINE double below_of(double x) { return nextafter(x, -INFINITY); }
+
+// ---- Newton's method -------------------------------------------------------------------------
+
+// Sums of the margins u to the powers q - 1, q and q + 1.
+struct Totals {
+    double slope, total, energy;
+};
+
+template <class C>
+struct Lanes {
+    typename Vector<C>::Of slope, total, energy;
+};
+
+template <class S, class C, int form>
+INLINE void add(typename Vector<C>::Of u, const Curve &curve, Lanes<C> &lanes) {
+    u = u > 0 ? u : typename Vector<C>::Of{};
+    const typename Vector<C>::Of below = power<S, form>(u, curve, 1), whole = below * u;
+    lanes.slope += below;
+    lanes.total += whole;
+    if (sizeof(C) == 8) lanes.energy += whole * u;
+}
+
+// Of scores of type T, computed in C.
+template <class C, class T, int form>
+TARGET Totals totals_in(const T *x, long n, double maximum, double threshold, const Curve &curve) {
+    const long size = Vector<C>::size, flush = 64 * size;
+    const C top = (C)maximum, cut = (C)threshold;
+    Totals sums = {0, 0, 0};
+    for (long i = 0; i < n;) {
+        Lanes<C> lanes = {};
+        const long end = i + flush < n ? i + flush : n;
+        for (; i + size <= end; i += size)
+            add<T, C, form>((Load<C, T>::from(x + i) - top) - cut, curve, lanes);
+        if (i < end) {
+            add<T, C, form>((load_part<C, T>(x + i, end - i) - top) - cut, curve, lanes);
+            i = end;
+        }
+        // Few numbers are added in float32, and these sums in float64.
+        sums.slope += sum_of<C>(lanes.slope);
+        sums.total += sum_of<C>(lanes.total);
+        if (sizeof(C) == 8) sums.energy += sum_of<C>(lanes.energy);
+    }
+    return sums;
+}
+
+template <class C, class T>
+INLINE Totals totals(const T *x, long n, double maximum, double threshold, const Curve &curve) {
+    switch (curve.whole) {
+        case 1:
+            return totals_in<C, T, ONE>(x, n, maximum, threshold, curve);
+        case 2:
+            return totals_in<C, T, TWO>(x, n, maximum, threshold, curve);
+        case -1:
+            return totals_in<C, T, ANY>(x, n, maximum, threshold, curve);
+        default:
+            return totals_in<C, T, WHOLE>(x, n, maximum, threshold, curve);
+    }
+}
+
+// The threshold from a lower bound on, and the last sums. At most so many steps; a step of at most
+// ``enough`` is the last.
+template <class C, class T>
+TARGET double climb(const T *x, long n, double maximum, double threshold, const Curve &curve,
+                    double enough, int most, Totals &last, double &before) {
+    for (int step = 0; step < most; ++step) {
+        last = totals<C, T>(x, n, maximum, threshold, curve);
+        before = threshold;
+        const double norm = curve.norm(last.total);
+        const double rise = (norm - curve.wanted) * (last.total / norm) / last.slope;
+        threshold += rise;
+        if (!(rise > enough)) break;
+    }
+    return threshold;
+}
+
+// ---- one row ---------------------------------------------------------------------------------
+
+template <class T>
+struct Room {
+    T *maxima;    // of blocks, one vector each
+    T *score;     // of candidates; their probabilities in the end
+    int *column;  // where they are
+};
+
+struct Solved {
+    double maximum, threshold, excess;  // the last: of the conjugate over the maximum
+    long count;                         // of candidates; -1: the whole row is to be looked at
+};
+
+template <class T>
+INLINE long depth_of(long n) {
+    return n < 512 ? n / Vector<T>::size + 1 : n < 4096 ? 4 : 16;
+}
+
+// Maxima of blocks of so many vectors, and of the row; nan if there is one among its scores.
+template <class T>
+TARGET T block_maxima(const T *x, long n, long depth, T *maxima) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size;
+    const V least = V{} - (T)INFINITY;
+    V row = least;
+    typename Vector<T>::Mask broken = {};
+    for (long begin = 0; begin < n; begin += depth * size, maxima += size) {
+        V block = least;
+        const long end = begin + depth * size;
+        if (end <= n) {
+            for (long i = begin; i < end; i += size) {
+                const V v = Load<T, T>::from(x + i);
+                block = v > block ? v : block;
+                broken |= v != v;
+            }
+        } else {
+            for (long i = begin; i < n; i += size) {
+                const V v = i + size <= n ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
+                block = v > block ? v : block;
+                broken |= v != v;
+            }
+        }
+        store<T>(maxima, block);
+        row = block > row ? block : row;
+    }
+    return bits(broken) ? (T)NAN : largest_of<T>(row);
+}
+
+// Append the lanes of a vector, at place i of its row, that are above a cut. No branch depends on
+// which: nothing is harder to foresee.
+#if ENTMAX_SET == 3
+INLINE long append(Floats v, long i, float cut, long count, Room<float> room) {
+    const __mmask16 found = (__mmask16)bits(v > cut);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i places = _mm512_add_epi32(lanes, _mm512_set1_epi32((int)i));
+    _mm512_storeu_ps(room.score + count, _mm512_maskz_compress_ps(found, (__m512)v));
+    _mm512_storeu_si512(room.column + count, _mm512_maskz_compress_epi32(found, places));
+    return count + __builtin_popcount(found);
+}
+INLINE long append(Doubles v, long i, double cut, long count, Room<double> room) {
+    const __mmask8 found = (__mmask8)bits(v > cut);
+    const __m256i places =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)i));
+    _mm512_storeu_pd(room.score + count, _mm512_maskz_compress_pd(found, (__m512d)v));
+    _mm256_storeu_si256((__m256i *)(room.column + count),
+                        _mm256_maskz_compress_epi32(found, places));
+    return count + __builtin_popcount(found);
+}
+#else
+template <class T, class V>
+INLINE long append(V v, long i, T cut, long count, Room<T> room) {
+    if (!bits(v > cut)) return count;
+    for (long lane = 0; lane < Vector<T>::size; ++lane) {
+        room.score[count] = v[lane];
+        room.column[count] = (int)(i + lane);
+        count += v[lane] > cut;
+    }
+    return count;
+}
+#endif
+
+// Candidates above a cut, in the order of the row; -1 once they are more than ``most``.
+template <class T>
+TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T> room) {
+    const long size = Vector<T>::size;
+    long count = 0;
+    for (long i = 0, block = 0; i < n; ++block) {
+        const long end = i + depth * size;
+        if (!bits(Load<T, T>::from(room.maxima + block * size) > cut)) {
+            i = end;
+            continue;
+        }
+        for (; i < end && i + size <= n; i += size)
+            count = append(Load<T, T>::from(x + i), i, cut, count, room);
+        if (i < end) {
+            if (i < n) count = append(load_part<T, T>(x + i, n - i), i, cut, count, room);
+            i = end;
+        }
+        if (count > most) return -1;
+    }
+    return count;
+}
+
+// Scores from which on it pays to begin in float32.
+enum { MANY = 48 };
+
+// Drop the candidates that are below a cut; how many are left.
+template <class T>
+TARGET long above(Room<T> room, long count, T cut) {
+    long kept = 0;
+    for (long k = 0; k < count; ++k) {
+        room.score[kept] = room.score[k];
+        room.column[kept] = room.column[k];
+        kept += room.score[k] >= cut;
+    }
+    return kept;
+}
+
+// The threshold for an order below 1 (alpha above 2), where the norm is not convex: between two
+// bounds that regula falsi (Illinois) and halving bring together. The lower one, which keeps the
+// support.
+template <class T>
+TARGET double enclose(Room<T> room, long &count, double maximum, const Curve &curve, Totals &last,
+                      double &before) {
+    const double level = pow(curve.beta, curve.order);
+    double low = -curve.order, high = 0, at_low, at_high = -1;
+    last = totals<double, T>(room.score, count, maximum, low, curve);
+    before = low;
+    double left = at_low = last.total * level - 1;  // over what is wanted, at the lower bound
+    for (int step = 0; step < 200 && left > 1e-15 && high - low > -1e-16 * low; ++step) {
+        const double part = step % 3 == 2 ? 0.5 : at_low / (at_low - at_high);
+        const double middle = low + part * (high - low);
+        const Totals sums = totals<double, T>(room.score, count, maximum, middle, curve);
+        const double excess = sums.total * level - 1;
+        if (excess >= 0) {
+            if (middle <= low) break;
+            low = before = middle, left = at_low = excess, last = sums;
+            at_high /= 2;
+            if (count > MANY) count = above(room, count, (T)(maximum + low));
+        } else {
+            if (middle >= high) break;
+            high = middle, at_high = excess;
+            at_low /= 2;
+        }
+    }
+    return low;
+}
+
+// What a float type adds to 1, and how near 0 a step from a lower bound of the threshold must be
+// for the next look to find nothing: the norm bends by at most n / 2 (it does not below order 2,
+// where scores leave the support one by one).
+template <class T>
+INLINE double epsilon() {
+    return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
+}
+template <class T>
+INLINE double short_step(long n, const Curve &curve) {
+    return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
+}
+
+INLINE long most_candidates(long n, const Curve &curve) {
+    return n < 512 || curve.order < 1 ? n : n / 2;
+}
+
+template <class T>
+TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
+    const long depth = depth_of<T>(n),
+               blocks = (n + depth * Vector<T>::size - 1) / (depth * Vector<T>::size);
+    const T maximum = block_maxima(x, n, depth, room.maxima);
+    if (!(maximum < INFINITY && maximum > -INFINITY))
+        return {maximum, (double)NAN, (double)NAN, -1};
+    Totals last = {0, 0, 0};
+    double bound = -curve.order, before = bound;
+    const bool steep = curve.order < 1;
+    if (blocks > 1 && !steep) {
+        bound = climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(),
+                            0.0, 3, last, before);
+        bound -= 32 * epsilon<T>() * curve.order;
+    }
+    const T cut = below_of((T)(maximum + bound));
+    const long most = most_candidates(n, curve);
+    long count = candidates(x, n, depth, cut, most, room);
+    // What is left to be looked at: the candidates, or the whole row.
+    const T *left = count < 0 ? x : room.score;
+    const long size = count < 0 ? n : count;
+    if (sizeof(T) == 4 && size > MANY && !steep)
+        bound = climb<T, T>(left, size, maximum, bound, curve, 4e-6, 100, last, before);
+    const double threshold = steep ? enclose(room, count, maximum, curve, last, before)
+                                   : climb<double, T>(left, size, maximum, bound, curve,
+                                                      short_step<T>(n, curve), 100, last, before);
+    // The dual objective, flat at the threshold: taken where the last sums are from.
+    const double energy = last.energy * curve.level;
+    const double excess = before + (energy + curve.order) / curve.alpha;
+    return {maximum, threshold, excess, count};
+}

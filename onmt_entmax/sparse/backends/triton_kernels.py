@@ -1,0 +1,476 @@
+r"""Entmax as Triton kernels, for GPUs; see launch.py for what a caller gets.
+
+One program solves a group of short rows, or one long row. With scores ``z``, maximum ``m`` and
+``x = z - m``, the *base* of a score is ``w = [beta (x - c)]_+`` in the power form and
+``[1 + beta (x - c)]_+`` in the log form (threshold.py); its probability is ``w ** (1 / beta)``.
+
+Memory traffic in passes over the scores, which is what such kernels take their time for. Short rows
+are read once and stay in registers. A long row is read once for its maximum and, at no further
+cost, the maximum of each lane, a column of the tiles it is read by: the threshold of those few is a
+lower bound for the row, and almost exact. A second pass, mostly out of the cache, lists the scores
+above the bound; the rest is work on that short list. Only a row with more of them than the list
+holds (nearly uniform scores) is read again at every step. The result is written once.
+"""
+
+import triton
+import triton.language as tl
+
+# Steps at most; ordinary rows need three to six, bisection some 60.
+_STEPS = tl.constexpr(100)
+_INFINITY = tl.constexpr(float("inf"))
+
+
+@triton.jit
+def _curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Probabilities, their slopes ``p ** (2 - alpha)``, logarithms (if needed) and bases.
+
+    ``power`` is the exponent where that is a whole number, else 0; -1 stands for softmax. What is
+    nan stays nan in all.
+    """
+    from_threshold = below - threshold
+    if power == -1:
+        probability = tl.exp(from_threshold)
+        return probability, probability, tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
+    part = beta * from_threshold
+    if log_form:
+        # At alpha = 1 a score of -inf makes nan of it.
+        part = tl.where(beta == 0, 0.0, part)
+    base = 1.0 + part if log_form else part
+    outside = base <= 0
+    base = tl.where(outside, 0.0, base)
+    if power > 0:
+        slope = tl.where(outside, 0.0, 1.0).to(below.dtype)
+        for _ in tl.static_range(power - 1):
+            slope *= base
+        return slope * base, slope, base
+    inside = tl.where(outside, 1.0, base)
+    logs = _logarithms(from_threshold, part, inside, beta, log_form)
+    probability = tl.where(outside, 0.0, tl.exp(logs))
+    return probability, probability / inside, base
+
+
+@triton.jit
+def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
+    """Logarithms of probabilities; at alpha = 1 (log form) how far they are above the shift."""
+    if log_form:
+        # log1p(part), which keeps its digits when ``part`` is small (beta near 0).
+        rest = inside - 1.0
+        exact = tl.log(inside) * tl.where(rest == 0, 1.0, part / tl.where(rest == 0, 1.0, rest))
+        exact = tl.where(rest == 0, part, exact)
+        return tl.where(beta == 0, from_threshold, exact / tl.where(beta == 0, 1.0, beta))
+    return tl.log(inside) / beta
+
+
+@triton.jit
+def _expm1_over(beta, factor):
+    """``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
+    exponent = beta * factor
+    power = tl.exp(exponent)
+    rest = power - 1.0
+    plain = (rest == 0) | (rest == -1)
+    logarithm = tl.log(tl.where(plain, 2.0, power))
+    exact = tl.where(rest == -1, rest, rest * exponent / logarithm)
+    exact = tl.where(rest == 0, exponent, exact)
+    return tl.where(beta == 0, factor, exact / tl.where(beta == 0, 1.0, beta))
+
+
+@triton.jit
+def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """The next threshold from the sums at this one; the bracket; and whether to go on.
+
+    Newton's method on the norm, as in threshold.py; bisection where alpha is above 2.
+    """
+    if power == -1:
+        rise = tl.log(total)
+    elif log_form:
+        rise = -total * _expm1_over(beta, -tl.log(total)) / slope
+    elif power == 1:
+        rise = (total - 1.0) / slope
+    elif power == 2:
+        rise = (total - tl.sqrt(total)) * 2.0 / slope
+    else:
+        rise = (total - tl.exp((1.0 - beta) * tl.log(total))) / (beta * slope)
+    following = threshold + rise
+    # Twice the rounding of a total near 1.
+    enough = 1.0 + (8.9e-16 if log_form or total.dtype == tl.float64 else 2.4e-7)
+    better = (total > enough) & (following > threshold)
+    if log_form:
+        bisect = beta > 1
+        low = tl.where(total >= 1, threshold, low)
+        high = tl.where(total < 1, threshold, high)
+        middle = (low + high) * 0.5
+        # Bases are at most 1, so that a bracket below the rounding of 1 has no more to tell.
+        narrow = (beta * (high - low) <= 1.1e-16) | (total != total)
+        better = tl.where(bisect, (narrow == 0) & (middle > low) & (middle < high), better)
+        # Where bisection ends, the lower end keeps the whole support.
+        following = tl.where(bisect, tl.where(better, middle, low), following)
+        threshold = tl.where(better | bisect, following, threshold)
+    else:
+        threshold = tl.where(better, following, threshold)
+    return threshold, low, high, better
+
+
+@triton.jit
+def _solve(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Thresholds (rows, 1) of a tile (rows, width) that is filled up with -inf.
+
+    ``threshold`` is a lower bound to start from, ``ceiling`` an upper one.
+    """
+    low, high = threshold, ceiling
+    going = 1
+    steps = 0
+    while (going > 0) & (steps < _STEPS):
+        probability, slope, _ = _curve(below, threshold, beta, log_form, power)
+        total = tl.sum(probability, 1, keep_dims=True)
+        slope = tl.sum(slope, 1, keep_dims=True)
+        threshold, low, high, better = _step(
+            total, slope, threshold, low, high, beta, log_form, power
+        )
+        going = tl.max(tl.max(better.to(tl.int32), 1), 0)
+        steps += 1
+    return threshold
+
+
+@triton.jit
+def _least(beta, n, log_form: tl.constexpr, power: tl.constexpr):
+    """Least and greatest possible threshold, where the largest score or all scores share 1."""
+    nothing = beta * 0.0
+    if log_form:
+        # Equal scores need the largest shift of all: log n, bent by alpha.
+        return nothing, -_expm1_over(beta, -tl.log(nothing + n))
+    return (nothing if power == -1 else nothing - 1.0 / beta), nothing
+
+
+@triton.jit
+def _beta_of(beta_pointer, rows, each_row: tl.constexpr, work: tl.constexpr):
+    """beta of rows (rows, 1), one for all or one for each."""
+    place = rows if each_row else rows * 0
+    return tl.load(beta_pointer + place).to(work)
+
+
+@triton.jit
+def _finished(
+    below, threshold, beta, total, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr
+):
+    """Probabilities, or logarithms of them, at the threshold."""
+    probability, _, base = _curve(below, threshold, beta, log_form, power)
+    if result == "logs":
+        outside = base <= 0
+        inside = tl.where(outside, 1.0, base)
+        from_threshold = below - threshold
+        if power == -1:
+            logs = from_threshold
+        else:
+            logs = _logarithms(from_threshold, beta * from_threshold, inside, beta, log_form)
+        if log_form:
+            # What bisection left over is shared out.
+            logs -= tl.where(beta > 1, tl.log(total), 0.0)
+        return tl.where(outside, -_INFINITY, logs)
+    return probability / tl.where(beta > 1, total, 1.0) if log_form else probability
+
+
+@triton.jit
+def solve_short(
+    scores, out, excess, maxima, thresholds, betas, rows, n,
+    each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Rows that fit in registers, ``height`` of them a program: read once, written once.
+
+    ``result`` is "probabilities" or "logs" (to ``out``), or "" for excess, maximum and threshold.
+    """
+    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
+    column = tl.arange(0, width)[None, :]
+    place = row.to(tl.int64) * n + column
+    real = row < rows
+    there = real & (column < n)
+    row = tl.minimum(row, rows - 1)
+    beta = _beta_of(betas, row, each_row, work)
+    tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
+    maximum = tl.max(tile, 1, keep_dims=True)
+    below = tile - maximum
+    start, ceiling = _least(beta, n, log_form, power)
+    threshold = _solve(below, start, ceiling, beta, log_form, power)
+    if result == "":
+        probability, _, base = _curve(below, threshold, beta, log_form, power)
+        energy = tl.sum(probability * base, 1, keep_dims=True)
+        dual = threshold - start + (energy - 1.0) / (1.0 + beta)
+        tl.store(excess + row, dual, mask=real)
+        tl.store(maxima + row, maximum, mask=real)
+        tl.store(thresholds + row, threshold, mask=real)
+    else:
+        probability, _, _ = _curve(below, threshold, beta, log_form, power)
+        total = tl.sum(probability, 1, keep_dims=True)
+        finished = _finished(below, threshold, beta, total, result, log_form, power)
+        tl.store(out + place, finished, mask=there)
+
+
+@triton.jit
+def _row_sums(
+    scores, n, maximum, threshold, beta,
+    log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Sums (1, 1) over a long row: probability, slope, probability times base."""
+    total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)[None, :]
+        tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(maximum.dtype)
+        p, s, base = _curve(tile - maximum, threshold, beta, log_form, power)
+        total += tl.sum(p, 1, keep_dims=True)
+        slope += tl.sum(s, 1, keep_dims=True)
+        energy += tl.sum(p * base, 1, keep_dims=True)
+    return total, slope, energy
+
+
+@triton.jit
+def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
+    """The largest score of each column of the tiles (1, width) that a row is read by."""
+    lanes = tl.full((1, width), -_INFINITY, work)
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)[None, :]
+        tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(work)
+        lanes = tl.maximum(lanes, tile)
+    return lanes
+
+
+@triton.jit
+def _list_candidates(
+    scores, columns, n, maximum, bound, beta,
+    log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
+):  # fmt: skip
+    """Write the columns of what lies above the bound, as many as there is room; their number."""
+    found = 0
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)
+        tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-_INFINITY)
+        _, _, base = _curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
+        # Written so that nan is a candidate.
+        hot = tl.reshape((base <= 0) == 0, (width,))
+        number = tl.sum(hot.to(tl.int32), 0)
+        if (number > 0) & (found < room):
+            slot = found + tl.cumsum(hot.to(tl.int32), 0) - 1
+            tl.store(columns + slot, column, mask=hot & (slot < room))
+        found += number
+    return found
+
+
+@triton.jit
+def solve_long(
+    scores, out, excess, maxima, thresholds, betas, columns, n,
+    each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
+):  # fmt: skip
+    """As :func:`solve_short`, one long row a program; ``columns``: (rows, room) int32, scratch."""
+    row = tl.program_id(0).to(tl.int64)
+    scores += row * n
+    columns += row * room
+    single = tl.full((1, 1), 0, tl.int64)
+    beta = _beta_of(betas, row + single, each_row, work)
+    least, ceiling = _least(beta, n, log_form, power)
+    lanes = _lane_maxima(scores, n, work, width)
+    maximum = tl.max(lanes, 1, keep_dims=True)
+    threshold = _solve(lanes - maximum, least, ceiling, beta, log_form, power)
+    # Rounding must not carry the bound over the threshold.
+    slack = 1e-14 if work == tl.float64 else 4e-6
+    threshold = tl.maximum(threshold - slack * (1.0 - least + tl.abs(threshold)), least)
+    found = _list_candidates(
+        scores, columns, n, maximum, threshold, beta, log_form, power, width, room
+    )
+    tl.debug_barrier()  # the list is read by other threads than wrote it
+    slot = tl.arange(0, room)[None, :]
+    listed = slot < tl.where(found <= room, found, 0)
+    place = tl.load(columns + slot, mask=listed, other=0)
+    few = tl.load(scores + place, mask=listed, other=-_INFINITY).to(work) - maximum
+    few = tl.where(listed, few, -_INFINITY)
+    if found <= room:
+        threshold = _solve(few, threshold, ceiling, beta, log_form, power)
+        probability, _, base = _curve(few, threshold, beta, log_form, power)
+        total = tl.sum(probability, 1, keep_dims=True)
+        energy = tl.sum(probability * base, 1, keep_dims=True)
+    else:
+        low, high = threshold, ceiling
+        going = 1
+        steps = 0
+        while (going > 0) & (steps < _STEPS):
+            total, slope, energy = _row_sums(
+                scores, n, maximum, threshold, beta, log_form, power, width
+            )
+            threshold, low, high, better = _step(
+                total, slope, threshold, low, high, beta, log_form, power
+            )
+            going = tl.max(tl.max(better.to(tl.int32), 1), 0)
+            steps += 1
+        total, slope, energy = _row_sums(
+            scores, n, maximum, threshold, beta, log_form, power, width
+        )
+    if result == "":
+        dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+        tl.store(excess + row + single, dual)
+        tl.store(maxima + row + single, maximum)
+        tl.store(thresholds + row + single, threshold)
+    else:
+        _write_row(
+            scores, out + row * n, n, maximum, threshold, beta, total, few, place, listed, found,
+            result, log_form, power, width, room,
+        )  # fmt: skip
+
+
+@triton.jit
+def _write_row(
+    scores, out, n, maximum, threshold, beta, total, few, place, listed, found,
+    result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    width: tl.constexpr, room: tl.constexpr,
+):  # fmt: skip
+    """The result of a long row: zeros and what was listed, or made from the scores again."""
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)[None, :]
+        if found <= room:
+            nothing = -_INFINITY if result == "logs" else 0.0
+            finished = tl.full((1, width), nothing, maximum.dtype)
+        else:
+            tile = tl.load(scores + column, mask=column < n, other=-_INFINITY)
+            below = tile.to(maximum.dtype) - maximum
+            finished = _finished(below, threshold, beta, total, result, log_form, power)
+        tl.store(out + column, finished, mask=column < n)
+    if found <= room:
+        tl.debug_barrier()  # the zeros come first
+        finished = _finished(few, threshold, beta, total, result, log_form, power)
+        tl.store(out + place, finished, mask=listed)
+
+
+# Gradients of entmax as Triton kernels, for GPUs: of the mapping, and of its conjugate.
+
+
+@triton.jit
+def write_probabilities(
+    scores, out, maxima, thresholds, betas, factors, n,
+    each_row: tl.constexpr, scaled: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    work: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Probabilities of solved rows, times a factor for each row if ``scaled``: one read, one write.
+
+    A program for each row and tile of ``width`` scores.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * width + tl.arange(0, width)
+    place = row * n + column
+    beta = _beta_of(betas, row, each_row, work)
+    maximum, threshold = tl.load(maxima + row), tl.load(thresholds + row)
+    tile = tl.load(scores + place, mask=column < n, other=0.0).to(work)
+    probability, _, _ = _curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
+    if scaled:
+        probability *= tl.load(factors + row).to(work)
+    if out.dtype.element_ty != tl.float64:
+        probability = probability.to(tl.float32)  # not from float64 to a half type at once
+    tl.store(out + place, probability, mask=column < n)
+
+
+@triton.jit
+def _slopes(probability, beta, power: tl.constexpr):
+    """``p ** (2 - alpha)`` on the support, 0 outside; ``power`` is 1 / beta where whole, or 0."""
+    if power == 1:
+        return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
+    if power == 2:
+        return tl.sqrt(probability)
+    inside = tl.where(probability == 0, 1.0, probability)
+    return tl.where(probability == 0, 0.0, tl.exp((1.0 - beta) * tl.log(inside)))
+
+
+@triton.jit
+def _parts(probability, slope, least, beta):
+    """Slopes; above alpha 2, where they may be infinite, as parts of that of the least member."""
+    inside = tl.where(probability == 0, least, probability)
+    part = tl.exp((1.0 - beta) * (tl.log(inside) - tl.log(least)))
+    return tl.where(beta > 1, tl.where(probability == 0, 0.0, part), slope)
+
+
+@triton.jit
+def gradient_short(
+    probabilities, incoming, out, betas, rows, n,
+    each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Gradient in the scores ``s (g - sum s g / sum s)`` with slopes s, ``height`` rows a program.
+
+    Two reads, one write. With ``steep``, where alpha may be above 2, the least member of the
+    support gets what the others leave if it is: see ``_steep_gradient`` in gradient.py.
+    """
+    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
+    column = tl.arange(0, width)[None, :]
+    place = row.to(tl.int64) * n + column
+    there = (row < rows) & (column < n)
+    beta = _beta_of(betas, tl.minimum(row, rows - 1), each_row, work)
+    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
+    gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
+    slope = _slopes(probability, beta, power)
+    if steep:
+        inside = tl.where(probability == 0, 2.0, probability)
+        least = tl.min(inside, 1, keep_dims=True)
+        part = _parts(probability, slope, least, beta)
+        mean = tl.sum(part * gradient, 1, keep_dims=True) / tl.sum(part, 1, keep_dims=True)
+        first = tl.min(tl.where((inside == least) & (beta > 1), column, n), 1, keep_dims=True)
+        result = tl.where(column == first, 0.0, slope) * (gradient - mean)
+        rest = -tl.sum(result, 1, keep_dims=True)
+        result = tl.where(column == first, rest, result)
+    else:
+        total = tl.sum(slope, 1, keep_dims=True)
+        result = slope * (gradient - tl.sum(slope * gradient, 1, keep_dims=True) / total)
+    tl.store(out + place, result, mask=there)
+
+
+@triton.jit
+def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
+    """The least member of the support of a row, and the first column that has it."""
+    least = tl.full((width,), 2.0, work)
+    place = tl.zeros((width,), tl.int32)
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)
+        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
+        inside = tl.where(probability == 0, 2.0, probability)
+        place = tl.where(inside < least, column, place)
+        least = tl.minimum(inside, least)
+    smallest = tl.min(least, 0)
+    return smallest, tl.min(tl.where(least == smallest, place, n), 0)
+
+
+@triton.jit
+def gradient_long(
+    probabilities, incoming, out, betas, n,
+    each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
+    width: tl.constexpr,
+):  # fmt: skip
+    """As :func:`gradient_short`, one long row a program: read twice, with ``steep`` thrice."""
+    row = tl.program_id(0).to(tl.int64)
+    probabilities += row * n
+    incoming += row * n
+    out += row * n
+    beta = _beta_of(betas, row, each_row, work)
+    if steep:
+        least, first = _least_member(probabilities, n, work, width)
+        first = tl.where(beta > 1, first, n)
+    parts = tl.zeros((width,), work)
+    along = tl.zeros((width,), work)
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)
+        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
+        gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
+        part = _slopes(probability, beta, power)
+        if steep:
+            part = _parts(probability, part, least, beta)
+        parts += part
+        along += part * gradient
+    mean = tl.sum(along, 0) / tl.sum(parts, 0)
+    total = tl.zeros((width,), work)
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)
+        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
+        gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
+        result = _slopes(probability, beta, power) * (gradient - mean)
+        if steep:
+            result = tl.where(column == first, 0.0, result)
+            total += result
+            tl.store(out + column, result, mask=(column < n) & (column != first))
+        else:
+            tl.store(out + column, result, mask=column < n)
+    if steep:
+        tl.store(out + first, -tl.sum(total, 0), mask=first < n)

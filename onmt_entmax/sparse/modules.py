@@ -1,0 +1,72 @@
+"""Entmax and its loss as modules, for where a network keeps PyTorch's `Softmax` and
+`CrossEntropyLoss`."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from onmt_entmax.sparse.arguments import alpha_text, valid_alpha
+from onmt_entmax.sparse.functional import check_options, entmax, entmax_loss
+
+
+class Entmax(nn.Module):
+    """`entmax` with its alpha and dimension fixed.
+
+    Args:
+        alpha: a number from 1 (softmax) up; 2 is sparsemax. Or a tensor as `entmax` takes it; a
+            parameter is one of the module's, and learnt.
+        dim: the dimension to normalise.
+
+    Raises:
+        ValueError: a number is below 1.
+    """
+
+    def __init__(self, alpha: float | Tensor = 1.5, dim: int = -1) -> None:
+        super().__init__()
+        self.alpha, self.dim = valid_alpha(alpha), dim
+
+    def forward(self, scores: Tensor) -> Tensor:
+        """Probabilities of `scores`, any shape."""
+        return entmax(scores, self.alpha, self.dim)
+
+    def extra_repr(self) -> str:
+        """Its arguments, for printing."""
+        return f"alpha={alpha_text(self.alpha)}, dim={self.dim}"
+
+
+class EntmaxLoss(nn.Module):
+    """Module form of :func:`entmax_loss`: ``torch.nn.CrossEntropyLoss``'s arguments by name."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        alpha: float | Tensor = 1.5,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_options(reduction, label_smoothing)
+        self.alpha = valid_alpha(alpha)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.label_smoothing = label_smoothing
+
+    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
+        """Loss of scores (rows, classes, ...) against targets; see :func:`entmax_loss`."""
+        return entmax_loss(
+            scores,
+            target,
+            self.alpha,
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.label_smoothing,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments that matter, for printing."""
+        return f"alpha={alpha_text(self.alpha)}, reduction={self.reduction!r}"

@@ -1,0 +1,193 @@
+"""Measuring a model on the development set while it trains."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from statistics import fmean
+
+from sacrebleu.metrics import BLEU
+
+from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.corpus import CorpusError, DataConfig, validation_examples, validation_targets
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.model import SparseNMTModel, device_of
+from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
+from onmt_entmax.train import Evaluate
+
+UNKNOWN = 0.1  # part of a side's tokens from which on it is worth a word
+
+
+@dataclass(frozen=True)
+class ValidationConfig:
+    """What is measured, and on how much; the names are those of the options."""
+
+    selection: str = "loss"  # what makes a model the best: whether anything is decoded, and how
+    valid_batch_size: int = 32
+    valid_loss_size: int = 0  # sentences whose loss is measured; 0: all
+    valid_decode_size: int = 1000  # sentences that are decoded; 0: all
+    valid_beam_size: int = 1
+    max_length: int = 100  # tokens of an output
+    valid_bleu_tokenize: str = "13a"  # sacrebleu's name for it
+
+
+def make_evaluate(
+    data: DataConfig,
+    config: ValidationConfig,
+    vocabularies: Vocabularies,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Evaluate:
+    """What training calls to measure a model on the development set.
+
+    It gives `loss` (a target token, without label smoothing), `token_accuracy` (percent) and
+    `support` (mean nonzero outputs a token); and, where one of them selects the best model,
+    `exact_match`, the percentage of sentences that are decoded exactly, and `macro_accuracy`, the
+    same averaged over the sentences of each first source token: over languages, where each
+    source begins with its language; or `bleu`, of the text that the transforms make of the output
+    against the text that they make of the reference.
+
+    Large development sets are sampled, once, with `valid_loss_size` and `valid_decode_size`; for
+    `macro_accuracy` evenly from all first tokens.
+
+    Args:
+        data: has a development set.
+        config: what is measured.
+        vocabularies: of the model.
+        tell: called with a line if much of the development set is unknown: vocabularies of other
+            data or other transforms make high accuracies, of `<unk>`.
+    """
+    examples = validation_examples(data, vocabularies)
+    if not examples:
+        raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
+    _warn_of_unknown(examples, vocabularies, tell)
+    evenly = config.selection == "macro_accuracy"
+
+    def batches(size: int) -> list[Batch]:
+        sample = sample_examples(examples, size, evenly)
+        groups = list(group_by_length(sample, config.valid_batch_size, "sents"))
+        # The longest first: shorter ones fit where they were, and memory does not grow.
+        return [make_batch(group, vocabularies) for group in reversed(groups)]
+
+    forced = batches(config.valid_loss_size)
+    decodes = config.selection in ("exact_match", "macro_accuracy", "bleu")
+    decoded = batches(config.valid_decode_size) if decodes else []
+    search = SearchConfig(
+        beam_size=config.valid_beam_size, max_length=config.max_length, stop="first"
+    )
+    # `force`: a corpus that comes as tokens is no reason to warn at every validation.
+    bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
+    by_bleu = config.selection == "bleu"
+    targets = validation_targets(data, vocabularies) if by_bleu else None
+
+    def evaluate(model: SparseNMTModel) -> dict[str, float]:
+        values = _teacher_forced(model, forced, vocabularies.target.pad)
+        if targets is not None:
+            references, to_text = targets
+            outputs = _decoded_text(model, decoded, vocabularies, search, to_text)
+            chosen = [references[index] for index in outputs]
+            values["bleu"] = bleu.corpus_score(list(outputs.values()), [chosen]).score
+        elif decoded:
+            values |= _decoded_exactly(model, decoded, vocabularies, search)
+        return values
+
+    return evaluate
+
+
+def _warn_of_unknown(
+    examples: Sequence[Example], vocabularies: Vocabularies, tell: Callable[[str], None]
+) -> None:
+    for side, vocabulary in zip(("source", "target"), vocabularies, strict=True):
+        ids = [token for example in examples for token in getattr(example, side) or ()]
+        part = ids.count(vocabulary.unk) / max(len(ids), 1)
+        if part > UNKNOWN:
+            tell(
+                f"warning: {part:.0%} of the development set's {side} tokens are not in the "
+                f"vocabulary of {len(vocabulary)}: is it of these data and transforms?"
+            )
+
+
+def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
+    """At most `size` of the examples, the same ones in every run.
+
+    Args:
+        examples: the whole set.
+        size: 0 means all.
+        evenly: take as many of each first source token; where one has too few, the rest of them
+            give more.
+    """
+    if not 0 < size < len(examples):
+        return examples
+    if not evenly:
+        return random.Random(0).sample(examples, size)
+    groups: dict[int, list[Example]] = {}
+    for example in random.Random(0).sample(examples, len(examples)):
+        groups.setdefault(example.source[0], []).append(example)
+    rounds = chain.from_iterable(zip_longest(*(groups[token] for token in sorted(groups))))
+    return [example for example in rounds if example is not None][:size]
+
+
+def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
+    loss = tokens = correct = support = 0.0
+    for batch in batches:
+        hidden, target = model.hidden_states(batch.to(device_of(model)))
+        result = model.generator.loss(hidden, target, pad)
+        loss += float(result.loss)
+        tokens += float(result.tokens)
+        correct += float(result.correct)
+        support += float(result.support)
+    tokens = max(tokens, 1.0)
+    return {
+        "loss": loss / tokens,
+        "token_accuracy": 100 * correct / tokens,
+        "support": support / tokens,
+    }
+
+
+def _decoded_text(
+    model: SparseNMTModel,
+    batches: Sequence[Batch],
+    vocabularies: Vocabularies,
+    search: SearchConfig,
+    to_text: Callable[[int, Sequence[int]], str],
+) -> dict[int, str]:
+    """The text of the best output of each sentence, by the index of its example."""
+    stepper = ModelStepper(model, vocabularies.target)
+    texts: dict[int, str] = {}
+    for batch in batches:
+        for index, result in zip(batch.indices, beam_search(stepper, batch, search), strict=True):
+            texts[index] = to_text(index, result.best.tokens if result.best else ())
+    return texts
+
+
+def _decoded_exactly(
+    model: SparseNMTModel,
+    batches: Sequence[Batch],
+    vocabularies: Vocabularies,
+    search: SearchConfig,
+) -> dict[str, float]:
+    """Percent of sentences whose best output is the reference: of all, and by first token."""
+    stepper = ModelStepper(model, vocabularies.target)
+    right: dict[int, list[bool]] = {}
+    for batch in batches:
+        assert batch.target is not None
+        assert batch.target_lengths is not None
+        rows, lengths = batch.target[:, :, 0].t().tolist(), batch.target_lengths.tolist()
+        for result, first, row, length in zip(
+            beam_search(stepper, batch, search),
+            batch.source[0, :, 0].tolist(),
+            rows,
+            lengths,
+            strict=True,
+        ):
+            reference = tuple(row[1 : length - 1])
+            best = result.hypotheses[0].tokens if result.hypotheses else None
+            # An unknown token stands for many strings, so it never matches.
+            exact = best == reference and vocabularies.target.unk not in reference
+            right.setdefault(first, []).append(exact)
+    every = list(chain.from_iterable(right.values()))
+    return {
+        "exact_match": 100 * sum(every) / len(every),
+        "macro_accuracy": 100 * fmean(map(fmean, right.values())),
+    }

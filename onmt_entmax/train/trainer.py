@@ -1,0 +1,472 @@
+"""The training loop, from top to bottom."""
+
+from __future__ import annotations
+
+import gc
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, fields
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.stream import Position, TrainingBatches
+from onmt_entmax.model import SparseNMTModel, device_of
+from onmt_entmax.nn.output import OutputLoss
+from onmt_entmax.processes import Processes
+from onmt_entmax.train.config import Outcome, TrainingConfig, value_at
+from onmt_entmax.train.nonfinite import NonfiniteRule
+from onmt_entmax.train.optimiser import (
+    AttentionWarmup,
+    MovingAverage,
+    build_optimizer,
+    learning_rate_schedule,
+)
+from onmt_entmax.train.records import Records
+from onmt_entmax.train.transfer import Numbers, Transfer
+
+# What is measured while training, for the log.
+
+
+class Measurements:
+    """Running averages of what the output layer reports and of time, since the last `take`."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._loss = self._tokens = self._correct = self._support = 0.0
+        self._waited = 0.0
+        self._since = time.monotonic()
+
+    def waited(self, seconds: float) -> None:
+        """Time that an update has waited for its batches."""
+        self._waited += seconds
+
+    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
+        """Sums over the target tokens of an update."""
+        self._loss += loss
+        self._tokens += tokens
+        self._correct += correct
+        self._support += support
+
+    def take(self) -> dict[str, float]:
+        """Averages a target token since the last call, and how the time was spent."""
+        tokens = max(self._tokens, 1.0)
+        seconds = time.monotonic() - self._since
+        averages = {
+            "loss": self._loss / tokens,
+            "token_accuracy": 100 * self._correct / tokens,
+            "support": self._support / tokens,
+            "tokens_per_second": self._tokens / seconds,
+            "input_percent": 100 * self._waited / seconds,
+        }
+        self._reset()
+        return averages
+
+
+# What training makes small.
+
+
+class Objective(nn.Module):
+    """The loss of a batch as a module, which is what DistributedDataParallel wraps.
+
+    Args:
+        model: what is trained.
+        config: gives ``label_smoothing``.
+        pad: the target id that counts nothing.
+    """
+
+    def __init__(self, model: SparseNMTModel, config: TrainingConfig, pad: int) -> None:
+        super().__init__()
+        self.model, self.config, self.pad = model, config, pad
+
+    def forward(self, batch: Batch) -> OutputLoss:
+        """Loss of a batch, all its targets together."""
+        hidden, target = self.model.hidden_states(batch)
+        smoothing = self.config.label_smoothing
+        return self.model.generator.loss(hidden, target, self.pad, smoothing)
+
+
+# What goes on beside a run: signals that ask it to end, and the garbage collector.
+
+
+@contextmanager
+def collected_signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM instead of dying of them; a second one of either kills as usual.
+
+    What is ignored stays so: SIGINT by what a script has put into the background.
+    """
+    received: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield received
+    finally:
+        restore()
+
+
+@contextmanager
+def resting_collector() -> Iterator[None]:
+    """Keep the garbage collector from walking over what is loaded by now, and stays."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+Evaluate = Callable[[SparseNMTModel], dict[str, float]]
+
+
+@dataclass
+class RunState:
+    """What changes while training, apart from weights and optimiser; saved with a checkpoint."""
+
+    step: int = 0  # updates done
+    seconds: float = 0.0
+    decay: float = 1.0  # what the plateau rule has made of the learning rate
+    previous_loss: float | None = None  # of the last validation
+    best: float | None = None  # best value of the selection metric
+    best_step: int = -1  # where it was measured
+    best_planned: float | None = None  # the same of planned validations: what early stopping sees
+    waited: int = 0  # planned validations since the best of them
+    validated: int = -1  # step of the last validation
+    skipped: int = 0  # updates left out because they were not finite
+
+
+class Trainer:
+    """One training run.
+
+    Args:
+        model: trained in place, on the device it is on.
+        batches: the endless stream of training batches.
+        config: see `TrainingConfig`.
+        evaluate: measures the model on the development set; gives at least `loss` and the
+            selection metric. Called in evaluation mode without gradients.
+        run: where checkpoints go.
+        records: where measurements go; None in all processes but the first.
+        processes: of which this is one.
+    """
+
+    def __init__(
+        self,
+        model: SparseNMTModel,
+        batches: TrainingBatches,
+        config: TrainingConfig,
+        evaluate: Evaluate | None,
+        run: RunFolder,
+        records: Records | None,
+        processes: Processes,
+    ) -> None:
+        self.model, self.batches, self.config = model, batches, config
+        self.evaluate, self.run, self.records = evaluate, run, records
+        self.processes = processes
+        self.state = RunState()
+        self.optimizer = build_optimizer(model, config.optimizer)
+        self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
+        self.average = MovingAverage(model, config.average_decay, config.average_every)
+        self.warmup = AttentionWarmup(model, config.attention_warmup_steps)
+        self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
+        objective = Objective(model, config, run.vocabularies.target.pad)
+        self.objective = processes.share(objective, device_of(model))
+        self._transfer = Transfer(device_of(model))
+        self._numbers = Numbers(behind=1 if self._may_read_late() else 0)
+        self._seen = Measurements()
+        self._started = time.monotonic()
+        self._asked = 0  # the signal that any process has received
+        self._saved = -1  # the step last saved by this run
+
+    def train(self) -> Outcome:
+        """Train until a limit of the configuration or a signal; the last state is saved."""
+        self.model.train()
+        self._started = time.monotonic() - self.state.seconds
+        self._name_best()
+        stream = iter(self.batches)
+        with resting_collector(), collected_signals() as received, closing(stream):
+            outcome = self._finished()
+            while outcome is None:
+                epochs = self.batches.position.epoch
+                with self.warmup.applied(self.state.step):
+                    self._update(self._taken(stream), received)
+                if self._due(epochs):
+                    self._validate()
+                elif self.state.step % self.config.save_checkpoint_steps == 0:
+                    self._save()
+                outcome = self._finished()
+            # A signal is collected here, too: what is done is saved before the program ends.
+            if outcome.signal is None and self.state.validated < self.state.step:
+                self._validate(planned=False)
+            self._save()
+        return outcome
+
+    # --- one update ------------------------------------------------------------------------
+
+    def _taken(self, stream: Iterator[Batch]) -> list[Batch]:
+        """The batches of the next update, of all processes together."""
+        config, started = self.config, time.monotonic()
+        count = value_at(config.accum_count, config.accum_steps, self.state.step)
+        batches = list(islice(stream, count))
+        self._seen.waited(time.monotonic() - started)
+        return batches
+
+    def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
+        """One step of the optimiser on the gradient of all `batches` together."""
+        config, state, processes = self.config, self.state, self.processes
+        self._set_dropout()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate(state.step + 1)
+        by_tokens = config.normalization == "tokens"
+        size = sum(_target_tokens(batch) if by_tokens else len(batch) for batch in batches)
+        mine = batches[processes.rank :: processes.count]
+        self.optimizer.zero_grad(set_to_none=True)
+        measured = torch.zeros(6, device=device_of(self.model))
+        for number, batch in enumerate(mine, 1):
+            # DistributedDataParallel averages where a sum is meant, hence the factor.
+            with self._apart() if number < len(mine) else nullcontext():
+                result = self.objective(self._transfer(batch))
+                (result.loss * (processes.count / size)).backward()
+            measured[:4] += torch.stack([value.detach().float() for value in result])
+        measured[4] = received[0] if received else 0
+        measured[5] = time.monotonic() - self._started if processes.writes else 0
+        norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        values = torch.cat([processes.sum(measured), norm.view(1)])
+        self._numbers.send(values, (state.step + 1, batches))
+        if self._numbers.behind:
+            # The device itself leaves out what is not finite, and says so later.
+            self.optimizer.found_inf = (~(values[0] + norm).isfinite()).float()  # type: ignore[attr-defined]
+            self._step(norm)
+            self._read_numbers()
+        elif self._read_numbers():
+            self._step(norm)
+        state.step += 1
+        self._report()
+
+    def _step(self, norm: Tensor) -> None:
+        """Clip the gradient, of this norm, and change the weights."""
+        if self.config.optimizer.max_grad_norm > 0:
+            nn.utils.clip_grads_with_norm_(
+                self.parameters, self.config.optimizer.max_grad_norm, norm
+            )
+        self.optimizer.step()
+        self.average.update(self.state.step + 1)
+
+    def _read_numbers(self, everything: bool = False) -> bool:
+        """Take in what is known of the updates by now; whether all of it was finite.
+
+        Where this side waits for the device's numbers.
+        """
+        finite = True
+        for values, (step, batches) in self._numbers.read(everything):
+            loss, tokens, correct, support, asked, seconds, norm = values
+            self.state.seconds = seconds
+            if asked:  # signals of several processes add up; whichever it was, the run ends
+                self._asked = int(asked) if self.processes.count == 1 else signal.SIGTERM
+            if self.nonfinite.leaves_out(step, loss, norm, batches):
+                self.state.skipped += 1
+                finite = False
+            else:
+                self._seen.add(loss, tokens, correct, support)
+        return finite
+
+    def _may_read_late(self) -> bool:
+        """Whether the device can be left alone: it decides whether an update is made."""
+        fused = all(group.get("fused") for group in self.optimizer.param_groups)
+        on_gpu = device_of(self.model).type == "cuda"
+        return on_gpu and fused and self.config.average_decay == 0
+
+    def _apart(self) -> AbstractContextManager[None]:
+        """Accumulate without exchanging gradients yet."""
+        if isinstance(self.objective, nn.parallel.DistributedDataParallel):
+            return self.objective.no_sync()
+        return nullcontext()
+
+    def _report(self) -> None:
+        if self.records is None:
+            return
+        self.records.advance()
+        if self.state.step % self.config.report_every == 0:
+            rate = self._learning_rate(self.state.step)
+            epoch = self.batches.position.epoch
+            values = self._seen.take() | {"learning_rate": rate, "epoch": epoch}
+            if self.state.skipped:
+                values["skipped"] = self.state.skipped
+            self.records.training(self.state.step, values)
+
+    def _learning_rate(self, step: int) -> float:
+        return self.config.optimizer.learning_rate * self.schedule(step) * self.state.decay
+
+    def _set_dropout(self) -> None:
+        config, step = self.config, self.state.step
+        if len(config.dropout_steps) > 1:
+            self.model.update_dropout(
+                value_at(config.dropout, config.dropout_steps, step),
+                value_at(config.attention_dropout, config.dropout_steps, step),
+            )
+
+    # --- validation and the end ------------------------------------------------------------
+
+    def _due(self, epochs_before: int) -> bool:
+        config, epoch = self.config, self.batches.position.epoch
+        if config.valid_epochs is not None:
+            return epoch // config.valid_epochs > epochs_before // config.valid_epochs
+        return config.valid_steps is not None and self.state.step % config.valid_steps == 0
+
+    def _validate(self, planned: bool = True) -> None:
+        """Measure, lower the learning rate if the loss rose, and keep the model if it is best.
+
+        The extra validation at the end (not `planned`) changes neither the learning rate nor early
+        stopping, so that a resumed run is not affected.
+        """
+        self._read_numbers(everything=True)
+        state, config = self.state, self.config
+        state.validated = state.step
+        if self._saved == state.step:  # without what is measured now
+            self._saved = -1
+        if self.evaluate is None:
+            if config.valid_epochs is not None or state.step % config.save_checkpoint_steps == 0:
+                self._save()
+            return
+        values = self.processes.from_first(self._measure() if self.processes.writes else None)
+        if planned:
+            rose = state.previous_loss is not None and values["loss"] > state.previous_loss
+            if rose and config.optimizer.decay_method == "plateau":
+                state.decay *= config.optimizer.learning_rate_decay
+            state.previous_loss = values["loss"]
+        value = values[config.selection]
+        better = self._better(value, state.best)
+        if planned and self._better(value, state.best_planned):
+            state.best_planned, state.waited = value, 0
+        elif planned:
+            state.waited += 1
+        if better:
+            state.best, state.best_step = value, state.step
+        if self.records is not None:
+            self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
+        if better:
+            self._save()  # before it is named the best, so that the name never points at nothing
+            self._name_best()
+        elif state.step % config.save_checkpoint_steps == 0:
+            self._save()
+
+    def _better(self, value: float, best: float | None) -> bool:
+        """Whether a value of `selection` is better than the best so far.
+
+        One that is not finite is better than nothing, and worse than any other.
+        """
+        sign = -1 if self.config.selection == "loss" else 1
+        if best is None or sign * value > sign * best:
+            return True
+        return not math.isfinite(best) and math.isfinite(value)
+
+    def _name_best(self) -> None:
+        """Name the best checkpoint; a run that was killed between saving and naming it, or that
+        went back to before another one, comes here when it continues."""
+        state, path = self.state, self.run.path
+        if not self.processes.writes or state.best is None:
+            return
+        if state.best_step in checkpoint_steps(path):
+            remember_best(path, state.best_step, self.config.selection, state.best)
+
+    def _measure(self) -> dict[str, float]:
+        assert self.evaluate is not None
+        self.model.eval()
+        with torch.no_grad(), self.average.applied():
+            values = self.evaluate(self.model)
+        self.model.train()
+        return values
+
+    def _finished(self) -> Outcome | None:
+        config, state = self.config, self.state
+        if self._asked:
+            return Outcome(state.step, signal.Signals(self._asked).name, self._asked)
+        if config.train_steps is not None and state.step >= config.train_steps:
+            return Outcome(state.step, "train_steps")
+        if config.train_epochs is not None and self.batches.position.epoch >= config.train_epochs:
+            return Outcome(state.step, "train_epochs")
+        if config.max_seconds is not None and state.seconds >= config.max_seconds:
+            return Outcome(state.step, "max_seconds")
+        if 0 < config.early_stopping <= state.waited:
+            return Outcome(state.step, "early_stopping")
+        return None
+
+    # --- checkpoints -----------------------------------------------------------------------
+
+    def _save(self) -> None:
+        if self._saved == self.state.step:
+            return
+        self._read_numbers(everything=True)
+        saved = self.state_dict()  # all processes give their random states
+        if self.processes.writes:
+            with self.average.applied() as raw:
+                self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
+        self._saved = self.state.step
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that continuing needs besides the weights: tensors, numbers and dicts."""
+        return {
+            "run": asdict(self.state),
+            "position": asdict(self.batches.position),
+            "optimizer": self.optimizer.state_dict(),
+            "random": {
+                "cpu": self.processes.gather(torch.random.get_rng_state()),
+                "cuda": self.processes.gather(self._cuda_state()),
+            },
+        }
+
+    def _cuda_state(self) -> Tensor:
+        device = device_of(self.model)
+        return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.empty(0)
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` gave: the same batches and, if there are as many
+        processes as there were, the same random states."""
+        # Of a later version of the same format there may be more, which may be left out.
+        run = {name: value for name, value in saved["run"].items() if name in _names(RunState)}
+        if run["waited"] == 0:  # what it was before checkpoints said so
+            run.setdefault("best_step", run["validated"])
+        run.setdefault("best_planned", run["best"])
+        self.state = RunState(**run)
+        if self.state.step in checkpoint_steps(self.run.path):
+            self._saved = self.state.step  # this is where it comes from
+        position = saved["position"]
+        self.batches.position = Position(**{name: position[name] for name in _names(Position)})
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.average.restore(saved.get("raw_weights"))
+        states, rank = saved["random"], self.processes.rank
+        if len(states["cpu"]) == self.processes.count:
+            torch.random.set_rng_state(states["cpu"][rank])
+            if len(states["cuda"][rank]) and device_of(self.model).type == "cuda":
+                torch.cuda.set_rng_state(states["cuda"][rank], device_of(self.model))
+
+
+def _names(kind: type) -> list[str]:
+    """The fields of a dataclass."""
+    return [field.name for field in fields(kind)]
+
+
+def _target_tokens(batch: Batch) -> int:
+    assert batch.target_lengths is not None, "training batches have targets"
+    return int(batch.target_lengths.sum()) - len(batch)  # the start symbol is not predicted

@@ -1,0 +1,294 @@
+"""`tools/combine.py`: models averaged by the strings they found."""
+
+import json
+import math
+import os
+import threading
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import combine
+from onmt_entmax.report.reading import read_report
+from tests.commands import succeed
+
+
+def combined(*arguments: object) -> int:
+    """The command, within this process."""
+    return combine.main([str(argument) for argument in arguments])
+
+
+def record(source: str, level: str, *strings: tuple[str, float], **more: object) -> str:
+    """A line of a report; whatever is not said is as if the strings were all there is."""
+    hypotheses = [{"text": text, "log_prob": None, "prob": prob} for text, prob in strings]
+    mass = sum(prob for _, prob in strings)
+    numbers = {"id": 0, "bound": 0.0, "mass": mass, "finished": len(strings), "excluded": 0.0}
+    return json.dumps(
+        {"source": source, "certificate": level, **numbers, **more, "hypotheses": hypotheses}
+    )
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Worked by hand: the second model writes backwards."""
+    forward = write(
+        tmp_path / "forward.jsonl",
+        record("x", "exhaustive", ("a b", 0.6), ("a c", 0.4)),
+        record("y", "exhaustive", ("d", 1.0)),
+        record("z", "optimal", ("e f", 0.5), ("f", 0.2), bound=0.1),
+    )
+    backward = write(
+        tmp_path / "backward.jsonl",
+        record("x", "exhaustive", ("c a", 0.9), ("b", 0.1)),
+        record("y", "exhaustive", ("d", 1.0)),
+        record("z", "none", ("f", 0.4), bound=0.45),
+    )
+    output, report = tmp_path / "both.pred", tmp_path / "both.jsonl"
+    arguments = ["--reports", forward, "--reversed", backward, "--output", output]
+    assert combined(*arguments, "--report", report) == 0
+    assert output.read_text() == "a c\nd\nf\n"
+    first, second, third = read_report(report)
+    assert [h["text"] for h in first["hypotheses"]] == ["a c", "a b", "b"]
+    assert [h["prob"] for h in first["hypotheses"]] == pytest.approx([0.65, 0.3, 0.05])
+    assert (first["certificate"], first["proven"], first["bound"]) == ("exhaustive", 3, 0.0)
+    assert (second["certificate"], second["finished"], second["gap"]) == ("exhaustive", 1, None)
+    # `e f` may have 0.45 with the second model: more than `f` has.
+    assert (third["certificate"], third["bound"]) == ("none", pytest.approx(0.275))
+    assert third["gap"] == pytest.approx(math.log(0.3 / 0.475))
+    printed = capsys.readouterr().out
+    for part in ("known         66.67%", "proven     66.67%", "probability  33.33%"):
+        assert part in printed
+    # With nine tenths of the weight the first model decides.
+    assert combined(*arguments, "--weights", 9, 1) == 0
+    assert output.read_text() == "a b\nd\ne f\n"
+
+
+def test_the_report_and_its_summary_are_those_of_the_average(tmp_path: Path) -> None:
+    asked = "lang=x +V a"
+    forward = write(tmp_path / "1.jsonl", record(asked, "exhaustive", ("a b", 0.6), ("c", 0.4)))
+    backward = write(tmp_path / "2.jsonl", record(asked, "exhaustive", ("b a", 1.0)))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    arguments = ["--output", output, "--report", report]
+    assert combined("--reports", forward, "--reversed", backward, *arguments) == 0
+    (found,) = read_report(report)
+    assert found["source"] == asked
+    assert [h["text"] for h in found["hypotheses"]] == ["a b", "c"]
+    assert [h["prob"] for h in found["hypotheses"]] == pytest.approx([0.8, 0.2])
+    summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
+    assert (summary["sentences"], summary["exhaustive_percent"]) == (1, 100)
+    assert (summary["single_hypothesis_percent"], summary["several_hypotheses_percent"]) == (0, 100)
+    assert summary["reports"] == [str(forward), str(backward)]
+
+
+def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tmp_path) -> None:
+    cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
+    other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
+    paths = [write(tmp_path / "1.jsonl", cut), write(tmp_path / "2.jsonl", other)]
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", *paths, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    # `b` may have 0.4 with the first and then 0.55 in all, more than the 0.45 of `a`.
+    assert (found["certificate"], found["finished"]) == ("none", 2)
+    assert found["gap"] == pytest.approx(math.log(0.45 / 0.55), abs=1e-4)
+
+
+def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
+    """`y` has 0.45 in the end and `x` 0.425: the first report does not say that of `y`."""
+    one = write(tmp_path / "1.jsonl", record("s", "optimal", ("x", 0.5), bound=0.5))
+    two = write(tmp_path / "2.jsonl", record("s", "exhaustive", ("y", 0.5), ("z", 0.5)))
+    three = write(tmp_path / "3.jsonl", record("s", "exhaustive", ("x", 0.6), ("y", 0.4)))
+    output, both, report = (tmp_path / name for name in ("o", "both.jsonl", "r.jsonl"))
+    assert combined("--reports", one, two, "--output", output, "--report", both) == 0
+    (found,) = read_report(both)
+    assert found["slack"] == found["bound"] == 0.25
+    assert combined("--reports", both, three, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert (found["certificate"], found["proven"]) == ("none", 0)
+    listed = {h["text"]: h["prob"] for h in found["hypotheses"]}
+    for text, truth in {"x": 0.425, "y": 0.45, "z": 0.125}.items():
+        assert listed[text] <= truth <= listed[text] + found["slack"] + 1e-12
+
+
+def test_a_bound_that_a_float_cannot_hold_is_not_0(tmp_path: Path) -> None:
+    one = write(tmp_path / "1.jsonl", record("s", "none", ("a a", 0.0), bound=0.0))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", one, one, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert (found["certificate"], found["proven"]) == ("none", 0)
+
+
+@pytest.mark.parametrize("bound", [0.25, 0.1])
+def test_a_text_that_other_tokens_become_too(tmp_path: Path, bound: float) -> None:
+    """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
+    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    path = write(tmp_path / "1.jsonl", cut)
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert (found["certificate"], found["gap"]) == ("none", pytest.approx(math.log(0.4 / 0.6)))
+
+
+def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path) -> None:
+    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 0.4), ("b", 0.3), ("b", 0.3)))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert [(h["text"], h["prob"]) for h in found["hypotheses"]] == [("b", 0.6), ("a", 0.4)]
+    assert found["mass"] == pytest.approx(1)
+
+
+def test_what_is_not_listed_may_be_lost_in_the_rounding_of_the_mass(tmp_path: Path) -> None:
+    """A second string has 1e-9: that is not proven to be nothing."""
+    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 1.0), mass=1.0, finished=2))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    (found,) = read_report(report)
+    assert found["certificate"] == "optimal"
+    assert found["bound"] > 1e-9
+
+
+def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path: Path) -> None:
+    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 0.7), excluded=0.3))
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
+    assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)
+
+
+def test_an_output_that_was_cut_is_told_only_where_nothing_ended(tmp_path: Path) -> None:
+    """All of the first report's slack is left: 1, and what a report adds for rounding."""
+    cut = record("s", "none", bound=0.5, slack=1.00001, unfinished="c")
+    paths = [write(tmp_path / "1", cut), write(tmp_path / "2", record("s", "optimal", ("a", 1.0)))]
+    output, report = tmp_path / "o", tmp_path / "r.jsonl"
+    for reports, told in ((paths[:1], True), (paths, False)):
+        assert combined("--reports", *reports, "--output", output, "--report", report) == 0
+        (found,) = read_report(report)
+        assert ("unfinished" in found) is told
+
+
+def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = write(
+        tmp_path / "1.jsonl",
+        record("s", "none", bound=0.5, unfinished="c b a"),
+        record("", "none"),
+        record("s", "exhaustive", ("a", 1.0)),
+    )
+    output = tmp_path / "o"
+    assert combined("--reversed", path, "--output", output) == 0
+    assert output.read_text() == "a b c\n\na\n"
+    printed = capsys.readouterr().out
+    for part in ("2 sentences", "known         50.00%", "proven     50.00%"):
+        assert part in printed
+
+
+def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
+    """The real commands: nothing changes, and a report of a mixture can be mixed again."""
+    report, output = tmp_path / "one.jsonl", tmp_path / "one.pred"
+    source = tmp_path / "some.src"
+    lines = [" ".join(letters) for letters in product("abc", "bde", "afc")]
+    source.write_text("\n".join([*lines, "", "a"]) + "\n")  # with a blank line
+    succeed(
+        "translate.py", "-model", trained / "run", "-src", source, "-output", output,
+        "-beam_size", 5, "-n_best", 5, "-exactness_report", report,
+    )  # fmt: skip
+    again, pred = tmp_path / "again.jsonl", tmp_path / "again.pred"
+    both = ["--reports", report, report, "--output", pred, "--report", again]
+    succeed("tools/combine.py", *both)
+    records, mixed = list(read_report(report)), list(read_report(again))
+    assert len(records) > 20
+    assert any(len(record["hypotheses"]) > 1 for record in records)
+    assert pred.read_text().splitlines() == output.read_text().splitlines()[::5]
+    for before, after in zip(records, mixed, strict=True):
+        for key in ("text", "prob"):
+            assert [h[key] for h in after["hypotheses"]] == [h[key] for h in before["hypotheses"]]
+        if before["finished"] <= 5:
+            assert after["certificate"] == before["certificate"]
+        assert after["certificate"] != "exhaustive" or before["certificate"] == "exhaustive"
+    third = tmp_path / "third.jsonl"
+    assert combined("--reports", again, "--output", pred, "--report", third) == 0
+    for before, after in zip(mixed, read_report(third), strict=True):
+        # A string with a slack may have more than its probability: less is certain of its rank.
+        unsure = {"certificate", "gap", "proven"} if "slack" in before else set()
+        assert {**after, **{key: before[key] for key in unsure}} == before
+        assert after["proven"] <= before["proven"]
+
+
+def test_a_report_goes_to_a_pipe_without_a_summary(tmp_path: Path, capfd) -> None:
+    path = write(tmp_path / "1.jsonl", record("x", "exhaustive", ("a", 1.0)))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got: list[str] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    assert combined("--reports", path, "--output", tmp_path / "o", "--report", pipe) == 0
+    reader.join(30)
+    assert json.loads(got[0])["source"] == "x"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["1.jsonl", "o", "pipe"]
+    assert combined("--reports", path, "--output", tmp_path / "o", "--report", tmp_path) == 2
+    assert "is a folder" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"slack": "x"},
+        {"slack": -1},
+        {"bound": math.nan},
+        {"bound": True},
+        {"bound": -1},
+        {"mass": 3},
+        {"excluded": None},
+        {"unfinished": None},
+        {"finished": 0},
+        {"finished": True},
+        {"certificate": "sure"},
+        {"hypotheses": [{"text": "a", "prob": -0.5}]},
+        {"hypotheses": [{"text": "a", "prob": math.nan}]},
+        {"hypotheses": [{"text": "a", "prob": 1.5}]},
+        {"hypotheses": [{"text": 1, "prob": 0.5}]},
+        {"hypotheses": ["a"]},
+    ],
+)
+def test_a_number_that_no_report_has_is_told(tmp_path: Path, capsys, wrong: dict) -> None:
+    right = json.loads(record("x", "exhaustive", ("a", 1.0)))
+    path = write(tmp_path / "1.jsonl", json.dumps(right | wrong))
+    assert combined("--reports", path, "--output", tmp_path / "o") == 2
+    assert "1.jsonl:1: not a record of an -exactness_report" in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
+def test_bad_input_is_one_line_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    one = write(tmp_path / "one.jsonl", record("x", "exhaustive", ("a", 1.0)))
+    two = write(tmp_path / "two.jsonl", *[record("x", "exhaustive", ("a", 1.0))] * 2)
+    other = write(tmp_path / "other.jsonl", record("y", "exhaustive", ("a", 1.0)))
+    broken = write(tmp_path / "broken.jsonl", '{"id": 0}')
+    empty = write(tmp_path / "empty.jsonl")
+    output = tmp_path / "output"
+    for arguments, message in (
+        ([], "name the reports to combine"),
+        (["--reports", one, two], "one.jsonl: 1 sentences, but another report has more"),
+        (["--reports", two, one], "one.jsonl: 1 sentences, but another report has more"),
+        (["--reports", one, other], "other.jsonl:1: another source than in"),
+        (["--reports", broken], "broken.jsonl:1: not a record of an -exactness_report"),
+        (["--reversed", empty], "empty.jsonl: the report is empty"),
+        (["--reports", tmp_path / "none"], "cannot be read"),
+        (["--reports", one, one, "--weights", 1], "--weights has 1 numbers for 2 reports"),
+        (["--reports", one, one, "--weights", 1, 0], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", 0, 0], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", 2, -1], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", -3, -1], "--weights must be positive numbers"),
+        (["--reports", one, one, "--weights", "nan", 1], "--weights must be positive numbers"),
+        (["--reports", one, "--reports", one, "--weights", 1e308, 1e308], "a float can hold"),
+    ):
+        assert combined(*arguments, "--output", output) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert message in lines[0]
+        assert not output.exists()

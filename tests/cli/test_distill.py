@@ -1,0 +1,142 @@
+"""`tools/teach.py`: from trained models to pairs for another, in one command."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.report.reading import read_report
+from tests.commands import run, succeed
+from tests.inflection_models import write_model
+
+QUESTIONS = [
+    "lang=english +V +PST a b",
+    "lang=english +V b",
+    "lang=german +V a",
+    "lang=german +V b a",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Training questions and two models."""
+    folder = tmp_path_factory.mktemp("teach")
+    (folder / "train.src").write_text("".join(line + "\n" for line in QUESTIONS))
+    for name, seed in (("forward", 1), ("backward", 2)):
+        write_model(folder / name, seed)
+    return folder
+
+
+def taught(folder: Path, *more: object, out: str = "taught") -> str:
+    """The command in the folder, which must succeed; returns what it printed."""
+    return succeed(
+        "tools/teach.py",
+        *("--train", "train.src", "--models", "forward", "--reversed", "backward"),
+        *("--each", 1, "--beam", 3, "--prob", 0.01, "--out", out, *more),
+        cwd=folder,
+    )
+
+
+def refused(folder: Path, *given: object) -> str:
+    """The one line of a command that must be refused."""
+    done = run("tools/teach.py", *given, cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith("teach.py: error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_from_models_to_pairs(folder: Path) -> None:
+    """The pairs are what the average of the two models answers; once answered, always answered."""
+    printed = taught(folder)
+    assert printed.count("$ python") == 3  # two models, combine
+    work = folder / "taught.work"
+    asked = (work / "asked.src").read_text().splitlines()
+    assert asked
+    assert not set(asked) & set(QUESTIONS)
+    best = {
+        record["source"]: record["hypotheses"][0]
+        for record in read_report(work / "together.jsonl")
+        if record["certificate"] != "none" and record["hypotheses"]
+    }
+    wanted = {
+        (source, answer["text"])
+        for source, answer in best.items()
+        if 0.01 <= answer["prob"] <= 0.95 and "<unk>" not in answer["text"]
+    }
+    assert wanted
+
+    def pairs() -> set[tuple[str, str]]:
+        sides = ((folder / f"taught.{side}").read_text().splitlines() for side in ("src", "tgt"))
+        return set(zip(*sides, strict=True))
+
+    assert pairs() == wanted
+    os.utime(work / "1.jsonl", (0, 0))
+    printed = taught(folder, "--reverse")
+    assert printed.count("$ python") == 1  # combine
+    assert printed.count("has answered already") == 2
+    assert (work / "1.jsonl").stat().st_mtime == 0
+    assert pairs() == {(source, " ".join(text.split()[::-1])) for source, text in wanted}
+    (work / "2.jsonl").unlink()  # as if it had been stopped before the second model had answered
+    assert taught(folder).count("$ python") == 2
+    assert pairs() == wanted
+    for name in ("teach.json", "1.jsonl", "2.jsonl"):  # stopped before the questions were recorded
+        (work / name).unlink()
+    (work / "asked.src").write_text("")
+    assert taught(folder).count("$ python") == 3
+    assert pairs() == wanted
+
+
+def test_weights_are_those_of_the_models(folder: Path) -> None:
+    taught(folder, "--weights", 1, 1, out="equal")
+    taught(folder, "--weights", 1, 1e-9, out="first")
+    first, alone = (
+        [record["hypotheses"][0]["text"] for record in read_report(folder / name)]
+        for name in ("first.work/together.jsonl", "first.work/1.jsonl")
+    )
+    assert first == alone
+    prob = [
+        [record["hypotheses"][0]["prob"] for record in read_report(folder / name)]
+        for name in ("equal.work/together.jsonl", "first.work/together.jsonl")
+    ]
+    assert prob[0] != prob[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--out", "train"], "train.src"),
+        (["--out", "x", "--weights", 1], "--weights has 1 numbers for 2 models"),
+        (["--out", "x", "--weights", 0, 1], "--weights must be positive"),
+        (["--out", "x", "--each", 0], "--each must be at least 1"),
+        (["--out", "x", "--beam", 0], "--beam must be at least 1"),
+        (["--out", "x", "--prob", 0.5, "--at-most", 0.4], "not 0.5 and 0.4"),
+        (["--out", "x", "--models", "nowhere"], "nowhere"),
+        (["--out", "x", "--train", "none.src"], "none.src: cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(folder: Path, more: list, message) -> None:
+    before = sorted(folder.rglob("*"))
+    given = ["--train", "train.src", "--models", "forward", "--reversed", "backward", *more]
+    assert message in refused(folder, *given)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_answers_of_other_models_are_not_mixed_in(folder: Path) -> None:
+    taught(folder, out="mixed")
+    given = ["--train", "train.src", "--models", "backward", "--out", "mixed", "--beam", 3]
+    line = refused(folder, *given)
+    assert "mixed.work: has answers for other each, models; delete it" in line
+
+
+def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
+    write_model(folder / "other", 3)
+    given = ["--train", "train.src", "--models", "other", "--each", 1, "--beam", 3]
+    succeed("tools/teach.py", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
+    write_model(folder / "other", 4)
+    assert "has answers for other models; delete it" in refused(folder, *given, "--out", "anew")
+
+
+def test_without_models(folder: Path) -> None:
+    line = refused(folder, "--train", "train.src", "--out", "x")
+    assert "--models, --reversed or both" in line

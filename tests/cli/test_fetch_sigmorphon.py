@@ -1,0 +1,155 @@
+"""`tools/fetch_sigmorphon.py` against a server on this machine, and against a local folder."""
+
+import functools
+import http.server
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import fetch_sigmorphon
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory) -> Path:
+    """Two languages with as many rows as the real files: one in `all`, one in `surprise`."""
+    folder = tmp_path_factory.mktemp("repository")
+    for place, language in (("all", "norman"), ("surprise", "north-frisian")):
+        for part, rows in fetch_sigmorphon.expected_counts()[language].items():
+            path = folder / "task1" / place / f"{language}-{part}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"é{n}\té{n}s\tN;PL\n" for n in range(rows)), encoding="utf-8")
+    return folder
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    requests: list[str] = []  # noqa: RUF012 (shared on purpose: the server makes the instances)
+
+    def log_message(self, *_: object) -> None:
+        self.requests.append(self.path)
+
+
+@pytest.fixture
+def url(repository: Path) -> Iterator[str]:
+    handler = functools.partial(Quiet, directory=str(repository))
+    Quiet.requests.clear()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def refused(capsys, *arguments: object) -> str:
+    assert fetch_sigmorphon.main(list(map(str, arguments))) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("fetch_sigmorphon.py: error: ")
+    assert error.count("\n") == 1
+    return error
+
+
+def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path):
+    script = str(ROOT / "tools" / "fetch_sigmorphon.py")
+    command = [sys.executable, script, "--out", str(tmp_path), "--url", url]
+    command += ["--settings", "low", "--languages", "norman", "north-frisian"]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    environment["PYTHONPATH"] = path
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    # 100 and 100 rows of train-low, 50 and 100 of dev.
+    assert "4 files, 350 rows; 4 fetched" in done.stdout
+    names = ["norman-dev", "norman-train-low", "north-frisian-dev", "north-frisian-train-low"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    original = repository / "task1" / "surprise" / "north-frisian-dev"
+    assert (tmp_path / "north-frisian-dev").read_bytes() == original.read_bytes()
+
+    (tmp_path / "norman-dev").write_text("cut\tsho\n")  # damaged: fetched again, the others not
+    Quiet.requests.clear()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert "4 files, 350 rows; 1 fetched" in done.stdout
+    assert Quiet.requests == ["/task1/all/norman-dev"]
+
+
+@pytest.mark.parametrize("below", ["", "task1/all"])
+def test_a_local_folder_instead(repository, tmp_path, below, capsys):
+    arguments = ["--out", str(tmp_path), "--from", str(repository / below)]
+    assert fetch_sigmorphon.main([*arguments, "--languages", "norman", "--settings", "low"]) == 0
+    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
+    file = tmp_path / "norman-train-low"
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))  # which is all of it
+    assert fetch_sigmorphon.main([*arguments, "--languages", "norman", "--settings", "low"]) == 0
+    assert "2 files, 150 rows; 0 fetched" in capsys.readouterr().out
+
+
+def test_a_test_set_that_is_there_is_read(repository, tmp_path, capsys):
+    (tmp_path / "norman-test").write_text("a\tb\n")
+    arguments = ("--from", repository, "--languages", "norman", "--settings", "low", "--test")
+    assert "norman-test:1" in refused(capsys, "--out", tmp_path, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--languages", "normann"], "no language 'normann'; did you mean 'norman'?"),
+        (
+            ["--settings", "meduim"],
+            "no setting 'meduim' among low, medium, high; did you mean 'medium'?",
+        ),
+        (["--languages", "norman"], "norman has no train-high"),
+        (["--languages", "english", "--settings", "low"], "no file english-train-low"),
+    ],
+)
+def test_wrong_choices(repository, tmp_path, capsys, arguments, message):
+    out = tmp_path / "out"
+    error = refused(capsys, "--out", out, "--from", repository, *arguments)
+    assert message in error
+    assert not out.exists() or not list(out.iterdir())
+
+
+def test_a_file_that_is_cut_is_not_kept(repository, tmp_path, capsys):
+    (tmp_path / "norman-train-low").write_text("a\tb\tN\n")
+    arguments = ("--from", tmp_path, "--languages", "norman", "--settings", "low")
+    error = refused(capsys, "--out", tmp_path / "out", *arguments)
+    assert "norman-train-low: 1 rows, expected 100" in error
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{free.getsockname()[1]}"
+    asked = ("--languages", "norman", "--settings", "low", "--out", tmp_path)
+    error = refused(capsys, *asked, "--url", closed)
+    assert "cannot download" in error
+    assert "run again to continue, or give a local copy with --from" in error
+    error = refused(capsys, *asked, "--url", f"{url}/nothing")
+    assert "no norman-train-low in task1/all or task1/surprise" in error
+    assert "cannot download: unknown url type" in refused(capsys, *asked, "--url", "nonsense")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_counts_are_those_of_the_papers_settings():
+    assert fetch_sigmorphon.choose_files(["norman"], ["medium"], test=True)["norman-test"] is None
+    high = fetch_sigmorphon.choose_files(["all"], ["high"])
+    medium = fetch_sigmorphon.choose_files(["all"], ["medium"])
+    assert sum(name.endswith("-train-high") for name in high) == 86
+    assert sum(name.endswith("-train-medium") for name in medium) == 102
+    assert sum(name.endswith("-dev") for name in high) == 86
+
+
+def test_the_counts_are_those_of_the_real_files():
+    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
+    if not folder.is_dir():
+        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
+    for language, parts in fetch_sigmorphon.expected_counts().items():
+        for part, rows in parts.items():
+            assert (folder / f"{language}-{part}").read_bytes().count(b"\n") == rows, language

@@ -1,0 +1,232 @@
+"""`onmt_entmax.inflection` and `tools/inflect.py`: answers of small models, and bad input."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import Inflector
+from onmt_entmax.cli import inflect
+from onmt_entmax.data.inflection import decode_source, decode_word, encode_source
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.errors import UserError
+from onmt_entmax.inflector import InflectionError, Question
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.translator import Translator
+from tests.commands import run
+from tests.inflection_models import VOCABULARIES, write_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("inflect") / "model", 22)
+
+
+def test_a_source_is_taken_apart_as_it_was_put_together():
+    tokens = encode_source("english", "give + up", ["V", "V.PTCP"])
+    assert decode_source(tokens) == ("english", ("V", "V.PTCP"), "give + up")
+    with pytest.raises(ValueError, match="expected a language first"):
+        decode_source(["+V", "a"])
+
+
+class TestInflector:
+    def test_a_form_is_what_translating_the_source_gives(self, model):
+        answer = Inflector([model]).inflect("german", "a b", "V;PST")
+        task = SearchTask(SearchConfig(5))
+        (translated,) = Translator.from_folders([model], task).answers(
+            ["lang=german +V +PST a ▁ b"]
+        )
+        (form,) = answer.forms
+        assert form.text == decode_word(translated.lines(1)[0].split())
+        assert form.prob == pytest.approx(translated.hypotheses[0].hypothesis.prob, abs=1e-6)
+        assert answer.certificate.level == translated.result.certificate.level
+        assert answer.warnings == ()
+        assert answer == Inflector([model]).inflect("german", "a b", ["V", "PST"])
+
+    def test_the_whole_support_is_listed_and_its_best_are_the_n_best(self, model):
+        questions = [Question("english", lemma, ("V",)) for lemma in ("a", "ab", "b", "bba")]
+        several = Inflector([model], n_best=3, beam_size=8).answers(questions)
+        complete = list(Inflector([model], n_best=0, max_length=6).answers(questions))
+        assert any(answer.level == "exhaustive" and len(answer.forms) > 1 for answer in complete)
+        for answer, best in zip(complete, several, strict=True):
+            assert answer.question == best.question
+            probs = [form.prob for form in answer.forms]
+            assert probs == sorted(probs, reverse=True)
+            if answer.certificate.level == "exhaustive":
+                assert sum(probs) == pytest.approx(1, abs=1e-5)
+                assert answer.only == (len(probs) == 1)
+                assert [f.text for f in best.forms] == [f.text for f in answer.forms[:3]]
+
+    def test_the_only_form_is_told_from_the_most_probable_one(self, tmp_path):
+        inflector = Inflector([write_model(tmp_path / "model", 9)], n_best=0, max_length=6)
+        only, several = (
+            inflector.inflect("english", "a", "V"),
+            inflector.inflect("english", "ab", "V"),
+        )
+        assert (only.level, only.only, len(only.forms)) == ("only", True, 1)
+        assert (several.level, several.only, len(several.forms)) == ("optimal", False, 7)
+
+    def test_several_models_are_averaged(self, model, tmp_path):
+        folders = [model, write_model(tmp_path / "other", 24)]
+        together = Inflector(folders, n_best=0).inflect("english", "a", "V")
+        alone = [Inflector([folder], n_best=0).inflect("english", "a", "V") for folder in folders]
+        assert together.forms != alone[0].forms
+        assert together.forms != alone[1].forms
+
+    def test_what_training_never_saw_is_told(self, model):
+        answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
+        assert answer.warnings == ("unknown tag FUT", "unknown character ö", "unknown character c")
+
+    def test_spaces_around_a_tag_are_no_part_of_it(self, model):
+        answer = Inflector([model]).inflect("german", "ab", "V; PST ")
+        assert (answer.question.tags, answer.warnings) == (("V", "PST"), ())
+
+    def test_a_form_that_never_ends_is_no_form(self, tmp_path):
+        endless = write_model(tmp_path / "endless", 1, end=-100)
+        answer = Inflector([endless], max_length=5).inflect("german", "ab", "V")
+        assert answer.forms == ()
+        assert answer.level == "none"
+        assert answer.warnings == ("no form ended within the length limit",)
+
+    @pytest.mark.parametrize(
+        ("question", "message"),
+        [
+            (("germann", "a", "V"), "knows no language 'germann'; did you mean 'german'?"),
+            (("xx", "a", "V"), "knows no language 'xx'; it knows english, german"),
+            (("german", "", "V"), "the lemma is empty"),
+            (("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'"),
+            (("german", "a", []), "a tag is empty"),
+        ],
+    )
+    def test_a_question_that_cannot_be_asked(self, model, question, message):
+        with pytest.raises(InflectionError) as raised:
+            Inflector([model]).inflect(*question)
+        assert message in str(raised.value)
+        assert "\n" not in str(raised.value)
+
+    def test_another_kind_of_model_is_refused(self, tmp_path):
+        plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
+        with pytest.raises(InflectionError, match="not a model of inflection"):
+            Inflector([write_model(tmp_path / "plain", 1, plain)])
+
+
+class TestCommand:
+    def run(self, model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert inflect.main([*more, str(model)]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    def test_columns(self, model, capsys, monkeypatch):
+        text = "english ab V;PST\n\ngerman\ta b\tV;FUT\r\n"
+        lines = self.run(model, capsys, monkeypatch, text, "--n_best", "2")
+        rows = [line.split("\t") for line in lines]
+        assert {len(row) for row in rows} == {8}
+        assert [row[3] for row in rows if row[0] == "english"] in (["1"], ["1", "2"])
+        german = [row for row in rows if row[0] == "german"]
+        assert german[0][1:3] == ["a b", "V;FUT"]
+        assert german[0][7] == "unknown tag FUT"
+        best = Inflector([model], 2).inflect("english", "ab", "V;PST")
+        assert rows[0][4] == best.forms[0].text
+        assert float(rows[0][5]) == pytest.approx(best.forms[0].prob, rel=1e-4)
+        assert rows[0][6] == best.level
+
+    def test_the_beam_that_is_asked_for_and_what_it_proves(self, tmp_path, capsys, monkeypatch):
+        model = write_model(tmp_path / "model", 5, end=0)
+        lemmas = ["ab", "ba", "aab", "bba"]
+        text = "".join(f"english {lemma} V\n" for lemma in lemmas)
+        given = ["--json", "--beam_size", "1"]
+        lines = self.run(model, capsys, monkeypatch, text, *given)
+        questions = [Question("english", lemma, ("V",)) for lemma in lemmas]
+        narrow, wide = (list(Inflector([model], 1, size).answers(questions)) for size in (1, 5))
+        assert lines == list(map(inflect.as_json, narrow)) != list(map(inflect.as_json, wide))
+        proven = [json.loads(line)["proven"] for line in lines]
+        assert proven == [answer.certificate.proven for answer in narrow]
+        assert proven != [len(answer.forms) for answer in narrow]
+
+    def test_a_model_has_to_be_named(self, capsys):
+        with pytest.raises(SystemExit):
+            inflect.main([])
+        assert "name a model" in capsys.readouterr().err
+
+    def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
+        """One line that says what to do, as `PYTHONIOENCODING=latin-1` has it."""
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("english שא V\n".encode())))
+        output = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr("sys.stdout", output)
+        assert inflect.main([str(model)]) == 2
+        assert capsys.readouterr().err == (
+            "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
+            "set PYTHONIOENCODING=utf-8\n"
+        )
+
+    def test_json_with_one_language_to_a_file(self, model, capsys, monkeypatch, tmp_path):
+        (tmp_path / "in.tsv").write_text("ab\tV;PST\nb\tV\n", encoding="utf-8")
+        files = ["--input", str(tmp_path / "in.tsv"), "--output", str(tmp_path / "out.jsonl")]
+        more = [*files, "--language", "german", "--json", "--all"]
+        assert self.run(model, capsys, monkeypatch, "", *more) == []
+        answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        expected = Inflector([model], 0).inflect("german", "b", "V")
+        assert [answer["lemma"] for answer in answers] == ["ab", "b"]
+        assert answers[1]["language"] == "german"
+        assert [form["form"] for form in answers[1]["forms"]] == [f.text for f in expected.forms]
+        assert answers[1]["certificate"] == expected.level
+
+    def test_nothing_found_is_a_line_all_the_same(self, tmp_path):
+        endless = write_model(tmp_path / "endless", 1, end=-100)
+        answer = Inflector([endless], max_length=5).inflect("german", "ab", "V")
+        assert inflect.as_tsv(answer).split("\t")[3:] == [
+            "",
+            "",
+            "0",
+            "none",
+            "no form ended within the length limit",
+        ]
+        assert json.loads(inflect.as_json(answer))["forms"] == []
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("english a V\nenglish a\n", "standard input:2: expected language lemma tags"),
+            ("english a b V\n", "found 4 columns"),
+            ("\n", "standard input: no questions"),
+            ("\nenglish\ta\tV;;N\n", "standard input:2: a tag is empty in 'V;;N'"),
+            ("english a V\nenglis a V\n", "standard input:2: the model knows no language 'englis'"),
+        ],
+    )
+    def test_bad_lines_give_one_line_and_no_answer(self, model, capsys, monkeypatch, text, message):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert inflect.main([str(model)]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("inflect.py: error: ")
+        assert captured.err.count("\n") == 1
+        assert message in captured.err
+
+    def test_the_real_command_without_a_model(self, tmp_path):
+        done = run("tools/inflect.py", tmp_path / "nothing")
+        assert done.returncode == 2
+        assert "inflect.py: error: " in done.stderr
+        assert "no such model folder" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_a_person_is_answered_line_by_line(self, model, capsys, monkeypatch):
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        monkeypatch.setattr("sys.stdin", Terminal("english a\nenglish a V\n"))
+        assert inflect.main([str(model)]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.startswith("english\ta\tV\t1\t")
+        assert captured.err.startswith("inflect.py: expected language lemma tags")
+
+
+def test_numbers_out_of_range_are_refused(model):
+    with pytest.raises(ValueError, match="n_best must be at least 0"):
+        Inflector([model], n_best=-1)
+    with pytest.raises(ValueError, match="beam_size must be at least 1"):
+        Inflector([model], beam_size=0)
+    with pytest.raises(SystemExit):
+        inflect.parse_arguments([str(model), "--n_best", "0"])
+    assert issubclass(InflectionError, UserError)

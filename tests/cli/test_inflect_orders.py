@@ -1,0 +1,215 @@
+"""`onmt_entmax.inflection` and `tools/inflect.py` where forms are written from right to left, and
+where orders of writing are averaged: what is said, and what is proven."""
+
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import Inflector
+from onmt_entmax.cli import inflect
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.inflector import InflectionError, Question, _certificate
+from onmt_entmax.search import Certificate, SearchConfig, SearchTask
+from onmt_entmax.translator import Translator
+from tests.inflection_models import VOCABULARIES, WORDS, write_model
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with forms that are others from right to left."""
+    return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another one."""
+    return write_model(tmp_path_factory.mktemp("other") / "model", 7, end=1)
+
+
+@pytest.fixture(scope="module")
+def short_forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Models of both orders, with few forms of any probability."""
+    folder = tmp_path_factory.mktemp("short")
+    left, right = (write_model(folder / str(seed), seed, end=3) for seed in (58, 54))
+    return {"folders": [left], "reversed_folders": [right]}
+
+
+def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven):
+    question = "english", "ab", "V"
+    plain = Inflector([uneven], n_best=5).inflect(*question)
+    turned = Inflector([], n_best=5, reversed_folders=[uneven]).inflect(*question)
+    assert [form.text for form in turned.forms] == [form.text[::-1] for form in plain.forms]
+    assert any(form.text != form.text[::-1] for form in plain.forms)
+    assert [form.prob for form in turned.forms] == [form.prob for form in plain.forms]
+    assert turned.certificate == plain.certificate
+
+
+@pytest.mark.parametrize("lemma", ["a", "ab", "bba"])
+def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemma):
+    """Two models from the left have two thirds of the weight; all forms are known."""
+    other = write_model(tmp_path / "other", 24)
+    folders = [[uneven, other], [other]]
+    left, right = (Inflector(each, n_best=0, max_length=6) for each in folders)
+    both = Inflector(folders[0], 0, max_length=6, reversed_folders=folders[1])
+    expected: dict[str, float] = {}
+    for inflector, weight, step in ((left, 2 / 3, 1), (right, 1 / 3, -1)):
+        for form in inflector.inflect("english", lemma, "V").forms:
+            text = form.text[::step]
+            expected[text] = expected.get(text, 0) + weight * form.prob
+    answer = both.inflect("english", lemma, "V")
+    assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
+    probs = [form.prob for form in answer.forms]
+    assert probs == sorted(probs, reverse=True)
+    # With a beam and one form each, no more is claimed than there is.
+    some = Inflector(folders[0], 1, 2, max_length=6, reversed_folders=folders[1])
+    found = some.inflect("english", lemma, "V")
+    assert len(found.forms) == 1
+    first = found.forms[0]
+    assert first.prob <= expected[first.text] + 1e-6
+    if found.level in ("optimal", "exhaustive", "only"):
+        assert expected[first.text] == pytest.approx(max(expected.values()), abs=1e-6)
+    for text, prob in expected.items():
+        assert text == first.text or prob <= max(found.certificate.bound, first.prob) + 1e-6
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5, 50])
+def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
+    """Against all forms of both orders; ends are likely, so that often few are possible."""
+    questions = [
+        Question(language, lemma, ("V",))
+        for language in ("english", "german")
+        for lemma in ("a", "ab", "b", "bba", "aab", "ba")
+    ]
+    whole = list(Inflector(n_best=0, max_length=8, **short_forms).answers(questions))
+    levels = {answer.level for answer in whole}
+    assert {"only", "exhaustive"} <= levels
+    some = Inflector(n_best=2, beam_size=beam, max_length=8, **short_forms).answers(questions)
+    found = set()
+    for answer, all_forms in zip(some, whole, strict=True):
+        found.add(answer.level)
+        truth = {form.text: form.prob for form in all_forms.forms}
+        certificate, rest = answer.certificate, all_forms.certificate.bound
+        for form in answer.forms:
+            upper = form.prob + certificate.bound + rest
+            assert form.prob - 1e-6 <= truth[form.text] <= upper + 1e-6
+        best = max(truth.values())
+        if answer.level != "none":
+            assert truth[answer.forms[0].text] == pytest.approx(best, abs=1e-6)
+            assert certificate.proven >= 1
+        assert certificate.proven <= len(answer.forms) <= 2
+        if answer.level in ("only", "exhaustive"):
+            assert (certificate.bound, certificate.gap) == (0, math.inf)
+            # What is missing are strings with symbols for start and padding.
+            assert certificate.mass + certificate.excluded == pytest.approx(1, abs=1e-5)
+            assert len(answer.forms) == min(2, len(truth))
+            assert answer.only == (len(truth) == 1) == (answer.level == "only")
+        elif certificate.gap >= 0:
+            assert certificate.gap < math.inf
+        others = [prob for text, prob in truth.items() if text != answer.forms[0].text]
+        if answer.level == "optimal" and others:
+            apart = math.log(answer.forms[0].prob / max(*others, 1e-300))
+            assert certificate.gap <= apart + 1e-5
+    assert beam < 5 or {"only", "exhaustive"} <= found
+
+
+def test_counts_of_a_mixture_are_those_of_its_parts(uneven, other):
+    inflector = Inflector([uneven], 1, 2, max_length=3, reversed_folders=[other])
+    answer = inflector.inflect("english", "ab", "V")
+    task = SearchTask(SearchConfig(2, 2, 3))
+    parts = [
+        translated.result.certificate
+        for folder in (uneven, other)
+        for translated in Translator.from_folders([folder], task).answers(["lang=english +V a b"])
+    ]
+    certificate = answer.certificate
+    assert certificate.dropped == sum(part.dropped for part in parts) > 0
+    assert certificate.truncated == sum(part.truncated for part in parts)
+    assert certificate.excluded == pytest.approx(sum(part.excluded for part in parts) / 2)
+    assert certificate.strict == all(part.strict for part in parts)
+    assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
+
+
+def test_a_model_is_to_be_named() -> None:
+    with pytest.raises(InflectionError, match="no model is named"):
+        Inflector([])
+
+
+def test_what_is_too_small_for_a_float_or_strict_in_one_order_only() -> None:
+    parts = [
+        Certificate("exhaustive", -math.inf, math.inf, 1, 1.0, 0, 0, 0.0, excluded, strict)
+        for excluded, strict in ((-800.0, True), (-math.inf, False))
+    ]
+    numbers = {"bound": 0.0, "gap": None, "proven": 1, "mass": 1.0, "excluded": 0.0}
+    certificate = _certificate({"certificate": "exhaustive", **numbers}, parts, [0.5, 0.5])
+    assert -800 <= certificate.log_excluded_bound < -500, "something was excluded"
+    assert not certificate.strict
+
+
+def test_what_one_model_of_two_never_saw_is_told(uneven, tmp_path):
+    words = tuple(word for word in WORDS if word != "b")
+    known = Vocabularies(Vocabulary((*SOURCE_SPECIALS, *words)), VOCABULARIES.target)
+    other = write_model(tmp_path / "other", 1, known)
+    answer = Inflector([uneven], reversed_folders=[other]).inflect("english", "abb", "V")
+    assert answer.warnings == ("unknown character b",)
+
+
+def test_models_that_do_not_go_together(uneven, tmp_path):
+    plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
+    other = write_model(tmp_path / "plain", 1, plain)
+    with pytest.raises(InflectionError, match=f"{other}: not a model of inflection"):
+        Inflector([uneven], reversed_folders=[other])
+    words = tuple(word for word in WORDS if not word.startswith("lang="))
+    french = Vocabularies(
+        Vocabulary((*SOURCE_SPECIALS, "lang=french", *words)), VOCABULARIES.target
+    )
+    other = write_model(tmp_path / "french", 1, french)
+    with pytest.raises(InflectionError, match="no language in common"):
+        Inflector([uneven], reversed_folders=[other])
+
+
+def test_numbers_out_of_range_are_refused(uneven):
+    with pytest.raises(ValueError, match="n_best must be at least 0"):
+        Inflector([uneven], n_best=-1)
+    with pytest.raises(ValueError, match="beam_size must be at least 1"):
+        Inflector([uneven], beam_size=0)
+
+
+def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
+    """Lines that the command prints."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert inflect.main([*more, str(model)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_forms_of_a_model_that_writes_backwards(uneven, capsys, monkeypatch):
+    plain, turned = (
+        asked(uneven, capsys, monkeypatch, "english ab V\n", "--n_best", "5", *more)
+        for more in ([], ["--reversed"])
+    )
+    forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
+    assert forms[1] == [form[::-1] for form in forms[0]]
+    assert plain != turned
+
+
+def test_models_of_two_orders(uneven, capsys, monkeypatch):
+    more = [str(uneven), "--json", "--reversed"]
+    (line,) = asked(uneven, capsys, monkeypatch, "english ab V\n", *more)
+    inflector = Inflector([uneven], reversed_folders=[uneven])
+    (form,) = inflector.inflect("english", "ab", "V").forms
+    answer = json.loads(line)
+    assert answer["forms"][0]["form"] == form.text
+    assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
+
+
+def test_the_order_of_arguments_does_not_matter():
+    for arguments in (
+        "A --reversed R B --reversed S --json",
+        "--reversed R --reversed S A --json B",
+        "--json A B --reversed R --reversed S",
+    ):
+        options = inflect.parse_arguments(arguments.split())
+        assert [str(path) for path in options.models] == ["A", "B"]
+        assert [str(path) for path in options.reversed] == ["R", "S"]

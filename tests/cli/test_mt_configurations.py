@@ -1,0 +1,100 @@
+"""The YAML files of `config/mt`: valid, agreeing with their own heads, and the paper's settings."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onmt_entmax.cli import bleu, prepare_mt
+from onmt_entmax.options.train import training_setup
+from tests.configurations import commands_of, unbroken, write_corpora
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "config" / "mt"
+FILES = sorted(FOLDER.glob("*.yaml"))
+
+
+def test_there_are_both_directions_of_each_pair_of_the_paper() -> None:
+    names = {path.stem for path in FILES}
+    assert names >= {"de-en", "en-de", "ja-en", "en-ja", "ro-en", "en-ro"}
+    assert names >= {"multi30k-de-en", "multi30k-en-de", "tanaka-en-ja", "tanaka-ja-en"}
+    assert "tatoeba-de-en" in names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_configuration_is_valid_and_its_head_agrees_with_it(
+    path: Path, tmp_path: Path, monkeypatch
+) -> None:
+    text = path.read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    monkeypatch.chdir(tmp_path)
+    write_corpora(values["data"].values(), "a b c")
+    setup = training_setup(["-config", str(path)])
+    assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
+    assert setup.training.selection == "bleu"
+
+    head = text[: text.index("\ndata:")]
+    assert "Peters, Niculae and Martins (2019)" in " ".join(head.replace("#", "").split())
+    words = commands_of(unbroken(head))
+    source, target = path.stem.split("-")[-2:]
+    run = values["save_model"]
+    assert Path(run).name == f"{source}-{target}"
+    assert words["train.py"] == ["-config", str(path.relative_to(ROOT))]
+    assert run in words["translate.py"]
+    assert "onmt_tokenize" in words["translate.py"]
+    scored = bleu.parse_arguments(words["tools/bleu.py"])
+    assert str(scored.reference[0]) == values["data"]["valid"]["path_tgt"]
+    assert scored.system[0] == Path(f"{run}.pred")
+    if values.get("valid_bleu_tokenize", "13a") != "char":
+        assert scored.tokenize == [values.get("valid_bleu_tokenize", "13a")]
+
+    # What is prepared is what is trained on.
+    options = prepare_mt.parse_arguments(words["tools/prepare_mt.py"])
+    corpus = prepare_mt.known(options)
+    languages = tuple(options.languages or corpus.languages)
+    assert {source, target} == set(languages)
+    for name, entry in values["data"].items():
+        files = options.out / ("val" if name == "valid" else "train")
+        assert entry == {"path_src": f"{files}.{source}", "path_tgt": f"{files}.{target}"}
+    assert len(values["data"]) == 2
+    plan = prepare_mt.plan_of(options, corpus)
+    models = dict(zip(languages, prepare_mt.model_paths(options.out, plan, languages), strict=True))
+    printed = yaml.safe_load(prepare_mt.yaml_lines(plan, [models[source], models[target]]))
+    assert {key: values[key] for key in printed} == printed
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "valid", "symbols", "joint"),
+    [
+        ("de-en", 100_000, 5_000, 32_000, True),
+        ("ja-en", 100_000, 10_000, 32_000, True),
+        ("ro-en", 120_000, 10_000, 25_000, False),
+    ],
+)
+def test_the_papers_settings(name: str, steps: int, valid: int, symbols: int, joint: bool) -> None:
+    first, second = name.split("-")
+    for stem in (f"{first}-{second}", f"{second}-{first}"):
+        text = (FOLDER / f"{stem}.yaml").read_text(encoding="utf-8")
+        values = yaml.safe_load(text)
+        paper = {
+            "encoder_type": "brnn",
+            "rnn_type": "LSTM",
+            "layers": 2,
+            "rnn_size": 500,
+            "word_vec_size": 500,
+            "dropout": [0.3],
+            "optim": "adam",
+            "learning_rate": 0.001,
+            "decay_method": "plateau",
+            "learning_rate_decay": 0.5,
+            "batch_size": 64,
+            "train_steps": steps,
+            "valid_steps": valid,
+        }
+        assert {key: values[key] for key in paper} == paper
+        command = re.search(r"prepare_mt\.py (.*?)\n#   python train", text, re.DOTALL).group(1)
+        options = prepare_mt.parse_arguments(shlex.split(command.replace("\\\n#", "")))
+        plan = prepare_mt.plan_of(options, prepare_mt.known(options))
+        assert (plan.symbols, plan.joint) == (symbols, joint)

@@ -1,0 +1,72 @@
+"""No tool writes over what it reads; each says so before it does anything."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import bleu, combine, inflect, prepare_mt, score, sigmorphon
+from onmt_entmax.cli import report as report_page
+from onmt_entmax.files import FileError, refuse_overwriting
+from tools import errors_inflection, search_errors
+
+PAGE = ["--train", "t", "--dev", "d", "--predictions", "p", "--report", "r"]
+EVALUATION = ["evaluate", "--source", "s", "--reference", "r", "--predictions", "f"]
+CALLS: list[tuple[Callable[..., int], list[str]]] = [
+    (bleu.main, ["f", "--reference", "r", "--output", "f"]),
+    (bleu.main, ["s", "--reference", "f", "--output", "f"]),
+    (combine.main, ["--reports", "f", "--output", "f"]),
+    (combine.main, ["--reports", "r", "--reversed", "f", "--output", "o", "--report", "f"]),
+    (combine.main, ["--reports", "o.summary.json", "--output", "f", "--report", "o"]),
+    (errors_inflection.main, [*PAGE, "--output", "p"]),
+    (errors_inflection.main, [*PAGE, "--output", "d.src"]),
+    (errors_inflection.main, [*PAGE, "--output", "o.png", "--picture", "o.png"]),
+    (inflect.main, ["m", "--input", "f", "--output", "f"]),
+    (report_page.main, ["-model", "m", "-report", "f", "-output", "f"]),
+    (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
+    (search_errors.main, ["-model", "m", "-src", "f", "-output", "f"]),
+    (sigmorphon.main, [*EVALUATION, "--json", "f"]),
+    (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "train.a", "train.b",
+                       "--out", "."]),
+    (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "x.a", "x.b",
+                       "--val", "val.a", "val.b", "--out", "."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(call[1])[:40])
+def test_a_tool_says_so(
+    call: tuple[Callable[..., int], list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main, arguments = call
+    if main is prepare_mt.main:
+        pytest.importorskip("pyonmttok")
+    monkeypatch.chdir(tmp_path)
+    for name in "f", "s", "r", "p", "d.src", "o.src", "train.a", "val.a", "o.summary.json":
+        (tmp_path / name).write_text("what is there\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is read, and would be overwritten" in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert all(path.read_text() == "what is there\n" for path in tmp_path.iterdir())
+
+
+def test_a_corpus_is_not_prepared_where_it_lies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyonmttok")
+    assert prepare_mt.main(["tanaka", "--from", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "is the folder that is read" in capsys.readouterr().err
+
+
+def test_other_names_of_a_file_are_seen_and_streams_may_be_both(tmp_path: Path) -> None:
+    path, link = tmp_path / "a", tmp_path / "b"
+    path.write_text("")
+    link.symlink_to(path)
+    for one, other in ((link, path), (path, link), (path, tmp_path / "." / "a")):
+        with pytest.raises(FileError, match="would be overwritten"):
+            refuse_overwriting([one, None], [None, other])
+    refuse_overwriting([path, Path("/dev/stdin")], [tmp_path / "c", Path("/dev/stdin"), None])

@@ -1,0 +1,369 @@
+"""`tools/prepare_mt.py`: from a corpus to text, subwords and the YAML that goes with them."""
+
+import functools
+import gzip
+import http.server
+import io
+import json
+import random
+import tarfile
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.cli import prepare_mt
+from onmt_entmax.data import parallel
+from onmt_entmax.data import parallel as mt_text
+from onmt_entmax.errors import UserError
+from tests.commands import fail, succeed
+
+WORDS = {
+    "de": "der Hund läuft über die Straße und bellt , weil er Katzen jagt .".split(),
+    "en": "the dog runs across the street and barks , because it hunts cats .".split(),
+    "ja": list("犬が通りを走って猫を追いかけるので吠える。"),
+    "ro": "câinele aleargă peste stradă şi latră , pentru că vânează pisici .".split(),
+}
+
+
+def sentences(language: str, count: int) -> list[str]:
+    """Lines that correspond over languages: as many words as in any other."""
+    generator = random.Random(3)
+    between = "" if language == "ja" else " "
+    return [
+        between.join(generator.choices(WORDS[language], k=generator.randint(3, 9)))
+        for _ in range(count)
+    ]
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def write_corpus(folder: Path, languages: tuple[str, str], train: int = 300, val: int = 20) -> None:
+    for language in languages:
+        lines = sentences(language, train + val)
+        write(folder / f"train.{language}", lines[:train])
+        write(folder / f"dev.{language}", lines[train:])
+
+
+@pytest.fixture
+def small(monkeypatch) -> None:
+    """The known parallel with the sizes of the files made here."""
+    for name, corpus in parallel.CORPORA.items():
+        counts = {"train": 300, "val": 20} if corpus.counts else {}
+        monkeypatch.setitem(parallel.CORPORA, name, replace(corpus, counts=counts, symbols=120))
+
+
+def files_of(folder: Path, languages: tuple[str, str]) -> list[object]:
+    first, second = languages
+    return [
+        *["--languages", first, second],
+        *["--train", folder / f"train.{first}", folder / f"train.{second}"],
+        *["--val", folder / f"dev.{first}", folder / f"dev.{second}"],
+    ]
+
+
+def prepared(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("line", "language", "tokens", "expected"),
+    [
+        ("  a\u00a0b \t c\u200b ", "en", False, "a b c"),
+        ("u\u0308ber", "de", False, "über"),
+        ("it &apos;s &quot; &amp;amp; &quot;", "en", True, 'it \'s " &amp; "'),
+        ("it &apos;s", "en", False, "it &apos;s"),
+        ("Ştiinţă Țară şi când în", "ro", False, "Stiinta Tara si cand in"),
+        ("Ştiinţă", "en", False, "Ştiinţă"),
+        ("（全角）", "ja", False, "（全角）"),
+        ("k\x96l\x85m ￭￨▁ ｟５０％｠", "ja", False, "k l m ■│_ ⦅５０％⦆"),
+    ],
+)
+def test_normalise(line: str, language: str, tokens: bool, expected: str) -> None:
+    assert mt_text.normalise(line, language, tokens) == expected
+
+
+def test_filtering_leaves_out_what_is_empty_long_or_unlike() -> None:
+    pairs = [(name, name) for name in "abcdef"]
+    lengths = [(3, 3), (0, 3), (11, 8), (10, 10), (2, 7), (3, 9)]
+    kept = mt_text.filter_pairs(pairs, lengths, 10, 3.0)
+    assert [pair[0] for pair in kept] == ["a", "d", "f"]
+
+
+def test_a_held_out_set_shares_no_sentence_with_training() -> None:
+    pairs = [(f"s{n % 40}", f"t{n % 30}") for n in range(200)] + [("", "t1")]
+    parts = mt_text.hold_out(pairs, 5, seed=1)
+    assert len(parts["val"]) == len(set(parts["val"])) == 5
+    for side in range(2):
+        sentences = [{pair[side] for pair in parts[part]} for part in parallel.PARTS]
+        assert not sentences[0] & sentences[1]
+    assert parts == mt_text.hold_out(pairs, 5, seed=1)
+    assert parts["val"] != mt_text.hold_out(pairs, 5, seed=2)["val"]
+    with pytest.raises(UserError, match="cannot hold out 500"):
+        mt_text.hold_out(pairs, 500, seed=1)
+
+
+@functools.cache
+def learned(kind: str, tokens: bool, folder: Path):
+    plan = mt_text.SubwordPlan(kind, 120, True, tokens)
+    lines = sentences("ja" if kind == "sentencepiece" else "de", 300)
+    return mt_text.learn(plan, [lines], folder / f"{kind}-{tokens}.model")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.mark.parametrize(
+    ("kind", "tokens"), [("bpe", True), ("bpe", False), ("sentencepiece", False)]
+)
+@given(line=st.text(alphabet="aäzAZ09 .,!?'\"()-%&犬走吠。、％：＃￭￨▁｟", max_size=40))
+def test_what_is_divided_is_put_together_again(
+    kind: str, tokens: bool, line: str, models: Path
+) -> None:
+    tokeniser = learned(kind, tokens, models)
+    text = mt_text.normalise(line, "de", tokens)
+    pieces = tokeniser(text)
+    assert tokeniser.detokenize(pieces) == text
+    assert not any(" " in piece for piece in pieces)
+
+
+def test_a_failure_leaves_what_was_prepared(tmp_path: Path, capsys) -> None:
+    write_corpus(tmp_path, ("ro", "en"))
+    command = ["files", *map(str, files_of(tmp_path, ("ro", "en"))), "--symbols", "60"]
+    command += ["--out", str(tmp_path / "data")]
+    assert prepare_mt.main(command) == 0
+    before = prepared(tmp_path / "data")
+    command[command.index("60")] = "50"  # another model would be learned
+    assert prepare_mt.main([*command, "--max_tokens", "1"]) == 2
+    assert "no training pair is left" in capsys.readouterr().err
+    assert prepared(tmp_path / "data") == before
+
+
+def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
+    """The printed YAML trains, and translations come back as text."""
+    write_corpus(tmp_path, ("ro", "en"))
+    command = ["files", *files_of(tmp_path, ("ro", "en")), "--symbols", 60]
+    command += ["--subwords", "separate"]
+    done = succeed("tools/prepare_mt.py", *command, "--out", "data", cwd=tmp_path)
+    assert "data: 300 pairs to train on (0 left out), 20 to validate on" in done
+    again = succeed("tools/prepare_mt.py", *command, "--out", "again", cwd=tmp_path)
+    first, second = prepared(tmp_path / "data"), prepared(tmp_path / "again")
+    assert first == second
+    assert again.replace("again", "data") == done
+    names = {"bpe.ro.model", "bpe.en.model", "prepare.json"}
+    assert set(first) == names | {f"{p}.{name}" for p in ("train", "val") for name in ("ro", "en")}
+    assert not set("âăşîţ") & set(first["train.ro"].decode())
+    settings = yaml.safe_load(done[: done.index("learning")])  # the standard output comes first
+    settings |= {
+        "data": {
+            "c": {"path_src": "data/train.ro", "path_tgt": "data/train.en"},
+            "valid": {"path_src": "data/val.ro", "path_tgt": "data/val.en"},
+        },
+        "save_model": "run",
+        "layers": 1,
+        "rnn_size": 16,
+        "word_vec_size": 16,
+        "train_steps": 4,
+        "valid_steps": 2,
+        "save_checkpoint_steps": 4,
+        "selection": "bleu",
+    }
+    (tmp_path / "train.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    assert " bleu " in succeed("train.py", "-config", "train.yaml", cwd=tmp_path)
+    command = ["-model", "run", "-src", "data/val.ro", "-output", "out"]
+    command += ["-stop", "first", "-beam_size", 2]
+    succeed("translate.py", *command, "-transforms", "onmt_tokenize", cwd=tmp_path)
+    translations = (tmp_path / "out").read_text(encoding="utf-8")
+    assert translations.count("\n") == 20
+    assert "￭" not in translations
+
+
+def test_a_path_may_be_what_yaml_means_otherwise() -> None:
+    models = [Path("my: corpus #1/bpe.ü.model"), Path("true")]
+    plan = mt_text.SubwordPlan("bpe", 60, False, False)
+    settings = yaml.safe_load(prepare_mt.yaml_lines(plan, models))
+    assert [settings[f"{side}_subword_model"] for side in ("src", "tgt")] == list(map(str, models))
+
+
+def test_each_known_corpus_from_a_local_folder(small, tmp_path: Path, capsys) -> None:
+    for name, corpus in parallel.CORPORA.items():
+        for language in corpus.languages:
+            lines = sentences(language, 320)
+            for part, chosen in (("train", lines[:300]), ("val", lines[300:])):
+                write(tmp_path / name / corpus.local[part].format(language), chosen)
+        out = tmp_path / "out" / name
+        arguments = [name, "--from", str(tmp_path / name), "--out", str(out)]
+        assert prepare_mt.main(arguments) == 0, capsys.readouterr().err
+        record = json.loads((out / "prepare.json").read_text())
+        assert record["pairs"] == {"read": 300, "train": 300, "val": 20}
+        kind = yaml.safe_load(capsys.readouterr().out)["src_subword_type"]
+        assert kind == ("sentencepiece" if name == "kftt" else "bpe")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch) -> Iterator[tuple[Path, str]]:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+def publish(name: str, folder: Path) -> None:
+    """What the makers of a corpus have put on the net, in small."""
+    corpus = parallel.CORPORA[name]
+    if name == "tatoeba":
+        german, english = sentences("de", 2000), [f"Sentence {n // 2}." for n in range(2000)]
+        rows = [f"{e}\t{g}\tCC-BY" for e, g in zip(english, german, strict=True)]
+        with zipfile.ZipFile(folder / "deu-eng.zip", "w") as archive:
+            archive.writestr("deu.txt", "\n".join(rows) + "\n")
+        return
+    contents = {}
+    for language in corpus.languages:
+        lines = sentences(language, 320)
+        for part, chosen in (("train", lines[:300]), ("val", lines[300:])):
+            files = corpus.files[part]
+            size = len(chosen) // len(files)
+            for n, file in enumerate(files):
+                text = "".join(line + "\n" for line in chosen[n * size : (n + 1) * size])
+                contents[file.format(language)] = text.encode()
+    if corpus.archive is None:
+        for file, data in contents.items():
+            (folder / file).write_bytes(data)
+        return
+    with tarfile.open(folder / corpus.archive, "w:gz") as archive:
+        for file, data in contents.items():
+            member = tarfile.TarInfo(file)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+
+
+@pytest.mark.parametrize("name", list(parallel.CORPORA))
+def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> None:
+    folder, url = server
+    publish(name, folder)
+    out = tmp_path / "out"
+    assert prepare_mt.main([name, "--url", url, "--out", str(out)]) == 0, capsys.readouterr().err
+    corpus = parallel.CORPORA[name]
+    target = (out / f"val.{corpus.languages[1]}").read_text(encoding="utf-8").splitlines()
+    if name == "tatoeba":
+        assert len(target) == 1500
+        held_out = set(target)
+        rest = (out / f"train.{corpus.languages[1]}").read_text(encoding="utf-8").splitlines()
+        assert rest
+        assert not held_out & set(rest)
+    else:
+        expected = sentences(corpus.languages[1], 320)[300:]
+        assert target == expected
+
+
+def test_the_split_of_tatoeba_depends_on_no_order() -> None:
+    lines = [f"e{n}\tg{n}" for n in range(3000)] + ["e7\tg7", "e7\tother"]
+    shuffled = random.Random(1).sample(lines, len(lines))
+    parts = parallel.split_tatoeba(lines)
+    assert parts == parallel.split_tatoeba(shuffled)
+    everything = {pair for pairs in parts.values() for pair in pairs}
+    assert len(everything) >= 3000
+    with pytest.raises(UserError, match=r"deu\.txt: line 2"):
+        parallel.split_tatoeba(["a\tb", "c"])
+
+
+def damaged(text: bytes) -> bytes:
+    """Compressed by gzip; the second half begins with a kind of block that there is not."""
+    packer = zlib.compressobj(wbits=31)
+    half = packer.compress(text[: len(text) // 2]) + packer.flush(zlib.Z_FULL_FLUSH)
+    return half + b"\x07"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: write(d / "dev.en", ["one"]), "20 and 1 lines"),
+        (lambda d: write(d / "dev.en", ["a", *[""] * 19]), r"dev\.en: line 2 is empty on one"),
+        (lambda d: [write(d / f"dev.{n}", []) for n in ("de", "en")], r"dev\.en: no lines"),
+        (lambda d: (d / "train.de").unlink(), "no such file, nor with .xz or .gz"),
+        (
+            lambda d: [
+                (d / "train.de.gz").write_bytes(damaged((d / "train.de").read_bytes())),
+                (d / "train.de").unlink(),
+            ],
+            r"train\.de\.gz: cannot read: Error -3",
+        ),
+        (lambda d: (d / "train.de").write_bytes(b"a\n\xff\n"), "line 2 is not UTF-8"),
+        (lambda d: (d / "data").write_text("a file"), "data"),
+    ],
+)
+def test_errors_are_one_line(change, message: str, tmp_path: Path) -> None:
+    write_corpus(tmp_path, ("de", "en"))
+    change(tmp_path)
+    command = ["files", *files_of(tmp_path, ("de", "en")), "--out", tmp_path / "data"]
+    with pytest.raises(UserError, match=message):
+        prepare_mt.prepare(prepare_mt.parse_arguments(list(map(str, command))))
+    assert not (tmp_path / "data" / "train.de").exists()
+
+
+def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
+    for part, file in (("train", "train.lc.norm.tok.{}"), ("val", "val.lc.norm.tok.{}")):
+        for language in ("de", "en"):
+            write(tmp_path / file.format(language), sentences(language, 20))
+        assert part in parallel.CORPORA["multi30k"].counts
+    arguments = ["multi30k", "--from", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert prepare_mt.main(arguments) == 2
+    assert "train has 20 pairs, expected 300" in capsys.readouterr().err
+    assert prepare_mt.main(["tanaka", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
+    assert "cannot download" in capsys.readouterr().err
+    archive = server[0] / "kftt-data-1.0.tar.gz"
+    publish("kftt", server[0])
+    for content in (b"no archive", damaged(gzip.decompress(archive.read_bytes()))):
+        archive.write_bytes(content)
+        assert prepare_mt.main(["kftt", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
+        assert "not the archive that was expected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["files", "--out", "x"], "files needs --train and --languages"),
+        (["multi30k", "--out", "x", "--languages", "de", "en"], "takes neither"),
+        (["kftt", "--out", "x", "--symbols", "0"], "--symbols must be above 0"),
+        (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio must be at least 1"),
+        (["wmt", "--out", "x"], "invalid choice"),
+        (["files", "--out", "x", "--languages", "a/b", "c", "--train", "d", "e"], "without /"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: list[str], message: str, capsys) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        prepare_mt.main(arguments)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_of_the_tokeniser_are_read_and_never_run(tmp_path: Path) -> None:
+    write(tmp_path / "a", ["a b"])
+    data = json.dumps({"c": {"path_src": "a", "path_tgt": "a"}})
+    command = ["-data", data, "-save_model", "run", "-transforms", "onmt_tokenize"]
+    command += ["-src_onmttok_kwargs", "print('executed') or {}"]
+    error = fail("train.py", *command, cwd=tmp_path)
+    assert "src_onmttok_kwargs: expected a mapping such as {'mode': 'space'}" in error

@@ -1,0 +1,96 @@
+"""The command that makes a page of a report."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.checkpoint import save
+from onmt_entmax.cli import report as report_page
+from onmt_entmax.model import ModelConfig
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.translator import Translator
+from tests.search.networks import DECODERS, SMALL, VOCABULARIES, network
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A folder with a model and its report of a few sentences."""
+    for number in range(2):
+        model = network("input-feeding", 1.5, 8 + number, double=False)
+        config = ModelConfig(**{**SMALL, **DECODERS["input-feeding"]}, generator_alpha=1.5)
+        save(tmp_path / f"model{number}", model, config, VOCABULARIES, {})
+    task = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=10))
+    translator = Translator.from_folders([tmp_path / "model0"], task)
+    lines = ["a b c", "", "d", "a a b d"]
+    with open(tmp_path / "report.jsonl", "w", encoding="utf-8") as file:
+        for answer in translator.answers(lines):
+            file.write(json.dumps(answer.record()) + "\n")
+    return tmp_path
+
+
+def arguments(
+    folder: Path, *more: str, model: str = "model0", report: str = "report.jsonl"
+) -> list:
+    return ["-model", str(folder / model), "-report", str(folder / report),
+            "-output", str(folder / "page.html"), *more]  # fmt: skip
+
+
+@pytest.mark.parametrize(("details", "drawn"), [("all", 3), ("2", 2), ("0", 0)])
+def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, drawn: int) -> None:
+    assert report_page.main(arguments(run, "-details", details, "-title", "My <title>")) == 0
+    text = (run / "page.html").read_text(encoding="utf-8")
+    assert "<title>My &lt;title&gt;</title>" in text
+    data = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text))
+    records = json.loads(data.pop("records"))
+    assert len(records) == 4
+    found = [i for i, content in enumerate(records) if content["hypotheses"]]
+    assert list(data) == [f"drawing-{i}" for i in found[:drawn]]
+    for name, content in ((name, json.loads(text)) for name, text in data.items()):
+        ends = [b for node in content["nodes"] for b in node["branches"] if b[0] is None]
+        position = int(name.removeprefix("drawing-"))
+        hypotheses = records[position]["hypotheses"]
+        assert sorted(b[2] for b in ends if len(b) == 3) == list(range(len(hypotheses)))
+        assert content["source"] == records[position]["source"].split()
+        assert all("attention" in node for node in content["nodes"])
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_improbable_hypotheses_have_to_fit_as_well(run: Path, factor: float) -> None:
+    """The report says of one hypothesis that it has another probability, if a small one."""
+    path = run / "report.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    each = min((h for r in records for h in r["hypotheses"]), key=lambda h: h["prob"])
+    assert each["prob"] < 0.1
+    each["prob"] *= factor
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert report_page.main(arguments(run, "-details", "all")) == 0
+    drawn = re.findall('id="drawing-', (run / "page.html").read_text(encoding="utf-8"))
+    assert len(drawn) == (3 if factor == 1 else 2)
+
+
+def fails(capsys: pytest.CaptureFixture, words: list) -> str:
+    assert report_page.main(words) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith("report_page.py: error: ")
+    return lines[-1]
+
+
+def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
+    assert "no such" in fails(capsys, arguments(run, model="nowhere")).lower()
+    assert "cannot be read" in fails(capsys, arguments(run, report="nowhere"))
+    (run / "bad").write_text('{"id": 1}\n')
+    assert "bad:1: not a record" in fails(capsys, arguments(run, report="bad"))
+    (run / "bad").write_text("a b c\n")
+    assert "bad:1: not JSON" in fails(capsys, arguments(run, report="bad"))
+    (run / "bad").write_text("")
+    assert "is empty" in fails(capsys, arguments(run, report="bad"))
+    assert "other probabilities" in fails(capsys, arguments(run, model="model1"))
+    assert "no transform 'magic'" in fails(capsys, arguments(run, "-transforms", "magic"))
+    title = fails(capsys, arguments(run, "-details", "0", "-title", "a \udcff"))
+    assert "not UTF-8 text, and so not to be written: " in title
+    assert "a \\udcff" in title
+    assert not list(run.glob("*page.html*"))

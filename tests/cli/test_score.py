@@ -1,0 +1,184 @@
+"""`tools/score.py`: what it writes for a small model, and every kind of bad input."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import save
+from onmt_entmax.cli import score
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.search import TargetScore, TokenScore
+
+VOCABULARIES = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z"))
+)
+
+
+def write_model(folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES):
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        rnn_size=8,
+        src_word_vec_size=8,
+        tgt_word_vec_size=8,
+        generator_alpha=1.5,
+        param_init=0.7,
+    )
+    model = build_model(config, vocabularies).eval()
+    save(folder, model, config, vocabularies, {})
+    return model
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[dict]:
+    files = write_lines(folder / "src", source), write_lines(folder / "tgt", target)
+    output = folder / "scores.jsonl"
+    arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
+    assert score.main(list(map(str, arguments))) == 0
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+def test_scores_are_those_of_training_in_the_order_of_the_file(tmp_path, capsys) -> None:
+    model = write_model(tmp_path / "model", 0)
+    source = ["a b a", "b", "a a a a", "b a"]
+    target = ["x y", "z", "", "x x y z"]
+    records = run(tmp_path, tmp_path / "model", source=source, target=target)
+    assert [record["id"] for record in records] == [0, 1, 2, 3]
+    possible = 0
+    for src, tgt, record in zip(source, target, records, strict=True):
+        ids = VOCABULARIES.target.encode(tgt.split())
+        batch = make_batch([Example(VOCABULARIES.source.encode(src.split()), ids, 0)], VOCABULARIES)
+        with torch.no_grad():
+            hidden, gold = model.hidden_states(batch)
+            log_probs = model.generator.log_probs(hidden)
+        expected = log_probs.gather(1, gold[:, None])[:, 0].tolist()
+        assert [step["token"] for step in record["steps"]] == [*tgt.split(), "</s>"]
+        for step, value, row in zip(record["steps"], expected, log_probs, strict=True):
+            assert step["support"] == int((row > -math.inf).sum())
+            assert step["rank"] == 1 + int((row > value).sum())
+            if value == -math.inf:
+                assert step["log_prob"] is None
+            else:
+                assert step["log_prob"] == pytest.approx(value, abs=1e-5)
+        excluded = [i for i, value in enumerate(expected) if value == -math.inf]
+        assert record["excluded_at"] == (excluded[0] if excluded else None)
+        assert (record["log_prob"] is None) == bool(excluded)
+        possible += not excluded
+    assert f"possible {possible} " in capsys.readouterr().out
+
+
+def test_an_unknown_token_cannot_be_produced(tmp_path) -> None:
+    write_model(tmp_path / "model", 0)
+    record = run(tmp_path, tmp_path / "model", source=["a"], target=["x ö y"])[0]
+    assert record["log_prob"] is None
+    assert record["excluded_at"] in (0, 1)
+    assert record["steps"][1]["token"] == "ö"
+    assert record["steps"][1]["log_prob"] is None
+    assert record["steps"][1]["rank"] == record["steps"][1]["support"] + 1
+
+
+def test_symbols_are_no_words_of_a_target(tmp_path, capsys) -> None:
+    write_model(tmp_path / "model", 0)
+    record = run(tmp_path, tmp_path / "model", source=["a"], target=["</s> x"])[0]
+    assert (record["log_prob"], record["excluded_at"]) == (None, 0)
+    assert "possible 0 " in capsys.readouterr().out
+
+
+def test_lines_are_divided_at_line_feeds_only(tmp_path) -> None:
+    write_model(tmp_path / "model", 0)
+    assert len(run(tmp_path, tmp_path / "model", source=["a\rb", "a"], target=["x", "y"])) == 2
+
+
+OTHER_ORDER = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, "b", "a")), Vocabulary((*TARGET_SPECIALS, "z", "x", "y"))
+)
+
+
+@pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
+def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second) -> None:
+    write_model(tmp_path / "0", 0)
+    write_model(tmp_path / "1", 1, second)
+    single = [run(tmp_path, tmp_path / str(s), source=["a b"], target=["x"])[0] for s in (0, 1)]
+    both = run(tmp_path, tmp_path / "0", tmp_path / "1", source=["a b"], target=["x"])[0]
+    for step, one, other in zip(*(record["steps"] for record in (both, *single)), strict=True):
+        values = [p["log_prob"] for p in (one, other)]
+        mean = sum(math.exp(value) for value in values if value is not None) / 2
+        assert math.exp(-math.inf if step["log_prob"] is None else step["log_prob"]) == (
+            pytest.approx(mean, abs=1e-5)
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (["a", "b"], ["x"], "has fewer lines"),
+        (["a"], ["x", "y"], "has more lines"),
+        (["a", ""], ["x", "y"], ":2: the line is blank"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path, capsys, source, target, message) -> None:
+    write_model(tmp_path / "model", 0)
+    write_lines(tmp_path / "src", source)
+    write_lines(tmp_path / "tgt", target)
+    refused(tmp_path, capsys, message)
+
+
+def refused(folder: Path, capsys, message: str, *more: str) -> None:
+    arguments = ["-src", "src", "-tgt", "tgt", "-output", "out", "-model", "model"]
+    named = [str(folder / a) if not a.startswith("-") else a for a in arguments]
+    assert score.main([*named, *(str(folder / name) for name in more)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("score.py: error: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert not (folder / "out").exists(), "nothing half-written is left"
+
+
+def test_missing_files_and_different_vocabularies_are_refused(tmp_path, capsys) -> None:
+    refused(tmp_path, capsys, "model")
+    write_model(tmp_path / "model", 0)
+    refused(tmp_path, capsys, "src: cannot be read (No such file")
+    other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
+    write_model(tmp_path / "other", 0, other)
+    refused(tmp_path, capsys, "the target vocabulary of model", "other")
+
+
+def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
+    write_model(tmp_path / "model", 0)
+    assert run(tmp_path, tmp_path / "model", source=[], target=[]) == []
+    assert capsys.readouterr().out == "no targets\n"
+
+
+def test_the_summary_says_of_what_its_means_are() -> None:
+    """Log-probabilities are of the targets that are possible, ranks of all tokens and ends."""
+    summary = score.Summary()
+    first, other = TokenScore(-0.5, 1, 3), TokenScore(-1.0, 2, 3)
+    summary.add(TargetScore((first, first)))
+    summary.add(TargetScore((first, first, first, other)))
+    summary.add(TargetScore((TokenScore(-math.inf, 4, 3), other)))
+    assert summary.text().splitlines() == [
+        "targets 3",
+        "possible 2 (66.67%)",
+        "mean log-probability of the possible ones -1.7500",
+        "tokens that are the most probable 62.50%",
+    ]
+
+
+def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(score, "WINDOW", 2)
+    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8, "heads": 2}
+    kind = {"encoder_type": "transformer", "decoder_type": "transformer", "transformer_ff": 8}
+    config = ModelConfig(**sizes, **kind, position_encoding=True)
+    save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
+    write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
+    write_lines(tmp_path / "tgt", ["x"] * 4)
+    refused(tmp_path, capsys, "line 4: longer than a Transformer model reads")

@@ -1,0 +1,314 @@
+"""`tools/sigmorphon.py`: the round trip of words, real commands, and every kind of bad input."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from onmt_entmax.cli import sigmorphon
+from onmt_entmax.data.inflection import decode_word, encode_source, encode_word, read_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "data" / "samples"
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The real command, from another folder."""
+    command = [sys.executable, str(ROOT / "tools" / "sigmorphon.py"), *map(str, arguments)]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def refused(capsys, *arguments: object) -> str:
+    """The one line that a wrong call prints; checks that it ends with status 2."""
+    assert sigmorphon.main(list(map(str, arguments))) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("sigmorphon.py: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def real_data() -> Path:
+    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
+    if not folder.is_dir():
+        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
+    return folder
+
+
+class TestTokens:
+    def test_the_papers_example(self):
+        tokens = encode_source("english", "draw", ["verb", "participle", "past"])
+        assert " ".join(tokens) == "lang=english +verb +participle +past d r a w"
+
+    @pytest.mark.parametrize(
+        ("word", "tokens"),
+        [
+            ("give up", "g i v e ▁ u p"),
+            ("▁", "U+2581"),
+            ("af\u00a0te", "a f U+00A0 t e"),
+            ("u\u0302", "u \u0302"),  # a combining mark stays a token of its own
+            ("U+00A0", "U + 0 0 A 0"),
+            ("  x ", "▁ ▁ x ▁"),
+            ("𐌰", "𐌰"),
+        ],
+    )
+    def test_words(self, word, tokens):
+        assert " ".join(encode_word(word)) == tokens
+        assert decode_word(tokens.split()) == word
+
+    @given(WORDS)
+    @example("\u2028\x1c\x85 ▁\t\r\n")
+    def test_a_word_comes_back_through_a_line_of_text(self, word):
+        line = " ".join(encode_word(word))
+        assert len(line.splitlines()) == 1
+        assert len(line.split()) == len(word)
+        assert decode_word(line.split()) == word
+
+    @given(WORDS, st.lists(WORDS.filter(lambda tag: ";" not in tag), max_size=3))
+    def test_language_tags_and_characters_share_no_token(self, lemma, tags):
+        tokens = encode_source("v", lemma, tags)
+        characters = set(encode_word(lemma + "+V" + "lang=v"))
+        assert not characters & set(tokens[: 1 + len(tags)])
+        assert tokens[0] not in tokens[1:]
+        assert all(len(token.split()) == 1 for token in tokens)
+
+    def test_what_a_model_may_write_besides_characters(self):
+        assert decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
+
+
+class TestSamplesEndToEnd:
+    @pytest.fixture(scope="class")
+    def prepared(self, tmp_path_factory) -> Path:
+        folder = tmp_path_factory.mktemp("prepared")
+        done = run("prepare", "--data", SAMPLES, "--out", folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "460 rows, 4 languages" in done.stdout
+        return folder
+
+    def test_every_row_can_be_read_back(self, prepared):
+        for split in ("train", "dev"):
+            rows = []
+            for language in ("english", "german", "spanish", "turkish"):
+                text = (SAMPLES / f"{language}-{split}").read_text(encoding="utf-8")
+                rows += [[language, *line.split("\t")] for line in text.splitlines()]
+            sources = (prepared / f"{split}.src").read_text(encoding="utf-8").splitlines()
+            targets = (prepared / f"{split}.tgt").read_text(encoding="utf-8").splitlines()
+            back = []
+            for source, target in zip(sources, targets, strict=True):
+                language, *tokens = source.split()
+                tags = [token[1:] for token in tokens if len(token) > 1 and token[0] == "+"]
+                lemma = decode_word(tokens[len(tags) :])
+                form = decode_word(target.split())
+                back.append([language.removeprefix("lang="), lemma, form, ";".join(tags)])
+            if split == "train":
+                # Training may hold a part of the rows at a time, which must have all languages.
+                assert {language for language, *_ in back[:40]} == {row[0] for row in rows}
+                back, rows = sorted(back), sorted(rows)
+            assert back == rows
+        assert sorted(path.name for path in prepared.iterdir()) == [
+            "dev.src",
+            "dev.tgt",
+            "train.src",
+            "train.tgt",
+        ]
+
+    def test_forms_from_right_to_left(self, prepared, tmp_path):
+        assert sigmorphon.main(["prepare", "--data", str(SAMPLES), "--reverse", "--out",
+                                str(tmp_path)]) == 0  # fmt: skip
+        for split in ("train", "dev"):
+            assert (tmp_path / f"{split}.src").read_text() == (
+                prepared / f"{split}.src"
+            ).read_text()
+            forward = (prepared / f"{split}.tgt").read_text(encoding="utf-8").splitlines()
+            backward = (tmp_path / f"{split}.tgt").read_text(encoding="utf-8").splitlines()
+            assert [line.split()[::-1] for line in backward] == [line.split() for line in forward]
+            assert backward != forward
+
+    def test_evaluate_prints_the_official_measures(self, prepared, tmp_path):
+        lines = (prepared / "dev.tgt").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 460
+        lines[0] += " x"  # an English word, one character too many
+        lines[119] = ""  # an English word not answered
+        wrong = decode_word((prepared / "dev.tgt").read_text().splitlines()[119].split())
+        (tmp_path / "predictions").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        report = tmp_path / "scores" / "dev.json"
+        done = run(
+            *("evaluate", "--source", prepared / "dev.src", "--reference", prepared / "dev.tgt"),
+            *("--predictions", tmp_path / "predictions", "--json", report),
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        scores = json.loads(report.read_text())
+        english = scores["languages"]["english"]
+        assert english["words"] == 120
+        assert english["accuracy"] == pytest.approx(118 / 120)
+        assert english["edit_distance"] == pytest.approx((1 + len(wrong)) / 120)
+        assert scores["average"]["accuracy"] == pytest.approx((118 / 120 + 3) / 4)
+        head, *rows = done.stdout.splitlines()
+        assert head.split() == ["language", "words", "accuracy", "edit", "distance"]
+        assert rows[0].split() == ["english", "120", "98.33", f"{english['edit_distance']:.3f}"]
+        assert rows[-1].split()[:3] == ["average", "460", "99.58"]
+        assert len({len(row) for row in [head, *rows]}) == 1
+
+    def test_chosen_languages_and_splits(self, tmp_path):
+        arguments = ("--languages", "turkish", "german", "--splits", "dev", "--out", tmp_path)
+        assert sigmorphon.main(["prepare", "--data", str(SAMPLES), *map(str, arguments)]) == 0
+        sources = (tmp_path / "dev.src").read_text(encoding="utf-8").splitlines()
+        assert [line.split()[0] for line in sources] == ["lang=turkish"] * 120 + [
+            "lang=german"
+        ] * 100
+        assert not (tmp_path / "train.src").exists()
+
+
+class TestBadInput:
+    @pytest.fixture
+    def data(self, tmp_path) -> Path:
+        folder = tmp_path / "data"
+        folder.mkdir()
+        for language in ("old-irish", "welsh"):
+            for part in ("train-low", "dev"):
+                (folder / f"{language}-{part}").write_text("a\tab\tV;PST\n")
+        (folder / "welsh-train-high").write_text("a\tab\tV;PST\r\nb c\tbc\tN\r\n")
+        return folder
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (
+                ["--setting", "hihg"],
+                "no setting 'hihg' among low, medium, high; did you mean 'high'?",
+            ),
+            (["--splits", "dve"], "no split 'dve' among train, dev, test; did you mean 'dev'?"),
+            (["--languages", "old-irsh"], "no language 'old-irsh'; did you mean 'old-irish'?"),
+            (
+                ["--setting", "high", "--languages", "old-irish"],
+                "no file old-irish-train-high; old-irish has dev, train-low",
+            ),
+            ([], "no language has dev and train; there are dev, train-high, train-low"),
+        ],
+    )
+    def test_wrong_choices(self, data, tmp_path, capsys, arguments, message):
+        out = tmp_path / "out"
+        assert message in refused(capsys, "prepare", "--data", data, "--out", out, *arguments)
+        assert not out.exists()
+
+    def test_a_language_without_the_setting_is_left_out_of_all(self, data, tmp_path, capsys):
+        out = tmp_path / "out"
+        arguments = ["prepare", "--data", str(data), "--setting", "high", "--out", str(out)]
+        assert sigmorphon.main(arguments) == 0
+        assert "left out, no dev or no train-high: old-irish" in capsys.readouterr().out
+        assert (out / "train.src").read_text() == "lang=welsh +V +PST a\nlang=welsh +N b ▁ c\n"
+        assert (out / "dev.src").read_text() == "lang=welsh +V +PST a\n"
+
+    def test_the_development_set_of_a_setting_is_of_its_languages(self, data, tmp_path):
+        """Alone too; and a language that is named twice is there once."""
+        arguments = ["prepare", "--data", str(data), "--splits", "dev", "--out", str(tmp_path)]
+        for more in (["--setting", "high"], ["--languages", "welsh", "welsh"]):
+            assert sigmorphon.main([*arguments, *more]) == 0
+            assert (tmp_path / "dev.src").read_text() == "lang=welsh +V +PST a\n"
+
+    def test_a_covered_test_set_is_no_test_set_of_another_language(self, data, tmp_path, capsys):
+        (data / "welsh-covered-test").write_text("a\tab\tV\n")
+        arguments = ("--data", data, "--splits", "test", "--out", tmp_path / "out")
+        message = "no language has test; there are covered-test, dev, train-high, train-low"
+        assert message in refused(capsys, "prepare", *arguments)
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"a\tab\tV\na\tab\n", ":2: expected lemma, form and tags divided by tabs, found 2"),
+            (b"a\tab\tV\textra\n", ":1: expected lemma, form and tags"),
+            (b"a\tab\tV\n\n", ":2: expected lemma, form and tags divided by tabs, found 1 column"),
+            (b"a\t\tV\n", ":1: empty lemma, form or tag"),
+            (b"a\tab\tV;;PST\n", ":1: empty lemma, form or tag"),
+            (b"a\tab\tV\nb\t\xff\tV\n", ":2: not UTF-8 text"),
+            (b"", ": no rows"),
+            (b"a\tV;PST\tab\nb\tN\tc\nd\tV;PRS\te\n", ": the columns look like lemma, tags, form"),
+            (b"a\tV;PST\tab\n", ": the columns look like lemma, tags, form"),
+        ],
+    )
+    def test_wrong_files(self, data, tmp_path, capsys, content, message):
+        (data / "welsh-dev").write_bytes(content)
+        out = tmp_path / "out"
+        arguments = ("--data", data, "--setting", "low", "--out", out)
+        assert f"welsh-dev{message}" in refused(capsys, "prepare", *arguments)
+        assert not out.exists()
+
+    def test_a_language_is_one_word(self, data, tmp_path, capsys):
+        (data / "low german-dev").write_text("a\tab\tV\n")
+        arguments = ("--data", data, "--setting", "low", "--out", tmp_path / "out")
+        assert "a language is a word without spaces" in refused(capsys, "prepare", *arguments)
+
+    def test_missing_folder(self, tmp_path, capsys):
+        arguments = ("prepare", "--data", tmp_path / "none", "--out", tmp_path / "out")
+        assert "cannot read: No such file" in refused(capsys, *arguments)
+        assert "no files named" in refused(
+            capsys, "prepare", "--data", tmp_path, "--out", tmp_path / "out"
+        )
+
+    def test_unwritable_output(self, data, tmp_path, capsys):
+        (tmp_path / "file").write_text("")
+        arguments = ("prepare", "--data", data, "--setting", "low", "--out")
+        assert "cannot be written" in refused(capsys, *arguments, tmp_path / "file")
+        # The second file cannot be written: the first must not appear either.
+        (tmp_path / "out" / "train.tgt").mkdir(parents=True)
+        assert "train.tgt: is a folder" in refused(capsys, *arguments, tmp_path / "out")
+        assert [path.name for path in (tmp_path / "out").iterdir()] == ["train.tgt"]
+
+    @pytest.mark.parametrize(
+        ("source", "predictions", "message"),
+        [
+            ("lang=x +V a\n", "a\nb\n", "2 lines, but"),
+            ("lang=x +V a\nd r a w\n", "a\nb\n", "source:2: expected a language first"),
+            ("", "", "no lines"),
+        ],
+    )
+    def test_evaluate_refuses(self, tmp_path, capsys, source, predictions, message):
+        (tmp_path / "source").write_text(source)
+        (tmp_path / "reference").write_text("a\n" * source.count("\n"))
+        (tmp_path / "predictions").write_text(predictions)
+        names = ("source", "reference", "predictions")
+        files = [word for name in names for word in (f"--{name}", tmp_path / name)]
+        report = tmp_path / "report.json"
+        assert message in refused(capsys, "evaluate", *files, "--json", report)
+        assert not report.exists()
+
+    def test_evaluate_without_predictions(self, tmp_path):
+        for name in ("source", "reference"):
+            (tmp_path / name).write_text("lang=x a\n")
+        files = ("--source", tmp_path / "source", "--reference", tmp_path / "reference")
+        done = run("evaluate", *files, "--predictions", tmp_path / "none")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.endswith("none: cannot be read (No such file or directory)\n")
+        assert done.stderr.count("\n") == 1
+
+
+class TestRealData:
+    def test_all_languages_of_medium(self, tmp_path, capsys):
+        arguments = ["--data", str(real_data()), "--setting", "medium", "--out", str(tmp_path)]
+        assert sigmorphon.main(["prepare", *arguments]) == 0
+        assert "left out, no dev or no train-medium: telugu" in capsys.readouterr().out
+        for split, count in (("train", 95323), ("dev", 65200)):
+            sources = (tmp_path / f"{split}.src").read_bytes().split(b"\n")[:-1]
+            assert len(sources) == count
+            assert len({line.split(b" ", 1)[0] for line in sources}) == 102
+            targets = (tmp_path / f"{split}.tgt").read_text(encoding="utf-8").split("\n")[:-1]
+            assert all(targets)
+            assert len(targets) == count
+
+    @pytest.mark.parametrize("language", ["urdu", "arabic", "kurmanji", "khaling", "latin"])
+    def test_odd_spaces_and_combining_marks_come_back(self, language):
+        odd = 0
+        for row in read_rows(real_data() / f"{language}-dev"):
+            for word in (row.lemma, row.form, *row.tags):
+                line = " ".join(encode_word(word))
+                assert decode_word(line.split()) == word
+                odd += word != " ".join(word.split()) or not word.isascii()
+        assert odd

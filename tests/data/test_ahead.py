@@ -1,0 +1,209 @@
+"""Batches read prefetch in other processes: the same ones, the same errors, and no process left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.data import prefetch
+from onmt_entmax.data.corpus import CorpusError, DataConfig
+from onmt_entmax.data.prefetch import AheadProcess, ReaderError
+from onmt_entmax.data.stream import Position, TrainingBatches
+from tests.data.test_corpus import corpus, data, stream
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def config(folder: Path, **changes: object) -> DataConfig:
+    """Two corpora with a random transform and a filter: three buckets and a bit an epoch."""
+    options = {
+        "src_subword_type": "none",
+        "tgt_subword_type": "none",
+        "tokendrop_temperature": 1.0,
+        "src_seq_length": 4,
+        "tgt_seq_length": 4,
+    }
+    transforms = ("filtertoolong", "tokendrop")
+    small = corpus(folder, "small", 10, weight=2, transforms=transforms)
+    large = corpus(folder, "large", 40, transforms=transforms)
+    return data(small, large, bucket_size=35, transform_options=options, **changes)
+
+
+def taken(batches: TrainingBatches, count: int) -> list[object]:
+    """What tells two streams apart: ids, places and ends of epochs."""
+    return [
+        (
+            batch.indices,
+            batch.source.tolist(),
+            batch.target.tolist(),
+            batch.source_lengths.tolist(),
+            batches.position,
+        )
+        for batch in islice(batches, count)
+    ]
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3, 5])
+def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, num_workers: int) -> None:
+    here = taken(stream(config(tmp_path, num_workers=0)), 60)
+    assert here[-1][-1].epoch > 2, "some epochs should end among so many batches"
+    assert taken(stream(config(tmp_path, num_workers=num_workers, queue_size=3)), 60) == here
+
+
+@pytest.mark.parametrize("batches", [1, 4, 9, 17])
+def test_workers_continue_at_the_exact_batch(tmp_path: Path, batches: int) -> None:
+    whole = stream(config(tmp_path, num_workers=0))
+    taken(whole, batches)
+    position = whole.position
+    resumed = stream(config(tmp_path, num_workers=2), position)
+    assert taken(resumed, 20) == taken(whole, 20)
+
+
+def test_spawned_workers_give_the_same_batches(tmp_path, monkeypatch) -> None:
+    here = taken(stream(config(tmp_path, num_workers=0)), 30)
+    monkeypatch.setattr(prefetch, "START_METHOD", "spawn")
+    assert taken(stream(config(tmp_path, num_workers=1)), 30) == here
+
+
+def test_buckets_that_a_filter_empties_are_passed_over(tmp_path: Path) -> None:
+    only = corpus(tmp_path, "one", 40, transforms=("filtertoolong",))
+    long = "w " * 9 + "\n"
+    # Lines 11 to 20 and the last ten are too long: buckets of ten lines, two of them empty.
+    for path in (Path(only.path_src), Path(only.path_tgt)):
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([*lines[:10], *[long] * 10, *lines[20:30], *[long] * 10]))
+    options = {"src_seq_length": 5, "tgt_seq_length": 5}
+    streams = [
+        taken(stream(data(only, bucket_size=10, transform_options=options, num_workers=n)), 9)
+        for n in (0, 1, 3)
+    ]
+    assert streams[0] == streams[1] == streams[2]
+    places = [position for *_, position in streams[0]]
+    ends = [place for place in places if place == Position(place.epoch)]
+    assert ends[:2] == [Position(1), Position(2)]
+
+
+def test_errors_come_as_they_are(tmp_path: Path) -> None:
+    made = config(tmp_path, num_workers=2, skip_empty_level="error")
+    batches = stream(made)
+    path = Path(made.corpora[1].path_src)
+    path.write_text(path.read_text().replace("large a 0", ""))
+    with pytest.raises(CorpusError, match="line 1 is empty on one side"):
+        taken(batches, 60)
+
+
+def test_a_worker_that_dies_is_one_line(tmp_path: Path) -> None:
+    before = set(workers_of(os.getpid()))
+    batches = iter(stream(config(tmp_path, num_workers=1, queue_size=1)))
+    next(batches)
+    (started,) = set(workers_of(os.getpid())) - before
+    os.kill(started, signal.SIGKILL)
+    with pytest.raises(ReaderError, match="exit code -9"):
+        list(islice(batches, 1000))
+    assert started not in workers_of(os.getpid())
+
+
+def workers_of(pid: int) -> list[int]:
+    """Live processes that `pid` has started."""
+    if not Path("/proc/self/task").is_dir():
+        pytest.skip("finds processes through /proc")
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(word) for word in (task / "children").read_text().split()]
+    return [pid for pid in found if " Z " not in Path(f"/proc/{pid}/stat").read_text()]
+
+
+def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
+    before = set(workers_of(os.getpid()))
+    batches = iter(stream(config(tmp_path, num_workers=3)))
+    next(batches)
+    started = set(workers_of(os.getpid())) - before
+    assert len(started) == 3
+    for pid in started:
+        os.kill(pid, signal.SIGTERM)  # they leave it to this process when to end
+    assert len(list(islice(batches, 40))) == 40
+    batches.close()
+    assert not set(workers_of(os.getpid())) & started
+
+
+_PARENT = """
+import sys, time
+from pathlib import Path
+from onmt_entmax.text import prefetch
+from tests.data.test_ahead import config, stream
+if __name__ == "__main__":
+    prefetch.START_METHOD = sys.argv[2]
+    batches = iter(stream(config(Path(sys.argv[1]), num_workers=2)))
+    next(batches)
+    print("ready", flush=True)
+    if sys.argv[3] == "end":
+        sys.exit()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "start"), [("kill", "fork"), ("kill", "spawn"), ("term", "fork"), ("end", "fork")]
+)
+def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> None:
+    (tmp_path / "parent.py").write_text(_PARENT)
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "parent.py"), str(tmp_path), start, how],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    started = workers_of(process.pid) if how != "end" else []
+    if how != "end":
+        assert len(started) >= 2
+        process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
+    process.wait(30)
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in started):
+        assert time.monotonic() < deadline, "a worker lives on"
+        time.sleep(0.05)
+
+
+def numbers() -> Iterator[int]:
+    """Endless, as a stream of batches is."""
+    yield from iter(int, 1)
+
+
+def large(counted: str) -> Iterator[bytes]:
+    """Endless, of items that no pipe has room for; a file says how many were made."""
+    while True:
+        with open(counted, "a") as file:
+            file.write(".")
+        yield b"." * 1_000_000
+
+
+def test_no_more_are_read_than_may_wait(tmp_path: Path) -> None:
+    path = tmp_path / "counted"
+    process = AheadProcess(partial(large, str(path)), ahead=2)
+    try:
+        next(process)
+        end = time.monotonic() + 30
+        while path.stat().st_size < 3 and time.monotonic() < end:  # a busy machine takes its time
+            time.sleep(0.01)
+        time.sleep(0.5)
+        # The one taken, one on its way, two that wait, and one more that is made.
+        assert 3 <= path.stat().st_size <= 5
+    finally:
+        process.close()
+
+
+def test_reading_stops_when_enough_items_wait() -> None:
+    process = AheadProcess(numbers, ahead=2)
+    try:
+        assert [next(process) for _ in range(5)] == [0] * 5
+    finally:
+        process.close()

@@ -1,0 +1,127 @@
+"""Vocabularies: order, sizes, files."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.data.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabulary,
+    VocabularyConfig,
+    VocabularyError,
+    build_vocabularies,
+    read_counts,
+)
+from onmt_entmax.files import write_files
+
+words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)
+PAIRS = [(["a", "b", "b"], ["x"]), (["c", "b"], ["y", "x"])]
+
+
+@given(st.dictionaries(words, st.integers(1, 9)))
+def test_decoding_undoes_encoding(counts: dict[str, int]) -> None:
+    vocabulary = Vocabulary.from_counts(Counter(counts), TARGET_SPECIALS, 50)
+    tokens = [token for token in counts if token in vocabulary]
+    assert vocabulary.decode(vocabulary.encode(tokens)) == tokens
+
+
+@given(st.dictionaries(words, st.integers(1, 9)), st.integers(1, 5), st.integers(1, 8))
+def test_size_and_frequency_are_respected(counts: dict[str, int], size: int, multiple: int) -> None:
+    vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, 3, multiple)
+    frequent = [token for token in counts if counts[token] >= 3]
+    kept = [token for token in frequent if token in vocabulary]
+    assert len(kept) == min(size, len(frequent))
+    assert not [token for token in counts if counts[token] < 3 and token in vocabulary]
+    assert len(vocabulary) % multiple == 0
+    left_out = [counts[token] for token in frequent if token not in vocabulary]
+    assert not left_out or max(left_out) <= min(counts[token] for token in kept)
+
+
+def test_special_tokens_have_the_ids_of_opennmt() -> None:
+    target = Vocabulary.from_counts(Counter("aab"), TARGET_SPECIALS, 10)
+    assert (target.unk, target.pad, target.bos, target.eos) == (0, 1, 2, 3)
+    assert target.tokens[4:] == ("a", "b")
+    assert target.encode(["b", "never seen"]) == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [(("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice"), (("a",), "<unk>")],
+)
+def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary(tokens)
+
+
+def test_vocabularies_are_counted_and_written(tmp_path: Path) -> None:
+    source, target = tmp_path / "new" / "vocab.src", tmp_path / "vocab.tgt"
+    config = VocabularyConfig(src_vocab=str(source), tgt_vocab=str(target))
+    counted, files = build_vocabularies(config, PAIRS)
+    assert counted.source.tokens[2:] == ("b", "a", "c")
+    assert files[source] == "b\t3\na\t1\nc\t1\n"
+    assert not source.exists()  # the caller knows when
+    write_files(files)
+    # The files are there now, so the data is not looked at again.
+    assert build_vocabularies(config, [(["z"], ["z"])]) == (counted, {})
+    for path in (source, target):
+        path.unlink()
+    with pytest.raises(VocabularyError, match="spaces in them, such as 'a b'"):
+        build_vocabularies(config, [(["a b"], ["a"])])
+
+
+def test_a_present_file_is_never_overwritten(tmp_path: Path) -> None:
+    source, target = tmp_path / "vocab.src", tmp_path / "vocab.tgt"
+    source.write_text("q\t7\n")
+    built, files = build_vocabularies(VocabularyConfig(str(source), str(target)), PAIRS)
+    assert list(files) == [target]
+    assert built.source.tokens[2:] == ("q",)
+    assert built.target.tokens[4:] == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("changes", "source", "target"),
+    [
+        ({"src_words_min_frequency": 2}, "b", "xy"),
+        ({"tgt_words_min_frequency": 2}, "bac", "x"),
+        ({"src_vocab_size": 2}, "ba", "xy"),
+        ({"tgt_vocab_size": 1}, "bac", "x"),
+    ],
+)
+def test_each_side_has_its_own_limits(changes: dict, source: str, target: str) -> None:
+    built, _ = build_vocabularies(VocabularyConfig(**changes), PAIRS)
+    assert "".join(built.source.tokens[2:]) == source
+    assert "".join(built.target.tokens[4:]) == target
+
+
+def test_a_shared_vocabulary_is_one(tmp_path: Path) -> None:
+    built, _ = build_vocabularies(VocabularyConfig(share_vocab=True), PAIRS)
+    assert built.source is built.target
+    assert set("abcxy") <= set(built.source.tokens)
+
+
+def test_files_without_counts_keep_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "vocab"
+    path.write_text("z\na\nm\n")
+    assert [token for token, _ in read_counts(str(path)).most_common()] == ["z", "a", "m"]
+    config = VocabularyConfig(str(path), str(path), src_words_min_frequency=3)
+    assert build_vocabularies(config, [])[0].source.tokens[-3:] == ("z", "a", "m")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("a\t3\nb\n", "line 2"),
+        ("a\t3\nb\tx\n", "line 2"),
+        ("a\t3\nb\t2\na\t1\n", "line 3: 'a' is there twice"),
+    ],
+)
+def test_broken_files_name_the_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "vocab"
+    path.write_text(text)
+    with pytest.raises(VocabularyError, match=message):
+        read_counts(str(path))

@@ -1,0 +1,302 @@
+"""The support of a search's steps against `log_entmax`, and the screen in bfloat16."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.nn import bf16_filter, output
+from onmt_entmax.nn.bf16_filter import Screen, pays, scores_at
+from onmt_entmax.nn.output import OutputLayer, PreparedOutput, Support, find_support, join
+from onmt_entmax.sparse.conjugate import Conjugate, conjugate
+from onmt_entmax.sparse.functional import entmax_loss, log_entmax
+
+fast_bfloat16 = pytest.mark.skipif(
+    not bf16_filter._has_fast_bfloat16(), reason="the processor has no products in bfloat16"
+)
+
+
+def layer_and_states(vocab: int, alpha: float, scale: float) -> tuple[OutputLayer, Tensor]:
+    """A float32 layer with a few frequent tokens, and 300 states."""
+    torch.manual_seed(vocab)
+    layer = OutputLayer(64, vocab, alpha).requires_grad_(False)
+    layer.bias.copy_(-0.5 * torch.rand(vocab).mul_(vocab).add_(1).log())
+    return layer, torch.tanh(torch.randn(300, 64)) * scale
+
+
+def check_equal(support: Support, scores: Tensor, alpha: float) -> None:
+    """Against float64: probabilities, and the support but for margins of rounding."""
+    expected = log_entmax(scores.double(), alpha)
+    found = support.dense().double()
+    assert (found.exp() - expected.exp()).abs().max() < 2e-5
+    differs = (found > -torch.inf) != (expected > -torch.inf)
+    assert torch.maximum(found, expected)[differs].exp().sum() < 1e-9
+    assert (support.row.diff() >= 0).all()
+    key = support.row * support.vocabulary + support.token
+    assert (key.diff() > 0).all()
+    assert support.log_prob.isfinite().all()
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.2, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize(("vocab", "scale"), [(300, 3.0), (700, 9.0), (5000, 9.0), (5001, 0.01)])
+def test_the_support_is_that_of_log_entmax(alpha, vocab, scale, monkeypatch) -> None:
+    monkeypatch.setattr(output, "_LEAST", 1)
+    layer, hidden = layer_and_states(vocab, alpha, scale)
+    hidden = hidden[:20]
+    scores = layer.scores(hidden)
+    support = layer.support(hidden)
+    assert (support.rows, support.vocabulary) == scores.shape
+    check_equal(support, scores, alpha)
+    given = PreparedOutput(layer.weight, layer.bias, alpha)(hidden)
+    check_equal(given if isinstance(given, Support) else support, scores, alpha)
+    if isinstance(given, Tensor):
+        assert (given.exp() - log_entmax(scores, alpha).exp()).abs().max() < 2e-6
+
+
+def test_a_peaked_long_row_is_a_support_and_a_flat_one_is_not() -> None:
+    for scale, kind in ((9.0, Support), (0.01, Tensor)):
+        layer, hidden = layer_and_states(5000, 1.5, scale)
+        assert isinstance(PreparedOutput(layer.weight, torch.zeros(5000), 1.5)(hidden), kind)
+
+
+def test_groups_of_both_kinds_are_whole_rows(monkeypatch) -> None:
+    monkeypatch.setattr(output, "_SCORES", 5000 * 50)
+    layer, hidden = layer_and_states(5000, 1.5, 9.0)
+    hidden[100:150] = 0
+    layer.bias.zero_()
+    given = PreparedOutput(layer.weight, layer.bias, 1.5)(hidden)
+    assert isinstance(given, Tensor)
+    expected = log_entmax(layer.scores(hidden), 1.5)
+    assert (given.exp() - expected.exp()).abs().max() < 2e-6
+
+
+def test_a_softmax_is_the_same_in_groups(monkeypatch) -> None:
+    layer, hidden = layer_and_states(5000, 1.0, 9.0)
+    whole = PreparedOutput(layer.weight, layer.bias, 1.0)(hidden)
+    monkeypatch.setattr(output, "_SCORES", 5000 * 64)
+    parts = PreparedOutput(layer.weight, layer.bias, 1.0)
+    assert torch.allclose(parts(hidden), whole, atol=1e-5)
+    assert torch.allclose(whole, log_entmax(layer.scores(hidden), 1.0), atol=1e-5)
+    layer.bias.fill_(-math.inf)
+    with pytest.raises(ValueError, match="-inf everywhere"):
+        parts(hidden)
+
+
+def test_what_log_entmax_refuses_or_cannot_answer() -> None:
+    layer, hidden = layer_and_states(5000, 1.5, 9.0)
+    layer.bias.fill_(-math.inf)
+    with pytest.raises(ValueError, match="-inf everywhere"):
+        layer.support(hidden)
+    layer.bias.fill_(math.nan)
+    assert layer.support(hidden).log_prob.isnan().all()
+    with pytest.raises(ValueError, match="softmax"):
+        OutputLayer(4, 5, 1.0).support(hidden[:, :4])
+    assert layer.support(hidden[:0]).dense().shape == (0, 5000)
+
+
+def test_half_types() -> None:
+    layer = OutputLayer(8, 11, 1.5).half()
+    hidden = (9 * torch.randn(6, 8)).half()
+    found, expected = layer.support(hidden).dense(), layer.log_probs(hidden)
+    assert found.dtype == torch.float16
+    assert found.equal(expected)
+
+
+def test_supports_are_joined_row_by_row() -> None:
+    scores = 6 * torch.randn(90, 3000)
+    parts = [find_support(scores[a : a + 30], 1.5) for a in (0, 30, 60)]
+    whole = find_support(scores, 1.5)
+    assert all(isinstance(part, Support) for part in parts)
+    assert torch.allclose(join(parts).dense().exp(), whole.dense().exp(), atol=1e-6)
+
+
+def test_weight_tying_and_autocast() -> None:
+    embedding = nn.Embedding(5000, 64)
+    layer = OutputLayer(64, 5000, 1.5)
+    layer.weight = embedding.weight
+    hidden = embedding(torch.arange(200)) * 5
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        support = layer.support(hidden.bfloat16())
+    assert support.log_prob.dtype == torch.float32
+    assert not support.log_prob.requires_grad
+    check_equal(support, layer.scores(hidden.bfloat16()), 1.5)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_log_probabilities_compile_whole(alpha: float) -> None:
+    layer = OutputLayer(8, 700, alpha)
+    hidden = torch.randn(6, 8, requires_grad=True)
+    compiled = torch.compile(layer.log_probs, fullgraph=True, backend="eager")
+    assert torch.allclose(compiled(hidden).exp(), layer.log_probs(hidden).exp(), atol=1e-6)
+    (compiled(hidden).exp() ** 2).sum().backward()
+    ours, hidden.grad = hidden.grad, None
+    (layer.log_probs(hidden).exp() ** 2).sum().backward()
+    assert torch.allclose(ours, hidden.grad, atol=1e-5)
+
+
+def test_the_loss_runs_inside_a_compiled_function() -> None:
+    """It looks at its data, so it is no part of the graph; the rest of the function is."""
+    layer = OutputLayer(8, 700, 1.5)
+    hidden, target = torch.randn(6, 8, requires_grad=True), torch.arange(6)
+
+    def loss(states: Tensor) -> Tensor:
+        return layer.loss(states * 2, target, -100).loss * 3
+
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(loss, fullgraph=True, backend="eager")(hidden)
+    compiled = torch.compile(loss, backend="eager")(hidden)
+    assert torch.allclose(compiled, loss(hidden))
+    gradients = [torch.autograd.grad(value, hidden)[0] for value in (compiled, loss(hidden))]
+    assert torch.allclose(*gradients)
+
+
+@fast_bfloat16
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize(("size", "scale"), [(64, 30.0), (500, 8.0), (1100, 6.0)])
+def test_a_screen_keeps_every_member_of_the_support(alpha: float, size: int, scale: float) -> None:
+    """Whatever the norms: some states and tokens are large, some exactly a rounding apart."""
+    torch.manual_seed(size)
+    weight = torch.randn(6000, size) * torch.rand(6000, 1) * 3 / size**0.5
+    weight[1::2] = weight[::2] + 2.0**-9 * weight[::2].abs()
+    bias = torch.randn(6000)
+    hidden = torch.tanh(torch.randn(150, size)) * scale * torch.rand(150, 1)
+    found = Screen(weight, bias, alpha).candidates(hidden[hidden.norm(dim=1) > scale])
+    states = hidden[hidden.norm(dim=1) > scale]
+    scores = states.double() @ weight.double().t() + bias.double()
+    inside = log_entmax(scores, alpha) > -torch.inf
+    if found is None:
+        assert inside.sum(1).max() > 8
+        return
+    assert torch.isin(inside.flatten().nonzero().squeeze(1), found.position).all()
+    exact = scores.flatten()[found.position]
+    assert torch.allclose(found.scores.flatten()[found.slot].double(), exact, rtol=1e-5, atol=1e-4)
+
+
+@fast_bfloat16
+def test_the_bound_of_a_screen_holds() -> None:
+    """Every screened score near the largest is at most the bound away from the one in float64."""
+    for seed, size in enumerate([7, 64, 500, 2048]):
+        torch.manual_seed(seed)
+        weight, bias = torch.randn(4000, size) * 0.1, 3 * torch.randn(4000)
+        hidden = torch.randn(64, size) * torch.logspace(-3, 2, 64).unsqueeze(1)
+        screen = Screen(weight, bias, 1.5)
+        screened = screen._product(hidden).add_(bias)
+        exact = hidden.double() @ weight.double().t() + bias.double()
+        maxima = screened.amax(1, True)
+        near = screened >= maxima - 2
+        error = torch.where(near, (screened - exact).abs(), 0.0).amax(1, True)
+        bound = screen._error(hidden, maxima)
+        assert (error <= bound).all()
+        assert bound[54:].median() < 60 * error[54:].median(), "a bound that says nothing"
+
+
+@fast_bfloat16
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_a_screened_step_is_the_step(alpha: float, monkeypatch) -> None:
+    monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
+    layer, hidden = layer_and_states(5000, alpha, 25.0)
+    layer.bias.zero_()
+    assert pays(layer.weight, alpha)
+    output = PreparedOutput(layer.weight, layer.bias, alpha)
+    assert output._screen.candidates(hidden) is not None
+    check_equal(output(hidden), layer.scores(hidden), alpha)
+    flat = output(0 * hidden)  # too many candidates: given up for a while
+    assert output._pause > 0
+    whole = flat if isinstance(flat, Tensor) else flat.dense()
+    expected = log_entmax(layer.scores(0 * hidden), alpha)
+    assert torch.allclose(whole.exp(), expected.exp(), atol=1e-6)
+    output.begin()
+    fresh = PreparedOutput(layer.weight, layer.bias, alpha)(hidden)
+    assert all(map(torch.equal, output(hidden)[2:], fresh[2:]))  # to the last bit
+
+
+@fast_bfloat16
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch) -> None:
+    """Loss, counts and gradients in float32, screened and not, against float64."""
+    used = []
+
+    def counting(*arguments: Tensor) -> Tensor:
+        used.append(len(arguments[0]))
+        return scores_at(*arguments)
+
+    monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
+    monkeypatch.setattr(output, "scores_at", counting)
+    monkeypatch.setattr(output, "_SCORES", 5000 * 60)
+    monkeypatch.setattr(output, "_ROWS", 60)
+    monkeypatch.setattr(output, "_SCREENED_ROWS", 100)
+    layer, hidden = layer_and_states(5000, alpha, 25.0)
+    target = layer.scores(hidden).argmax(1)
+    target[::5] = 7
+    layer.requires_grad_().weight.grad = None
+    layer.prior = torch.rand(5000)
+    layer.prior /= layer.prior.sum()
+    tensors = (hidden.requires_grad_(), layer.weight, layer.bias)
+    result = layer.loss(hidden, target, -100, smoothing)
+    assert used == [60] * 4  # of five groups all but the first
+    gradients = torch.autograd.grad(result.loss, tensors)
+    doubles = [tensor.detach().double().requires_grad_() for tensor in tensors]
+    scores = doubles[0] @ doubles[1].t() + doubles[2]
+    spread = smoothing * layer.prior.double()
+    wanted = (1 - smoothing) * nn.functional.one_hot(target, 5000) + spread
+    loss = entmax_loss(scores, wanted, alpha, reduction="sum")
+    assert torch.allclose(result.loss.double(), loss, rtol=2e-5)
+    assert result.correct == (scores.argmax(1) == target).sum()
+    support = (log_entmax(scores, alpha) > -torch.inf).sum()
+    assert abs(result.support - support) <= 1
+    for single, double in zip(gradients, torch.autograd.grad(loss, doubles), strict=True):
+        assert (single.double() - double).abs().max() <= 5e-5 * double.abs().max()
+
+
+@fast_bfloat16
+@pytest.mark.parametrize(("alpha", "unsure"), [(1.34, 1 / 9), (1.5, 1 / 32), (2.0, 0.0)])
+def test_sure_rows_beside_an_unsure_one_keep_their_gradients(
+    alpha: float, unsure: float, monkeypatch
+) -> None:
+    """The candidates of the unsure one make the others seem short supports in long rows."""
+    monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
+    monkeypatch.setattr(output, "_SCORES", 5000 * 60)
+    monkeypatch.setattr(output, "_ROWS", 60)
+    monkeypatch.setattr(output, "_SCREENED_ROWS", 100)
+    torch.manual_seed(0)
+    layer, hidden = OutputLayer(64, 5000, alpha), torch.randn(300, 64)
+    with torch.no_grad():
+        layer.weight.normal_()
+        layer.bias.copy_(torch.where(torch.arange(5000) % 25 == 0, 0.0, -1.0))
+        hidden[torch.arange(300) % 60 != 40] *= 8
+        hidden[torch.arange(300) % 60 == 40] *= unsure
+    tensors = (hidden.requires_grad_(), layer.weight, layer.bias)
+    target = torch.randint(5000, (300,))
+    widths, found = [], []
+
+    def spying(scores: Tensor, *more: object, **named: object) -> Conjugate:
+        widths.append(scores.shape[1])
+        return conjugate(scores, *more, **named)
+
+    monkeypatch.setattr(output, "conjugate", spying)
+    for screened in (True, False):
+        monkeypatch.setattr(output, "pays", lambda *given, yes=screened: yes)
+        result = layer.loss(hidden, target, -100)
+        found.append((result, torch.autograd.grad(result.loss, tensors)))
+    assert all(64 <= width < 5000 for width in widths[1:5]), widths  # rows were screened, and long
+    assert abs(found[0][0].support - found[1][0].support) <= 1
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        assert (one - other).abs().max() <= 5e-5 * other.abs().max()
+
+
+def test_no_rows_have_no_support() -> None:
+    found = PreparedOutput(torch.randn(50, 8), torch.zeros(50), 1.5)(torch.empty(0, 8))
+    assert isinstance(found, Support)
+    assert (found.rows, found.vocabulary, len(found.token)) == (0, 50, 0)
+
+
+def test_rows_that_are_not_numbers_are_not_left_out() -> None:
+    """They would seem to be distributions of nothing."""
+    layer, hidden = OutputLayer(8, 50, 1.5), torch.randn(5, 8)
+    for broken in (torch.nan, 3e38):
+        hidden[2] = broken
+        found = layer.support(hidden)
+        assert found.row.unique().tolist() == [0, 1, 2, 3, 4]
+        assert not found.log_prob[found.row == 2].isfinite().any()

@@ -1,0 +1,186 @@
+"""The lattice of hypotheses, on models written out by hand and on random ones."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.report.lattice import Branch, Lattice, Node, build_lattice
+from onmt_entmax.search import SearchConfig, beam_search
+from onmt_entmax.search.stepper import Step
+from tests.search.networks import DECODERS, network, sentences, stepper
+from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
+
+# d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
+W, N, E, D = 2, 3, 4, 5
+DRAW = Fixed(
+    {
+        (): {W: 1.0},
+        (W,): {N: 0.3, E: 0.6, EOS: 0.1},
+        (W, N): {EOS: 1.0},
+        (W, E): {D: 0.75, N: 0.25},
+        (W, E, D): {EOS: 1.0},
+    }
+)
+
+
+def listed(node: Node) -> dict[int, float]:
+    return {branch.token: math.exp(branch.log_prob) for branch in node.branches}
+
+
+def draw(hypotheses: list[tuple[int, ...]], **keywords: object) -> Lattice:
+    return build_lattice(TableStepper(7), [DRAW], hypotheses, **keywords)  # type: ignore[arg-type]
+
+
+def test_nodes_are_the_prefixes_with_all_their_next_tokens() -> None:
+    lattice = draw([(W, E, D), (W, N)])
+    assert [node.prefix for node in lattice.nodes] == [(), (W,), (W, N), (W, E), (W, E, D)]
+    probabilities = [math.exp(node.log_prob) for node in lattice.nodes]
+    assert probabilities == pytest.approx([1, 1, 0.3, 0.6, 0.45])
+    assert [listed(node) for node in lattice.nodes] == [
+        pytest.approx(DRAW.model[node.prefix])
+        for node in lattice.nodes  # type: ignore[attr-defined]
+    ]
+    assert [node.support for node in lattice.nodes] == [1, 3, 1, 2, 1]
+    assert all(node.others == node.others_count == 0 for node in lattice.nodes)
+
+
+def test_branches_lead_on_or_end_or_were_not_followed() -> None:
+    root, w, wn, we, wed = draw([(W, E, D), (W, N)]).nodes
+    assert [(b.token, b.child, b.hypothesis) for b in root.branches] == [(W, 1, None)]
+    assert [(b.token, b.child, b.kept) for b in w.branches] == [
+        (E, 3, True),
+        (N, 2, True),
+        (EOS, None, False),
+    ]
+    assert [(b.token, b.child, b.kept) for b in we.branches] == [(D, 4, True), (N, None, False)]
+    assert [b.hypothesis for b in wed.branches] == [0]
+    assert [b.hypothesis for b in wn.branches] == [1]
+
+
+def test_paths_and_probabilities_of_hypotheses() -> None:
+    lattice = draw([(W,), (W, E, D), (W, N)])
+    assert [lattice.path(i) for i in range(3)] == [(0, 1), (0, 1, 3, 4), (0, 1, 2)]
+    assert [math.exp(lattice.log_prob(i)) for i in range(3)] == pytest.approx([0.1, 0.45, 0.3])
+
+
+def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
+    table = Fixed({(): {W: 1.0}, (W,): {EOS: 1.0}, (N,): {EOS: 1.0}})
+    lattice = build_lattice(TableStepper(7), [table], [(N,), (W,)])
+    assert [(b.token, b.log_prob) for b in lattice.nodes[0].branches] == [(W, 0), (N, -math.inf)]
+    assert lattice.nodes[0].support == 1
+    assert lattice.log_prob(0) == -math.inf
+    assert lattice.log_prob(1) == 0
+
+
+def test_the_empty_string_is_a_hypothesis() -> None:
+    table = Fixed({(): {EOS: 0.25, W: 0.75}})
+    lattice = build_lattice(TableStepper(7), [table], [()])
+    assert lattice.path(0) == (0,)
+    assert math.exp(lattice.log_prob(0)) == pytest.approx(0.25)
+    assert lattice.nodes[0].branches[0] == Branch(W, math.log(0.75))
+
+
+def test_beyond_the_limit_tokens_are_summed_but_hypotheses_are_listed() -> None:
+    lattice = draw([(W,)], limit=2)
+    assert listed(lattice.nodes[1]) == pytest.approx({E: 0.6, EOS: 0.1})
+    assert lattice.nodes[1].others == pytest.approx(0.3)
+    assert (lattice.nodes[1].others_count, lattice.nodes[1].support) == (1, 3)
+    assert listed(draw([(W,)], limit=0).nodes[1]) == pytest.approx({EOS: 0.1})
+
+
+def test_a_dense_model_lists_what_is_likely_enough_and_symbols_of_no_string_never() -> None:
+    table = Fixed({(): {BOS: 0.05, EOS: 0.0009, W: 0.7, N: 0.2482, E: 0.0009}})
+    stepper = TableStepper(7)
+    stepper.dense = True
+    (root,) = build_lattice(stepper, [table], [()]).nodes
+    assert listed(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009})
+    assert root.others == pytest.approx(0.05 + 0.0009)
+    assert (root.others_count, root.support) == (2, 5)
+    stepper.dense = False
+    (root,) = build_lattice(stepper, [table], [()]).nodes
+    assert listed(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
+
+
+def test_attention_belongs_to_the_prefix() -> None:
+    hypotheses = [(W, E, D), (W, N)]
+    lattice = build_lattice(TableStepper(7, attention=True), [DRAW], hypotheses)
+    for node in lattice.nodes:
+        assert node.attention == (sum(node.prefix) + 10.0 * len(node.prefix),)
+    assert all(node.attention is None for node in draw(hypotheses).nodes)
+
+
+@pytest.mark.parametrize("hypotheses", [[], [(W,), (W,)]])
+def test_hypotheses_must_exist_and_differ(hypotheses: list[tuple[int, ...]]) -> None:
+    with pytest.raises(ValueError, match="at least one hypothesis, and none twice"):
+        draw(hypotheses)
+
+
+class Counting(TableStepper):
+    """Counts the steps, and hands out the float32 that models do."""
+
+    steps = 0
+
+    def step(self, state: object, tokens: Tensor) -> Step:
+        self.steps += 1
+        return super().step(state, tokens)
+
+
+def test_the_lattice_of_a_whole_support_has_no_branch_that_was_not_followed() -> None:
+    checked = 0
+    for seed in range(30):
+        table = Table(seed, 2.0, spread=3.0, end=1.0)
+        stepper = Counting(dtype=torch.float32, excluded=())
+        (result,) = beam_search(stepper, [table], SearchConfig(200, 200, 12))
+        if result.certificate.level != "exhaustive":
+            continue
+        stepper.steps = 0
+        lattice = build_lattice(stepper, [table], [h.tokens for h in result.hypotheses])
+        assert all(branch.kept for node in lattice.nodes for branch in node.branches)
+        assert [lattice.log_prob(i) for i in range(result.finished)] == pytest.approx(
+            [hypothesis.log_prob for hypothesis in result.hypotheses], abs=1e-6
+        )
+        longest = max(len(hypothesis.tokens) for hypothesis in result.hypotheses)
+        assert stepper.steps == longest + 1  # all prefixes of one length together
+        checked += len(result.hypotheses) > 1
+    assert checked > 10
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_what_hypotheses_have_not_the_branches_that_were_not_followed_have(
+    seed: int, alpha: float
+) -> None:
+    tables, stepper = [Table(seed, alpha, end=1.0)], TableStepper()
+    stepper.dense = alpha == 1
+    (result,) = beam_search(stepper, tables, SearchConfig(3, 3, 8))
+    found = [hypothesis.tokens for hypothesis in result.hypotheses]
+    lattice = build_lattice(stepper, tables, found, dense_minimum=0.05, limit=3)
+    mass = sum(math.exp(lattice.log_prob(i)) for i in range(len(found)))
+    left = sum(
+        math.exp(node.log_prob)
+        * (node.others + sum(math.exp(b.log_prob) for b in node.branches if not b.kept))
+        for node in lattice.nodes
+    )
+    assert mass + left == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(kind: str) -> None:
+    model = stepper(network(kind, 1.5, 8), attention=True)
+    compared = 0
+    for batch in sentences(4):
+        (result,) = beam_search(model, batch, SearchConfig(4, 4, 8))
+        if not result.hypotheses:
+            continue
+        lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
+        for i, hypothesis in enumerate(result.hypotheses):
+            assert lattice.log_prob(i) == pytest.approx(hypothesis.log_prob, abs=1e-5)
+            rows = [lattice.nodes[index].attention for index in lattice.path(i)]
+            assert hypothesis.attention is not None
+            torch.testing.assert_close(
+                torch.tensor(rows), hypothesis.attention.float(), atol=1e-5, rtol=0
+            )
+            compared += 1
+    assert compared > 3

@@ -1,0 +1,355 @@
+"""The page: its data, and itself in a browser without a window."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import math
+import random
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.report.lattice import build_lattice
+from onmt_entmax.report.page import drawing, to_json, write_page
+from tests.report.browser import CHROMIUM, Browser
+from tests.search.tables import EOS, Fixed, TableStepper
+
+W, N, E, D = 2, 3, 4, 5
+NAMES = ["<s>", "</s>", "w", "n", "e", "d", "x"]
+DRAW = Fixed(
+    {
+        (): {W: 1.0},
+        (W,): {N: 0.32, E: 0.6, EOS: 0.08},
+        (W, N): {EOS: 1.0},
+        (W, E): {D: 0.75, N: 0.25},
+        (W, E, D): {EOS: 1.0},
+    }
+)
+EVIL = "</script><script>hacked = 1</script> <!-- <b>&amp;\u2028"
+
+
+def record(number: int, source: str, texts: dict[str, float], level: str, **more: Any) -> dict:
+    hypotheses = [{"text": t, "prob": p, "log_prob": math.log(p)} for t, p in texts.items()]
+    base = {"id": number, "source": source, "certificate": level, "bound": 0.0, "dropped": 0}
+    base |= {"mass": sum(texts.values()), "truncated": 0, "excluded": 0.0, "finished": len(texts)}
+    return {**base, "hypotheses": hypotheses, **more}
+
+
+RECORDS = [
+    record(0, "+PST d r a w", {"w e d": 0.45, "w n": 0.32}, "optimal", bound=0.15, dropped=2),
+    record(1, "Der Baum", {"the tree": 0.7, "a tree": 0.3}, "exhaustive"),
+    record(2, EVIL, {EVIL: 0.9}, "none", bound=0.5),
+    record(3, "s a t", {"s i t": 1.0}, "exhaustive"),
+    record(4, "z", {}, "none", unfinished="a a a a"),
+]
+
+
+def draw_first() -> dict[str, Any]:
+    lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
+    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], NAMES, EOS)
+    for position, node in enumerate(content["nodes"]):
+        node["attention"] = [0, 0.25, 1, 0.75] if position == 1 else [1, 1.0]
+    return content
+
+
+def page(folder: Path, records: list[dict], drawings: list[tuple[int, Any]]) -> Path:
+    path = folder / "page.html"
+    with open(path, "w", encoding="utf-8") as file:
+        write_page(file, "A <b>report</b>", records, drawings)
+    return path
+
+
+def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
+    lattice = build_lattice(TableStepper(7, attention=True), [DRAW], [(W, E, D), (W, N)], limit=1)
+    first, second, *_ = drawing(lattice, ["a"], NAMES, EOS)["nodes"]
+    assert first == {"branches": [["w", 1.0, 1]], "attention": []}
+    assert second["branches"] == [["e", 0.6, 3], ["n", 0.32, 2]]
+    assert second["others"] == [0.08, 1]
+    assert second["attention"] == [0, 12.0]
+    whole = drawing(build_lattice(TableStepper(7), [DRAW], [(W, N), (W,)]), ["a"], NAMES, EOS)
+    assert whole["source"] == ["a"]
+    assert whole["nodes"][1]["branches"] == [["e", 0.6], ["n", 0.32, 2], [None, 0.08, 1]]
+    assert whole["nodes"][2] == {"branches": [[None, 1.0, 0]]}
+
+
+def test_five_digits_of_a_number_are_kept() -> None:
+    table = Fixed({(): {W: 0.123456789, N: 3.00004e-7, EOS: 1 - 0.123456789 - 3.00004e-7}})
+    (root,) = drawing(build_lattice(TableStepper(7), [table], [()]), ["a"], NAMES, EOS)["nodes"]
+    assert [branch[1] for branch in root["branches"]] == [0.87654, 0.12346, 3e-7]
+
+
+@given(st.text() | st.just(EVIL))
+def test_data_can_not_leave_its_element(text: str) -> None:
+    written = to_json({"text": text, "list": (text, math.inf, -math.inf, math.nan, 0.5)})
+    assert not set("<>&\u2028\u2029") & set(written)
+    again = json.loads(written)
+    assert again["text"] == text
+    assert again["list"] == [text, None, None, None, 0.5]
+
+
+def test_half_a_surrogate_pair_can_be_written() -> None:
+    assert json.loads(to_json("a\ud800b")) == "a?b"
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the text inside scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: dict[str | None, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self.elements[-1] if self.elements else ("", {})
+        if tag == "script" and data.strip():
+            name = attributes.get("id")
+            self.scripts[name] = self.scripts.get(name, "") + data
+
+
+def test_the_page_is_whole_and_refers_to_nothing_outside(tmp_path: Path) -> None:
+    text = page(tmp_path, RECORDS, [(0, draw_first())]).read_text(encoding="utf-8")
+    parser = Elements()
+    parser.feed(text)
+    assert [tag for tag, _ in parser.elements].count("script") == 3
+    assert json.loads(parser.scripts["records"]) == RECORDS
+    assert json.loads(parser.scripts["drawing-0"]) == draw_first()
+    links = [
+        (tag, attributes[name])
+        for tag, attributes in parser.elements
+        for name in ("src", "href", "action")
+        if name in attributes
+    ]
+    assert links == [("link", "data:,"), ("a", "#")]
+    assert text.count("A &lt;b&gt;report&lt;/b&gt;") == 2
+    assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_a_title_may_contain_anything() -> None:
+    file = io.StringIO()
+    title = "/*style*/ <!--data--> /*script*/ <!--title-->"
+    write_page(file, title, RECORDS)
+    parser = Elements()
+    parser.feed(file.getvalue())
+    assert file.getvalue().count(html.escape(title)) == 2
+    assert json.loads(parser.scripts["records"]) == RECORDS
+    assert [tag for tag, _ in parser.elements].count("script") == 2
+
+
+# --- in the browser ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
+    browser.open(page(tmp_path, RECORDS, [(0, draw_first())]))
+    yield browser
+    assert browser.complaints() == []
+
+
+SHOWN = "[...document.querySelectorAll('#rows .row .id')].map(e => parseInt(e.textContent))"
+ACTIVE = "document.querySelector('#rows [aria-selected=true] .id').textContent"
+FOCUS = "document.activeElement.id"
+
+
+def type_query(browser: Browser, text: str) -> list[int]:
+    browser(f"(at('query').value = {text!r}, at('query').dispatchEvent(new Event('input')))")
+    shown: list[int] = browser(SHOWN)
+    return shown
+
+
+def test_a_page_shows_its_sentences_and_takes_texts_as_texts(opened: Browser) -> None:
+    assert opened(SHOWN) == [0, 1, 2, 3, 4]
+    cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
+    assert opened(cells) == [" ".join(EVIL.split())] * 2
+    assert opened("typeof hacked") == "undefined"
+    assert opened("document.querySelectorAll('h1 b, .row b, .row script').length") == 0
+    assert opened("document.title") == "A <b>report</b>"
+    assert "60.0 % most probable output proven" in opened("at('summary').textContent")
+    best = opened("document.querySelector('#row-4 .best').textContent")
+    assert best == "unfinished: a a a a"
+
+
+def test_filters_and_search(opened: Browser) -> None:
+    opened("document.querySelector('[data-level=none]').click()")
+    assert opened(SHOWN) == [0, 1, 3]
+    assert opened("at('count').textContent") == "3 of 5"
+    opened("document.querySelector('[data-level=exhaustive]').click()")
+    assert opened(SHOWN) == [0]
+    opened("document.querySelector('[data-level=exhaustive]').click()")
+    assert type_query(opened, "TREE") == [1]
+    assert type_query(opened, "tree der") == [1]
+    assert type_query(opened, "wn") == [0]  # w n, a hypothesis that is not the best
+    assert type_query(opened, "d r a") == [0]
+    assert type_query(opened, "nothing has this") == []
+    assert opened("at('empty').hidden") is False
+    assert type_query(opened, "") == [0, 1, 3]
+
+
+def test_blank_lines_are_no_sentences(browser: Browser, tmp_path: Path) -> None:
+    blank = [record(number, " " * (number - 5), {}, "none", bound=1.0) for number in (5, 6)]
+    browser.open(page(tmp_path, [*RECORDS, *blank], []))
+    summary = browser("at('summary').textContent")
+    assert summary.startswith("5 sentencesand 2 blank lines, not counted40.0 % all possible")
+    assert "60.0 % most probable output proven" in summary
+    bars = "[...document.querySelectorAll('.histogram')].map(h => h.textContent)"
+    assert browser(bars)[0].startswith(
+        "102122"
+    )  # 0 strings found in one sentence, 1 in two, 2 in two
+    levels = "[...document.querySelectorAll('#levels button')].map(b => b.textContent)"
+    assert browser(levels) == ["● exhaustive2", "◐ optimal1", "○ none2", "– blank2"]
+    browser("document.querySelector('[data-level=none]').click()")
+    assert browser(SHOWN) == [0, 1, 3, 5, 6]
+    browser("document.querySelector('[data-level=blank]').click()")
+    assert browser(SHOWN) == [0, 1, 3]
+    browser("openSentence(6)")
+    proof = browser("document.querySelector('.proof').textContent")
+    assert proof == "– blank There is nothing to read in this line."
+    assert browser.complaints() == []
+
+
+def test_what_is_said_of_very_many_hypotheses_and_of_none(browser: Browser, tmp_path: Path) -> None:
+    many = {f"a{number}": 0.001 for number in range(205)}
+    records = [
+        record(0, "a", many, "none", finished=300, bound=0.1),
+        record(1, "b", {}, "exhaustive", excluded=1.0),
+        record(2, "c", {"x": 0.5}, "exhaustive", finished=2),
+    ]
+    browser.open(page(tmp_path, records, []))
+    notes = "[...document.querySelectorAll('.hypotheses p')].map(p => p.textContent)"
+    unlisted = "more found, but not listed in the report (-n_best lists more)."
+    browser("openSentence(0)")
+    shown = "5 more are in the report, too many to show here."
+    assert browser(notes) == [shown, f"95 {unlisted}"]
+    browser("openSentence(2)")
+    assert browser(notes) == [f"1 {unlisted}"]
+    browser("openSentence(1)")
+    proof = browser("document.querySelector('.proof').textContent")
+    assert proof.endswith("Proven: the model can produce no string that was asked for.")
+    assert browser.complaints() == []
+
+
+def test_sorting(opened: Browser) -> None:
+    sort = "document.querySelector('[data-column={}] button').click()"
+    opened(sort.format("prob"))
+    assert opened(SHOWN) == [3, 2, 1, 0, 4]
+    opened(sort.format("prob"))
+    assert opened(SHOWN) == [4, 0, 1, 2, 3]
+    header = "document.querySelector('[data-column=prob]').getAttribute('aria-sort')"
+    assert opened(header) == "ascending"
+    opened(sort.format("level"))
+    assert opened(SHOWN) == [1, 3, 0, 2, 4]
+
+
+def test_the_keyboard_suffices(opened: Browser) -> None:
+    assert opened(FOCUS) == "grid"
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+        opened.press(key)
+    assert opened(ACTIVE).startswith("1")
+    assert opened("at('grid').getAttribute('aria-activedescendant')") == "row-1"
+    opened.press("Enter")
+    assert opened("location.hash") == "#1"
+    assert opened(FOCUS) == "title"
+    assert opened("at('title').textContent") == "Line 1 Der Baum"
+    assert "No pictures" in opened("at('pictures').textContent")
+    opened.press("n")
+    assert opened("at('title').textContent").startswith("Line 2 ")
+    opened.press("p")
+    opened.press("p")
+    assert opened("at('title').textContent") == "Line 0 +PST d r a w"
+    opened.press("Escape")
+    assert opened(FOCUS) == "grid"
+    assert opened("at('sentence').hidden") is True
+    assert opened(ACTIVE).startswith("0")
+    opened.press("End")
+    assert opened(ACTIVE).startswith("4")
+    opened.press("/")
+    assert opened(FOCUS) == "query"
+
+
+def test_pictures_of_a_sentence(opened: Browser) -> None:
+    opened("openSentence(0)")
+    texts = "[...document.querySelectorAll('{}')].map(e => e.textContent)"
+    assert opened(texts.format(".lattice .end text")) == ["45.0 %", "32.0 %"]
+    assert opened(texts.format(".lattice g.stub text")) == ["n", "end"]
+    assert opened(texts.format(".lattice g.box text")) == ["w", "e", "d", "n"]
+    assert opened(texts.format(".lattice .edges text")) == [
+        *("60.0 %", "75.0 %", "25.0 %", "8.0 %", "32.0 %"),
+    ]
+    assert opened(texts.format(".supports > li.run")) == ["1w100 %", "4end100 %"]
+    assert opened(texts.format(".supports .taken bdi")) == ["w", "e", "d", "end"]
+    assert opened(texts.format(".attention .on")) == ["25", "100", "75", "100", "100"]
+    # The second hypothesis, chosen with the keyboard.
+    opened("at('hypotheses').focus()")
+    opened.press("ArrowDown")
+    assert opened(texts.format(".supports .taken bdi")) == ["w", "n", "end"]
+    assert opened(texts.format(".lattice .end.on text")) == ["32.0 %"]
+    # Faint branches can be hidden.
+    choose = "(s => {{ s.value = '{}'; s.dispatchEvent(new Event('change')); return 0 }})"
+    opened(choose.format("0.1") + "(document.querySelector('.minimum select'))")
+    assert opened(texts.format(".lattice g.stub text")) == ["n"]
+    assert "8.0 % together, are not drawn" in opened("at('pictures').textContent")
+    opened("location.hash = '#2'")
+    opened.until("state.opened === 2")
+    assert opened("document.querySelector('.lattice')") is None
+    assert "may have up to 50.0 %" in opened("at('sentence').textContent")
+
+
+def test_light_and_dark_and_paper(opened: Browser) -> None:
+    color = "getComputedStyle(document.body).backgroundColor"
+    assert opened(color) == "rgb(255, 255, 255)"
+    opened("at('theme').click()")
+    assert opened(color) == "rgb(18, 22, 27)"
+    opened.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert opened(color) == "rgb(255, 255, 255)"
+    finally:
+        opened.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_ten_thousand_sentences_stay_fluent(browser: Browser, tmp_path: Path) -> None:
+    words = "der die das Baum Haus Weg des Lebens ist hat war alt neu".split()
+    chosen = random.Random(0)
+    records = [
+        record(
+            i,
+            " ".join(chosen.choices(words, k=20)),
+            {" ".join(chosen.choices(words, k=20)): 0.5, "x": 0.2, "y": 0.1},
+            chosen.choice(("exhaustive", "optimal", "none")),
+        )
+        for i in range(10_000)
+    ]
+    seconds = browser.open(page(tmp_path, records, [(i, draw_first()) for i in range(500)]))
+    print(f"10,000 sentences open in {seconds:.2f} s")
+    assert seconds < 5  # 0.5 s on a free core; the limit leaves room for a busy machine
+    assert browser("document.querySelectorAll('#rows .row').length") < 60
+    browser.press("End")
+    assert browser(ACTIVE) == "9999"
+    assert 9999 in browser(SHOWN)
+    for action in ("at('body').scrollTop = 100000", "refresh()", "move(500)"):
+        assert (
+            browser(f"(t => {{ {action}; return performance.now() - t }})(performance.now())")
+            < 1000
+        )
+    assert type_query(browser, "baum lebens alt war")
+    assert browser.complaints() == []

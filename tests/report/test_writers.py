@@ -1,0 +1,114 @@
+"""The summary of a report: what counts as what."""
+
+import io
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
+from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
+
+
+def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
+    found = tuple(Hypothesis((5 + i,), -1.0 - i, -1.0 - i) for i in range(finished))
+    most = math.log(excluded) if excluded else -math.inf
+    certificate = Certificate(
+        level, -2.0, 1.0, int(level != "none"), 0.5, 1, int(unfinished), excluded, most, False
+    )
+    prefix = Hypothesis((5,), -1.0, -1.0) if unfinished else None
+    result = SearchResult(found, certificate, finished, prefix, rows=4, support=6)
+    texts = tuple(Decoded("x", hypothesis) for hypothesis in found)
+    return Answer(0, "a", result, texts, unfinished="x" if unfinished else None)
+
+
+@pytest.mark.parametrize(
+    ("given", "counted"),
+    [
+        (answer("exhaustive", 1), "single_hypothesis_percent"),
+        (answer("exhaustive", 2), "several_hypotheses_percent"),
+        (answer("exhaustive", 0), "impossible"),
+        (answer("none", 0, unfinished=True), "unfinished"),
+        (answer("none", 0), "unfinished"),
+        (answer("exhaustive", 1, excluded=0.3), None),
+        (answer("optimal", 1), None),
+    ],
+)
+def test_a_sentence_counts_once(given: Answer, counted: str | None) -> None:
+    summary = Summary()
+    summary.add(given)
+    kinds = [
+        "single_hypothesis_percent",
+        "several_hypotheses_percent",
+        "impossible",
+        "unfinished",
+    ]
+    rates = summary.as_dict()
+    assert [name for name in kinds if rates[name]] == ([counted] if counted else [])
+
+
+def test_what_was_excluded_may_be_too_small_for_a_float() -> None:
+    summary, given = Summary(), answer("exhaustive", 1)
+    tiny = replace(given.result.certificate, excluded=0.0, log_excluded_bound=-800.0)
+    summary.add(replace(given, result=replace(given.result, certificate=tiny)))
+    assert summary.as_dict()["single_hypothesis_percent"] == 0
+
+
+def test_rare_kinds_are_told() -> None:
+    summary = Summary()
+    for given in (answer("exhaustive", 0), answer("none", 0, unfinished=True), Answer(1, "")):
+        summary.add(given)
+    first = summary.text().splitlines()[0]
+    assert first == (
+        "2 sentences, 1 blank lines, 1 without an end within the limits, "
+        "1 for which no output is as asked"
+    )
+
+
+def test_what_was_recomputed_is_told() -> None:
+    summary = Summary()
+    for agrees in (True, True, False, None):
+        verification = Verification(agrees, "optimal", 0.0)
+        summary.add(replace(answer("optimal", 1), verification=verification))
+    assert summary.text().splitlines()[0] == (
+        "4 sentences, 4 recomputed in float64, 1 not as certified, 1 of these undecided"
+    )
+
+
+def test_how_much_more_a_text_may_have() -> None:
+    """The hypotheses have e^-1 and e^-2; other strings of tokens may become the same texts."""
+    for given in (answer("exhaustive", 2), answer("optimal", 2)):
+        assert "slack" not in given.record()
+    assert "slack" not in replace(answer("exhaustive", 2), merged=True).record()
+    left = pytest.approx(1 - math.exp(-1) - math.exp(-2), abs=1e-4)
+    assert replace(answer("optimal", 2), merged=True).record()["slack"] == left
+    cut = answer("exhaustive", 3)
+    cut = replace(cut, merged=True, hypotheses=cut.hypotheses[:2])
+    assert cut.record()["slack"] == left
+    # Where floats say that nothing is left, a little may be.
+    certain = (Decoded("x", Hypothesis((5,), 0.0, 0.0)),)
+    assert replace(answer("optimal", 1), merged=True, hypotheses=certain).record()["slack"] > 0
+
+
+def test_a_sum_of_probabilities_is_not_above_one() -> None:
+    given = answer("exhaustive", 0, excluded=1.0000001)
+    given = replace(
+        given, result=replace(given.result, certificate=replace(given.result.certificate, mass=1.1))
+    )
+    assert (given.record()["excluded"], given.record()["mass"]) == (1.0, 1.0)
+
+
+def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:
+    given = replace(answer("optimal", 2), scored=True)
+    assert [h["score"] for h in given.record()["hypotheses"]] == [-1.0, -2.0]
+    assert "score" not in replace(given, scored=False).record()["hypotheses"][0]
+    worst = replace(given.hypotheses[1].hypothesis, score=-math.inf)
+    infinite = replace(given, hypotheses=(given.hypotheses[0], Decoded("y", worst)))
+    output, report = io.StringIO(), io.StringIO()
+    AnswerWriter(output, report, 1).write(infinite)
+    (record,) = [json.loads(line, parse_constant=pytest.fail) for line in [report.getvalue()]]
+    assert [h["score"] for h in record["hypotheses"]] == [-1.0, None]
+    summary = Summary()
+    summary.add(given)
+    assert "highest scored output proven (or the above)" in summary.text()

@@ -1,0 +1,342 @@
+"""What the GPU kernels must do; test_kernels.py runs this, in Triton's interpreter or on a GPU.
+
+Not collected by itself: the interpreter has to be asked for before Triton is imported.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.sparse import backends
+from onmt_entmax.sparse.backends import triton
+from onmt_entmax.sparse.conjugate import conjugate
+from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
+from onmt_entmax.sparse.jacobian import scores_gradient
+from tests.oracles import entmax_oracle, loss_oracle
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ALPHAS = (1.05, 1.2, 1.33, 1.5, 2.0, 3.0)
+INF = float("inf")
+
+
+@contextmanager
+def in_pytorch() -> Iterator[None]:
+    """Without kernels."""
+    backends._failed.append(RuntimeError("left out on purpose"))
+    try:
+        yield
+    finally:
+        backends._failed.clear()
+
+
+@pytest.fixture(autouse=True)
+def kernels_are_there() -> Iterator[None]:
+    """Every test begins with kernels, and no test may end with one that failed."""
+    torch.manual_seed(0)
+    assert backends.has_kernels(torch.zeros(1, 2, device=DEVICE))
+    yield
+    assert not backends._failed
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
+    monkeypatch.setattr(triton, "_REGISTERS", 64 * 4)
+    monkeypatch.setattr(triton, "_TILE", 128 * 4)
+    monkeypatch.setattr(triton, "_ROOM", 32)
+
+
+def some(rows: int, n: int, spread: float = 1.0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return (torch.randn(rows, n, dtype=torch.float64) * spread).to(DEVICE, dtype)
+
+
+def close(scores: Tensor, alpha: float) -> None:
+    """Float64's values within a few units in the last place times the support, and its zeros."""
+    result, oracle = entmax(scores, alpha), entmax_oracle(scores, alpha)
+    allowed = torch.finfo(result.dtype).eps * (16 + (oracle > 0).sum(-1, keepdim=True))
+    assert ((result - oracle).abs() <= allowed * oracle.amax(-1, keepdim=True)).all()
+    assert ((result.double().sum(-1, keepdim=True) - 1).abs() <= allowed).all()
+    assert (result[oracle > 1e-5] > 0).all()
+    if alpha > 1:
+        beyond = scores < scores.amax(-1, keepdim=True) - 1.001 / (alpha - 1)
+        assert (result[beyond] == 0).all()
+
+
+def close_logs(scores: Tensor, alpha: float) -> None:
+    """Logarithms of the same, and -inf for what is 0."""
+    logs, oracle = log_entmax(scores, alpha), entmax_oracle(scores, alpha)
+    allowed = torch.finfo(logs.dtype).eps * (64 + 4 * (oracle > 0).sum(-1, keepdim=True))
+    assert ((logs.double().exp() - oracle).abs() <= allowed).all()
+    assert (logs[oracle > 1e-5] > -INF).all()
+    if alpha > 1:
+        assert (logs[scores < scores.amax(-1, keepdim=True) - 1.001 / (alpha - 1)] == -INF).all()
+
+
+def spreads(n: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Rows from nearly uniform to peaked, and one that is masked."""
+    rows = torch.cat([some(1, n, spread, dtype) for spread in (0.1, 1.0, 4.0, 1.0)])
+    rows[3, 1 : n // 2] = -INF
+    return rows
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("length", [1, 2, 13, 776, 5000])
+def test_values(alpha: float, length: int) -> None:
+    scores = spreads(length)
+    # In float64 the interpreter takes long: one of the long rows will do.
+    close(scores[1:2] if length > 1000 and alpha in (1.05, 3.0) else scores, alpha)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "dtype"), [*((alpha, torch.float32) for alpha in ALPHAS), (1.5, torch.float64)]
+)
+def test_values_of_long_rows(small: None, alpha: float, dtype: torch.dtype) -> None:
+    """With room for the candidates, and without (the first row)."""
+    scores = spreads(140, dtype)
+    close(scores, alpha)
+    close_logs(scores, alpha)
+
+
+ROWS = {
+    "equal": torch.zeros(80),
+    "one huge": torch.tensor([0.0, 1e30, 0.0, 5.0]),
+    "huge offset": torch.randn(40, generator=torch.Generator().manual_seed(1)) + 1e5,
+    "ties at the threshold": torch.tensor([1.0, 1.0, 0.0, 0.0, -1.0, -1.0]),
+    "tied leaders": torch.tensor([2.0, 2.0, 2.0, -5.0]),
+    "subnormal": torch.tensor([1e-40, -1e-40, 0.0, 3e-42]),
+    "-inf": torch.tensor([-INF, 0.3, -INF, 0.1]),
+    "-inf for a tile": torch.cat([torch.full((130,), -INF), torch.arange(70) / 9]),
+    "one finite": torch.tensor([-INF, 7.0, -INF]),
+    "masked": torch.full((9,), -1e18),
+    "partly masked": torch.tensor([0.5, -1e18, 0.2, -1e18]),
+    "outlier": torch.cat([torch.zeros(199), torch.tensor([1.5])]),
+}
+
+
+@pytest.mark.parametrize(
+    ("alpha", "long"),
+    [*((alpha, False) for alpha in ALPHAS), (1.2, True), (1.33, True), (1.5, True), (2.0, True)],
+)
+def test_adversarial_rows(alpha: float, long: bool, request: pytest.FixtureRequest) -> None:
+    """All in one batch, filled up with -inf."""
+    if long:
+        request.getfixturevalue("small")
+    scores = torch.full((len(ROWS), 200), -INF)
+    for row, adverse in zip(scores, ROWS.values(), strict=True):
+        row[: len(adverse)] = adverse
+    close(scores.to(DEVICE), alpha)
+    if alpha in (1.2, 1.5):
+        close_logs(scores.to(DEVICE), alpha)
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.5])
+@pytest.mark.parametrize("length", [7, 200])
+def test_nan_stays_in_its_row_and_rows_without_answer_are_nan(
+    small: None, alpha: float, length: int
+) -> None:
+    scores = some(4, length)
+    clean = entmax(scores, alpha)
+    scores[1, 3], scores[2] = float("nan"), -INF
+    result = entmax(scores, alpha)
+    assert result[1].isnan().any()
+    assert result[2].isnan().any()
+    assert torch.equal(result[[0, 3]], clean[[0, 3]])
+    losses = entmax_loss(scores, torch.zeros(4, dtype=torch.int64), alpha, reduction="none")
+    assert losses.isnan().tolist() == [False, True, True, False]
+
+
+def value_and_gradients(scores: Tensor, alpha: float | Tensor, weights: Tensor) -> list[Tensor]:
+    z = scores.detach().requires_grad_()
+    inputs = [z]
+    if isinstance(alpha, Tensor):
+        alpha = alpha.detach().requires_grad_()
+        inputs.append(alpha)
+    result = entmax(z, alpha)
+    first = torch.autograd.grad((result * weights).sum(), inputs)
+    again = torch.autograd.grad((entmax(z, alpha) * weights).sum(), z, create_graph=True)[0]
+    return [result.detach(), *first, *torch.autograd.grad(again.square().sum(), z)]
+
+
+@pytest.mark.parametrize("alpha", [1.2, 1.33, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize(
+    ("length", "dtype"), [(1, torch.float32), (13, torch.float64), (200, torch.float32)]
+)
+def test_gradients_equal_those_of_pytorch(
+    small: None, alpha: float, length: int, dtype: torch.dtype
+) -> None:
+    scores, weights = some(5, length, 2.0, dtype), some(5, length, 1.0, dtype)
+    if length > 2:
+        scores[0, ::3] = -INF
+    ours = value_and_gradients(scores, alpha, weights)
+    with in_pytorch():
+        expected = value_and_gradients(scores.double(), alpha, weights.double())
+    for one, other in zip(ours, expected, strict=True):
+        scale = other.abs().amax(-1, keepdim=True).clamp_min(1.0)
+        close_enough = 1e-10 if dtype == torch.float64 else 2e-5
+        # Slopes that are nearly infinite, above 2, magnify what rounding does to the smallest.
+        assert ((one - other).abs() <= close_enough * scale * (50 if alpha > 2 else 1)).all()
+
+
+@pytest.mark.parametrize("length", [13, 100])
+def test_alpha_of_each_head(small: None, length: int) -> None:
+    scores, weights = some(5, length, 2.0).view(1, 5, 1, -1), some(5, length).view(1, 5, 1, -1)
+    alpha = torch.tensor([1.0, 1.02, 1.5, 2.0, 2.6], device=DEVICE).view(5, 1, 1)
+    ours = value_and_gradients(scores, alpha, weights)
+    for head, number in enumerate(alpha.flatten().tolist()):
+        alone = entmax_oracle(scores[:, head], number)
+        assert torch.allclose(ours[0][:, head].double(), alone, rtol=0, atol=1e-6)
+    with in_pytorch():
+        expected = value_and_gradients(scores.double(), alpha.double(), weights.double())
+    for one, other in zip(ours[1:3], expected[1:3], strict=True):
+        assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", [7, 100])
+def test_gradients_of_steep_rows(small: None, length: int) -> None:
+    """Rows with an alpha each, up to where slopes are infinite, and some that are not steep."""
+    alpha = torch.tensor([1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 20.0], device=DEVICE).view(-1, 1)
+    scores, arriving = some(70, length), some(70, length)
+    scores, alpha = scores / alpha.repeat(10, 1), alpha.repeat(10, 1)
+    scores[:, 5:] -= 50.0
+    probabilities = entmax(scores, alpha)
+    found = triton.scores_gradient(probabilities, alpha, arriving, torch.float32)
+    expected = scores_gradient(probabilities, alpha, arriving)
+    assert expected.isfinite().all()
+    scale = expected.abs().amax(1, keepdim=True)
+    assert ((found - expected).abs() <= 1e-4 * scale).all()
+
+
+@pytest.mark.parametrize("alpha", [1.0, *ALPHAS])
+@pytest.mark.parametrize(("length", "smoothing"), [(1, 0.0), (13, 0.1), (200, 0.0)])
+def test_losses(
+    alpha: float, length: int, smoothing: float, request: pytest.FixtureRequest
+) -> None:
+    """Values of the oracle; gradient = entmax minus target, 0 where the target is ignored."""
+    if length == 200:
+        request.getfixturevalue("small")
+    scores = spreads(length)[[0, 1, 1, 2]].requires_grad_()
+    index = torch.randint(length, (4,), device=DEVICE)
+    target = torch.nn.functional.one_hot(index, length).double()
+    target = target * (1 - smoothing) + smoothing / length
+    index[2] = -100
+    losses = entmax_loss(scores, index, alpha, reduction="none", label_smoothing=smoothing)
+    kept = index >= 0
+    expected = loss_oracle(scores, target, alpha)
+    assert torch.allclose(losses[kept].double(), expected[kept], 1e-5, 4e-6)
+    assert losses[2] == 0
+    (grad,) = torch.autograd.grad(losses.sum(), scores)
+    expected = torch.where(kept.unsqueeze(1), entmax_oracle(scores, alpha) - target, 0.0)
+    assert torch.allclose(grad.double(), expected, rtol=0, atol=4e-6)
+
+
+def test_loss_beside_distributions_weights_and_alpha_of_rows() -> None:
+    weight, index = torch.rand(30, device=DEVICE), torch.tensor([4, 0, 29, 7], device=DEVICE)
+    alpha = torch.tensor([[1.0], [1.3], [2.0], [2.5]], device=DEVICE, requires_grad=True)
+    target = torch.rand(4, 30, device=DEVICE).softmax(1)
+    outcomes = []
+    scores = some(4, 30, 2.0).requires_grad_()
+
+    def everything() -> list[Tensor]:
+        loss = entmax_loss(scores, target, alpha) + entmax_loss(scores, index, alpha)
+        loss = loss + entmax_loss(scores, index, 1.5, weight, label_smoothing=0.2)
+        grads = torch.autograd.grad(loss, (scores, alpha), create_graph=True)
+        return [loss, *grads, *torch.autograd.grad(grads[0].square().sum(), scores)]
+
+    outcomes.append(everything())
+    with in_pytorch():
+        outcomes.append(everything())
+    for one, other in zip(*outcomes, strict=True):
+        assert torch.allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
+def test_half_types_are_read_as_they_are(dtype: torch.dtype, alpha: float) -> None:
+    scores, index = some(4, 30, 3.0, dtype), torch.tensor([1, 2, 3, 4], device=DEVICE)
+    assert torch.equal(entmax(scores, alpha), entmax(scores.float(), alpha).to(dtype))
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        assert torch.equal(entmax(scores, alpha), entmax(scores.float(), alpha))
+    gradients = []
+    for given in (scores, scores.float()):
+        z = given.detach().requires_grad_()
+        loss = entmax_loss(z, index, alpha, label_smoothing=0.1)
+        assert loss.dtype == given.dtype
+        (loss.float() + entmax(z, alpha)[:, 3].float().sum()).backward()
+        gradients.append(z.grad.float())
+    assert torch.allclose(*gradients, rtol=0.02, atol=0.01)
+
+
+def test_thresholds_mean_what_they_mean_in_pytorch() -> None:
+    """So that a kernel may fail between the forward and the backward pass."""
+    scores = some(4, 60)
+    for alpha in ALPHAS:
+        solved = conjugate(scores, alpha)
+        with in_pytorch():
+            expected = conjugate(scores, alpha)
+        for one, other in zip(solved[:3], expected[:3], strict=True):
+            assert torch.allclose(one.double(), other.double(), atol=4e-6)
+
+
+def test_output_layer() -> None:
+    layer = OutputLayer(6, 50).to(DEVICE)
+    hidden, target = some(7, 6), torch.randint(50, (7,), device=DEVICE)
+    outcomes = []
+    for _ in range(2):
+        layer.zero_grad()
+        out = layer.loss(hidden, target, -100, 0.1)
+        out.loss.backward()
+        outcomes.append([out.loss.detach(), out.support, layer.weight.grad, layer.bias.grad])
+        with in_pytorch():
+            out = layer.loss(hidden, target, -100, 0.1)
+    for one, other in zip(outcomes[0], outcomes[1], strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+    assert torch.allclose(out.loss, outcomes[0][0], atol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5])
+def test_whole_graphs_call_the_kernels(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = torch.tensor([0, 3, 9], device=DEVICE)
+    calls = []
+    for name in ("probabilities", "conjugate"):
+        kernel = getattr(triton, name)
+        monkeypatch.setattr(
+            triton, name, lambda *given, k=kernel, n=name: (calls.append(n), k(*given))[1]
+        )
+
+    def several(z: Tensor) -> Tensor:
+        return entmax(z * 2, alpha).square().sum() + entmax_loss(z, index, alpha)
+
+    scores = some(3, 20)
+    outcomes = []
+    for function in (several, torch.compile(several, fullgraph=True, backend="aot_eager")):
+        z = scores.clone().requires_grad_()
+        calls.clear()
+        function(z).backward()
+        assert "conjugate" in calls
+        assert ("probabilities" in calls) == (alpha != 1)
+        outcomes.append(z.grad)
+    assert torch.allclose(*outcomes, atol=1e-5)
+
+
+def test_a_kernel_that_fails_is_replaced_after_one_warning(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(triton, "_solve", broken)
+    scores = some(3, 20).to(torch.bfloat16).requires_grad_()
+    for alpha in (1.5, 1.2, torch.full((3, 1), 1.7, device=DEVICE)):
+        result = entmax(scores, alpha)
+        result.sum().backward()
+        number = alpha if isinstance(alpha, float) else 1.7
+        assert torch.allclose(result.double(), entmax_oracle(scores, number), atol=4e-3)
+    assert entmax_loss(scores, torch.tensor([0, 1, 2], device=DEVICE)).isfinite()
+    assert [str(w.message) for w in recwarn if "no compiler" in str(w.message)] == [
+        "the GPU kernels of entmax cannot be used, PyTorch does their work, slower: no compiler"
+    ]
+    backends._failed.clear()

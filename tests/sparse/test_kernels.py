@@ -1,0 +1,83 @@
+"""The GPU kernels: checked in Triton's interpreter (or on a GPU), and compiled for GPUs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="the GPU kernels need Triton")
+ROOT = Path(__file__).parent.parent.parent
+
+# Every form, both sizes of rows, compiled to machine code for Ampere and Hopper, without a GPU.
+COMPILE = """
+import triton.language as tl, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from onmt_entmax.mappings import kernels, kernels_gradient
+
+def compiled(kernel, capability, types, **constants):
+    types = types | {name: "constexpr" for name in constants}
+    source = ASTSource(kernel, types, constants)
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
+
+rows = dict(scores="*bf16", out="*fp32", excess="*fp32", maxima="*fp32")
+for capability in (80, 90):
+    for power, log_form, work in ((2, False, tl.float32), (0, False, tl.float32),
+                                  (-1, False, tl.float32), (0, True, tl.float64)):
+        threshold = "*fp64" if log_form else "*fp32"
+        form = dict(each_row=log_form, log_form=log_form, power=power, work=work)
+        types = rows | dict(thresholds=threshold, betas="*fp64")
+        for result in ("probabilities", "logs", ""):
+            assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
+                            result=result, height=4, width=64, **form)
+        assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
+                        result="probabilities", width=512, room=256, **form)
+        types = dict(scores="*bf16", out="*bf16", maxima="*fp32", thresholds=threshold,
+                     betas="*fp64", factors="*fp32", n="i32")
+        assert compiled(kernels_gradient.write_probabilities, capability, types, scaled=True,
+                        width=512, **form)
+    types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", betas="*fp64", n="i32")
+    for steep in (False, True):
+        form = dict(each_row=steep, power=0, steep=steep, work=tl.float32)
+        assert compiled(kernels_gradient.gradient_long, capability, types, width=512, **form)
+        assert compiled(kernels_gradient.gradient_short, capability, types | dict(rows="i32"),
+                        height=4, width=64, **form)
+"""
+
+
+def run(*command: str, **environment: str) -> None:
+    """Run Python in the repository; what it printed is in the failure if it fails."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def test_in_the_interpreter_or_on_a_gpu() -> None:
+    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
+    run("-m", "pytest", "-q", "tests/mappings/kernel_checks.py", **interpreted)
+
+
+def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
+    pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
+    run("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+
+
+def test_triton_is_not_imported_for_scores_on_a_cpu() -> None:
+    """It takes a second, and may not be there."""
+    run(
+        "-c",
+        "import sys, torch; from onmt_entmax.mappings import entmax; entmax(torch.zeros(2, 3)); "
+        "from onmt_entmax.losses import entmax_loss; "
+        "entmax_loss(torch.zeros(2, 3), torch.tensor([0, 1])); "
+        "assert 'onmt_entmax.sparse.backends.triton_kernels' not in sys.modules; "
+        "assert 'triton.language' not in sys.modules",
+        TRITON_INTERPRET="0",
+    )

@@ -1,1 +1,0 @@
-"""Parallel text: pairs of lines, the corpora that `tools/prepare_mt.py` knows, and their text."""

@@ -1,1 +1,0 @@
-"""Parts of the tools of inflection: rows of the shared task, made-up rows, kinds of errors."""
