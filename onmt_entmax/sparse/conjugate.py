@@ -18,7 +18,7 @@ from torch import Tensor
 from onmt_entmax.sparse import solvers
 from onmt_entmax.sparse.backends import by_kernel
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.jacobian import scores_gradient, slopes
+from onmt_entmax.sparse.jacobian import jacobian_weights, scores_gradient
 from onmt_entmax.sparse.solvers import (
     has_power_form,
     log_curve,
@@ -207,7 +207,7 @@ def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: to
     """
     if alpha > 2:
         return _steep_entries_gradient(entries, alpha, gradient, shape)
-    slope = slopes(entries.probability, alpha)
+    slope = jacobian_weights(entries.probability, alpha)
     along = slope * gradient
     sums = gradient.new_zeros(2, shape[0])
     sums = sums.index_add(1, entries.row, torch.stack([along, slope]))

@@ -21,7 +21,7 @@ _SERIES_BELOW = 0.5
 _SERIES_TERMS = 14
 
 
-def slopes(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
+def jacobian_weights(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     """``p ** (2 - alpha)`` on the support, 0 elsewhere; the shape of ``probabilities``."""
     if not isinstance(alpha, Tensor):
         if alpha == 1:
@@ -45,11 +45,11 @@ def scores_gradient(
         probabilities: of the scores.
         alpha: a number, or (..., 1).
         gradient: in the probabilities.
-        slope: :func:`slopes` of them, if they are known.
+        slope: :func:`jacobian_weights` of them, if they are known.
     """
     if _may_be_steep(alpha):
         return _steep_gradient(probabilities, alpha, gradient)
-    slope = slopes(probabilities, alpha) if slope is None else slope
+    slope = jacobian_weights(probabilities, alpha) if slope is None else slope
     along = slope * gradient
     return torch.addcmul(along, slope, along.sum(-1, True) / slope.sum(-1, True), value=-1)
 
@@ -69,7 +69,7 @@ def _steep_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tens
     logs = torch.where(probabilities > 0, _logs(probabilities), -torch.inf)
     steepest = _steepest(logs)
     mean = (_shares(logs, alpha) * gradient).sum(-1, True)
-    slope = slopes(torch.where(steepest, 0.0, probabilities), alpha)
+    slope = jacobian_weights(torch.where(steepest, 0.0, probabilities), alpha)
     others = slope * (gradient - mean)
     return torch.where(steepest, -others.sum(-1, True), others)
 

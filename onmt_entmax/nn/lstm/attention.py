@@ -16,7 +16,7 @@ from torch import Tensor
 from onmt_entmax.nn.lstm.cells import Steps, tanh
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.sparse.functional import entmax
-from onmt_entmax.sparse.jacobian import scores_gradient, slopes
+from onmt_entmax.sparse.jacobian import jacobian_weights, scores_gradient
 
 
 class RecurrentAttention:
@@ -98,7 +98,7 @@ class RecurrentAttention:
         self.to_query = PreparedWeight(query.t(), None, self._dtype)
         # The Jacobian of entmax (Peters et al. 2019, Prop. 1): diag(s) - s s^T / sum(s).
         if self._alpha <= 2:
-            self._slopes = slopes(weights, self._alpha)
+            self._slopes = jacobian_weights(weights, self._alpha)
             sums = self._slopes.sum(dim=2, keepdim=True)
             self._shares = self._slopes / sums.masked_fill_(sums == 0, 1)  # rows that are over
         self.grad_scores = torch.zeros_like(self.weights)
