@@ -8,10 +8,10 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.train import main as run_train
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
-from onmt_entmax.train.run import train as run_train
 from onmt_entmax.translator import Translator
 from tests.commands import fail, succeed, toy_ende, weights
 from tests.toy import write_config

@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps, load
+from onmt_entmax.cli.train import main as train
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import locked
 from onmt_entmax.options.train import OptionError, training_setup
 from onmt_entmax.train import run
-from onmt_entmax.train.run import clear, resume, train
+from onmt_entmax.train.run import clear, resume
 from onmt_entmax.train.trainer import collected_signals
 from tests.commands import weights
 from tests.toy import write_config
