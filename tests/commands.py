@@ -1,27 +1,98 @@
-"""Running the real commands of the repository, as a user does."""
+"""Running the commands of the repository, as a user does."""
 
+import fcntl
 import os
 import random
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from safetensors.torch import load_file
 
+from tests import warm
+
 ROOT = Path(__file__).parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+CONSOLE = [sys.executable, "-m", "onmt_entmax"]
+
+_SERVER = "ONMT_ENTMAX_TEST_SERVER"  # environment variable: the folder of the server's socket
+_PATIENCE = 300  # seconds that a command may take
 
 
-def run(script: str, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess:
-    """Run a command of the repository as a user does."""
+def offer_server() -> None:
+    """Let this process and those it starts share a server of commands; see `tests.warm`.
+
+    The server begins with the first command, and ends with this process.
+    """
+    if sys.platform == "linux" and _SERVER not in os.environ:
+        os.environ[_SERVER] = f"{tempfile.mkdtemp(prefix='commands-')}:{os.getpid()}"
+
+
+def _server() -> str | None:
+    """Path of the server's socket; None where commands are to be processes of their own."""
+    if _SERVER not in os.environ:
+        return None
+    folder, owner = os.environ[_SERVER].rsplit(":", 1)
+    path = Path(folder) / "socket"
+    with open(Path(folder) / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            server = subprocess.Popen(
+                [sys.executable, warm.__file__, "serve", str(path), owner],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                env=ENVIRONMENT,
+                cwd=ROOT,
+                start_new_session=True,
+            )
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"listening\n"
+            server.stdout.close()
+    return str(path)
+
+
+def run(
+    script: str, *arguments: object, cwd: Path | None = None, fresh: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run a script of the repository, in a process of its own.
+
+    Args:
+        script: its path, from the root of the repository.
+        arguments: what follows on the command line.
+        cwd: the working directory; this one, if None.
+        fresh: start the interpreter anew, rather than fork one that has loaded the libraries.
+    """
+    path = str(ROOT / script)
+    texts = [*map(str, arguments)]
+    server = None if fresh else _server()
+    if server is None:
+        return execute([sys.executable, path, *texts], cwd)
+    return _forked(server, path, texts, cwd)
+
+
+def execute(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in a new process."""
     return subprocess.run(
-        [sys.executable, str(ROOT / script), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=ENVIRONMENT,
-        timeout=300,
+        command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, timeout=_PATIENCE
     )
+
+
+def _forked(
+    server: str, path: str, arguments: Sequence[str], cwd: Path | None
+) -> subprocess.CompletedProcess[str]:
+    with (
+        open(os.devnull) as stdin,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as stdout,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as stderr,
+    ):
+        files = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
+        where = str(cwd or Path.cwd())
+        status = warm.run(server, path, arguments, files, where, ENVIRONMENT, _PATIENCE)
+        stdout.seek(0)
+        stderr.seek(0)
+        return subprocess.CompletedProcess([path, *arguments], status, stdout.read(), stderr.read())
 
 
 def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:

@@ -1,26 +1,45 @@
-"""Settings that every test shares."""
+"""Settings and fixtures that every test shares."""
 
+import fcntl
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
 
-from tests.commands import succeed
+from tests.commands import offer_server, succeed
 from tests.toy import write_config
 
-# The same examples on every run, and no timing: a slow machine must not fail a correct test.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100)
-settings.load_profile("repeatable")
+# The same examples on every run, and no time limit: a slow machine must not fail a correct test.
+# `--hypothesis-profile=thorough` tries more of them, as `make test-slow` does.
+settings.register_profile("core", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)
+settings.load_profile("core")
 
 # The suite runs on few cores, often beside other work; one thread is the fastest there.
 torch.set_num_threads(1)
 
 
+def pytest_configure() -> None:
+    """Start sharing a server of commands, before pytest-xdist starts its workers."""
+    offer_server()
+
+
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the toy corpora and a run trained on them."""
-    folder = tmp_path_factory.mktemp("trained")
+def trained(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder with the toy corpora and a run trained on them; tests only read it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "trained"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker trains, the others wait for it
+        if not (folder / "done").exists():
+            _train(folder)
+            (folder / "done").touch()
+    return folder
+
+
+def _train(folder: Path) -> None:
     config = write_config(
         folder,
         train_steps=400,
@@ -34,4 +53,3 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     printed = succeed("train.py", "-config", config)
     assert "step 400, validation: loss" in printed
-    return folder

@@ -1,7 +1,6 @@
-"""A small matrix of trainings, for the tests of tools/experiment.py."""
+"""A small matrix of trainings, for the tests of `onmt-entmax experiment`."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import yaml
@@ -9,29 +8,22 @@ import yaml
 from onmt_entmax.experiment import table as experiment_table
 from onmt_entmax.experiment.matrix import Matrix, read_matrix
 from onmt_entmax.experiment.measures import EVALUATIONS
-from tests.commands import ENVIRONMENT, ROOT
+from tests.commands import run
 from tests.toy import write_config
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run tools/experiment.py to its end."""
-    script = str(ROOT / "tools" / "experiment.py")
-    return subprocess.run(
-        [sys.executable, script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=600,
-    )
+    """Run `tools/experiment.py`."""
+    return run("tools/experiment.py", *arguments)
 
 
 def read(path: Path) -> Matrix:
-    """A matrix file, as tools/experiment.py reads it."""
+    """Read a matrix file as the command does."""
     return read_matrix(path, EVALUATIONS, experiment_table.PAPER)
 
 
 def write_matrix(folder: Path, **changes: object) -> Path:
-    """A toy corpus with languages, and a matrix of one cell and two seeds over it."""
+    """Write a toy corpus with languages, and a matrix of one cell and two seeds over it."""
     base = write_config(folder, train_steps=4, valid_steps=2, save_checkpoint_steps=2, rnn_size=8)
     for name in ("train", "valid"):
         lines = (folder / f"{name}.src").read_text().splitlines()
