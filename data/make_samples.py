@@ -1,45 +1,45 @@
-"""Makes the sample data in `data/samples` from rules and word lists (`data/sample_rules/`).
+"""Make the sample data in `data/samples` from the rules and word lists of `data/sample_rules/`.
 
-Four small pieces of real morphology, written out by hand: English verbs and nouns, Spanish verbs,
-Turkish nouns and German nouns. Each language becomes two TSV files in the format of the
-CoNLL-SIGMORPHON 2018 shared task, `lemma<TAB>form<TAB>tag;tag`:
+    python -m data.make_samples            write the files
+    python -m data.make_samples --check    compare the committed files with what would be written
 
-- `<language>-train`: some cells of each lemma's paradigm. Where two forms are both correct
-  (`dreamed`, `dreamt`), both have a row, so a trained sparse model has reason to give two answers.
-- `<language>-dev`: cells that training has not shown, mostly of lemmas it has; one form per cell.
+Four small pieces of real morphology: English verbs and nouns, Spanish verbs, Turkish nouns and
+German nouns. Each language has two TSV files in the format of the CoNLL-SIGMORPHON 2018 shared
+task, `lemma<TAB>form<TAB>tag;tag`:
 
-The choice of rows depends on checksums of their text only: the same files on every machine.
+- `<language>-train`: some cells of each lemma's paradigm. If two forms are correct (`dreamed`,
+  `dreamt`), both have a row, so that a sparse model can learn to give both.
+- `<language>-dev`: other cells, mostly of the same lemmas; one form a cell.
 
-    python -m data.make_samples            writes the files
-    python -m data.make_samples --check    says whether the committed files are what it would write
+Rows are chosen by checksums of their text, so every machine makes the same files.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from data.sample_rules import english, german, spanish, turkish
 from data.sample_rules.paradigm import Cell
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser, run_script
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "samples"
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language and how much of it the samples show.
+    """A language and the size of its samples.
 
     Attributes:
         cells: every cell of every paradigm.
-        train: number of cells in the training file (a cell with two forms has two rows there).
+        train: number of cells in the training file; a cell with two forms has two rows there.
         dev: number of rows in the development file.
-        dev_variants: how many of these are cells with two correct forms. Only one of the forms
-            counts there, so about half of them cost accuracy; kept to a few per cent.
-        new_lemmas: number of lemmas that training never shows.
+        dev_variants: how many of these rows have another correct form. Only one form counts as
+            correct, so about half of these rows cost accuracy; a few percent at most.
+        new_lemmas: number of lemmas without a training row.
     """
 
     cells: tuple[Cell, ...]
@@ -58,21 +58,21 @@ LANGUAGES = {
 
 
 def checksum(*words: str) -> str:
-    """The order in which rows are drawn: arbitrary, and the same everywhere."""
+    """Return the key that rows are ordered by: arbitrary, but the same everywhere."""
     return hashlib.sha256("\t".join(words).encode("utf-8")).hexdigest()
 
 
 def split(language: Language) -> tuple[list[Cell], list[Cell]]:
-    """Divides the cells of a language into training and development cells.
+    """Divide the cells of a language into training and development cells.
 
-    Only cells marked `predictable` may be held out: nobody can know `went` without having seen it.
+    Only `predictable` cells are held out: nobody can guess `went`.
     """
     drawn = sorted(language.cells, key=lambda cell: checksum(cell.lemma, cell.tags))
     regular = {cell.lemma for cell in drawn} - {c.lemma for c in drawn if not c.productive}
     new_lemmas = set(sorted(regular, key=checksum)[: language.new_lemmas])
 
     known = [cell for cell in drawn if cell.lemma not in new_lemmas]
-    known.sort(key=lambda cell: cell.predictable)  # what cannot be guessed is always shown
+    known.sort(key=lambda cell: cell.predictable)  # what cannot be guessed is in training
     train, rest = known[: language.train], known[language.train :]
     shown = {cell.lemma for cell in train}
     rest = [cell for cell in rest if cell.lemma in shown]
@@ -85,7 +85,7 @@ def split(language: Language) -> tuple[list[Cell], list[Cell]]:
 
 
 def render(language: Language) -> dict[str, str]:
-    """The text of the language's files, by the part of the file name after the language."""
+    """Return the text of the files by the part of their name after the language."""
     train, dev = split(language)
     train_rows = [(c.lemma, form, c.tags) for c in train for form in c.forms]
     dev_rows = [(c.lemma, c.forms[0], c.tags) for c in dev]
@@ -96,7 +96,7 @@ def render(language: Language) -> dict[str, str]:
 
 
 def sample_files() -> dict[str, str]:
-    """Every sample file: name to text."""
+    """Return the text of every sample file by its name."""
     return {
         f"{name}-{part}": text
         for name, language in LANGUAGES.items()
@@ -104,17 +104,14 @@ def sample_files() -> dict[str, str]:
     }
 
 
-@command
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(arguments: Sequence[str]) -> int:
+    """Write or check the files; return the exit status."""
+    parser = argument_parser(__doc__)
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder (default: data/samples)")
     parser.add_argument(
         "--check", action="store_true", help="compare with the files, write nothing"
     )
-    options = parser.parse_args()
-
+    options = parser.parse_args(arguments)
     files = sample_files()
     if options.check:
         present = {path.name for path in options.out.iterdir()} if options.out.is_dir() else set()
@@ -127,7 +124,6 @@ def main() -> int:
             return 1
         print(f"{len(files)} files in {options.out} are what make_samples.py makes")
         return 0
-
     options.out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (options.out / name).write_bytes(text.encode("utf-8"))
@@ -136,4 +132,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

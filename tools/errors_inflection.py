@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 import textwrap
 import unicodedata
 from collections import Counter, defaultdict
@@ -26,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, turned
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.style import picture_format, write_picture
@@ -399,11 +398,9 @@ def draw(words: Sequence[Word], training: Training, output: Path) -> None:
     write_picture(figure, output)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
@@ -419,8 +416,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     read = [*_pair(options.train), *_pair(options.dev), options.predictions, options.report]
@@ -439,4 +435,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

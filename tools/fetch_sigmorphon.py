@@ -1,5 +1,5 @@
-"""The same as `onmt-entmax fetch-sigmorphon`."""
+"""The same as `onmt-entmax prepare fetch-sigmorphon`."""
 
 from onmt_entmax.cli.main import door
 
-door("fetch-sigmorphon")
+door("prepare fetch-sigmorphon")

@@ -8,22 +8,17 @@ Needs matplotlib: pip install -e ".[plot]"
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.curves import plot
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Reads the command line and draws; an error of the user's is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--names", nargs="+", help="names for the legend; else the folders'")
     parser.add_argument("--output", type=Path, required=True, help="picture, .png, .pdf or .svg")
@@ -36,4 +31,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

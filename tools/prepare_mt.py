@@ -1,5 +1,5 @@
-"""The same as `onmt-entmax prepare-mt`."""
+"""The same as `onmt-entmax prepare mt`."""
 
 from onmt_entmax.cli.main import door
 
-door("prepare-mt")
+door("prepare mt")

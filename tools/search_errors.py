@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -33,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
@@ -202,11 +201,9 @@ class Summary:
         return "\n".join(rows)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("-model", nargs="+", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("-src", type=Path, required=True, metavar="FILE")
     parser.add_argument("-output", type=Path, required=True, metavar="FILE")
@@ -226,8 +223,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Analyse a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.src], [options.output])
@@ -243,4 +239,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

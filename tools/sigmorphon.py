@@ -1,5 +1,5 @@
-"""The same as `onmt-entmax sigmorphon`."""
+"""`prepare` and `evaluate`: the same as `onmt-entmax prepare sigmorphon` and `evaluate`."""
 
 from onmt_entmax.cli.main import door
 
-door("sigmorphon")
+door("prepare sigmorphon", "evaluate")

@@ -11,14 +11,12 @@ validation earlier. A measure is better when it is larger, or smaller if its nam
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.curves import read_metrics
 
@@ -57,12 +55,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Reads the command line and prints; an error of the user's is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--measure", default="exact_match", help="measure of a validation")
     parser.add_argument("--values", nargs="+", type=float, required=True, help="to be reached")
@@ -72,4 +67,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

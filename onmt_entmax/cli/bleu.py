@@ -27,7 +27,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
@@ -198,11 +198,9 @@ def run(options: argparse.Namespace) -> str:
     return table(names, measures)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("system", nargs="+", type=Path, metavar="SYSTEM", help="a file of translations")
     add("--reference", nargs="+", type=Path, required=True, metavar="FILE")
@@ -219,8 +217,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measures; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)

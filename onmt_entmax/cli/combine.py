@@ -33,7 +33,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import mixed
@@ -73,11 +73,9 @@ def best(record: dict[str, Any]) -> str:
     return str([*texts, record.get("unfinished", "")][0])
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     several = {"type": Path, "nargs": "+", "action": "extend", "default": []}
     add("--reports", **several, help="-exactness_report of translate.py")
@@ -99,8 +97,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Writes the files; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     paths = options.reports + options.reversed

@@ -1,19 +1,19 @@
-"""Training pairs for one model from what several models know together, in one command.
+"""Make training pairs from the predictions of several inflection models (knowledge distillation).
 
-    python tools/teach.py --train run/medium/data/train.src --models A --reversed B C \\
-        --weights 2 1 2 --reverse --out run/medium-reversed/data/answered
+    onmt-entmax distill --train run/medium/data/train.src --models A --reversed B C \\
+        --weights 2 1 2 --reverse --out run/medium-reversed/data/distilled
 
-Training data shows a few forms of each lemma. This asks models for other forms (it puts lemmas and
-tags of training together anew), and makes pairs of the answers that are proven to be the most
-probable ones: a new model learns what several know together, which is distillation (Kim and Rush
-2016, "Sequence-Level Knowledge Distillation") with new questions. What all of them know teaches it
-nothing: `--at-most` leaves that out. The pairs are `answered.src` and `answered.tgt` above, which a
-configuration mixes in by weight. `--reversed` names models that write from right to left, and
-`--reverse` is for teaching such a model. The commands that answer (`translate.py`) and average
-(`tools/combine.py`) are shown.
+Training data shows few forms of each lemma. This command combines the lemmas and tags of the
+training data anew, lets the models predict these queries, averages their predictions
+(`onmt-entmax combine`), and keeps as training pairs those that are proven to be the most probable
+and whose probability is from --prob to --at-most: sequence-level distillation (Kim and Rush 2016)
+on new queries. What the ensemble is sure of hardly helps the student, hence the upper bound. Mix
+the pairs, OUT.src and OUT.tgt, into the training data as a corpus of its own.
 
-What lies between is in the folder `<out>.work`. The same command goes on there after the models
-that have answered, and with another `--prob` or `--draw` chooses among the same answers again.
+--reversed names right-to-left models; --reverse makes pairs for a right-to-left student.
+
+The folder OUT.work holds queries and predictions. The same command continues there after the last
+model that is done; with another --prob or --draw it selects from the same predictions again.
 """
 
 from __future__ import annotations
@@ -24,93 +24,87 @@ import random
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import find_model
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import UNKNOWN, decode_source, encode_source, turned, write_pairs
 from onmt_entmax.data.vocabulary import COPY_SYMBOL
 from onmt_entmax.errors import UserError
+from onmt_entmax.experiment import runner
 from onmt_entmax.experiment.matrix import digest
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files, write_text
 from onmt_entmax.report.reading import read_report
 
-# New questions about the lemmas of training, and training pairs of the answers to them.
-#
-# Training data shows a few forms of each lemma. `new_questions` puts lemmas and tags together that it
-# does not show together, models answer, and `proven_answers` are what there is to learn from.
-
-_NAMELESS = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
-_TRIES = 20  # draws for one new question, before there are taken to be no more
+_UNWRITABLE = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
+_TRIES = 20  # random draws for each new query, before there are taken to be no more
 
 
-class Question(NamedTuple):
-    """What a model of inflection is asked."""
+class Query(NamedTuple):
+    """The tags and the lemma of a form to predict."""
 
     tags: tuple[str, ...]
     lemma: str
 
 
-def read_questions(path: Path) -> dict[str, list[Question]]:
-    """The questions of a source file, by language.
+def read_queries(path: Path) -> dict[str, list[Query]]:
+    """Return the queries of a source file, by language.
 
     Raises:
-        UserError: the file cannot be read, or names the line that is no question.
+        UserError: the file cannot be read, or a line is no query.
     """
-    found: dict[str, list[Question]] = {}
+    found: dict[str, list[Query]] = {}
     for number, line in enumerate(read_lines(path), 1):
         try:
             language, tags, lemma = decode_source(line.split() or [""])
         except ValueError as error:
             raise UserError(f"{path}:{number}: {error}") from None
-        found.setdefault(language, []).append(Question(tags, lemma))
+        found.setdefault(language, []).append(Query(tags, lemma))
     return found
 
 
-def new_questions(
-    known: Sequence[Question], count: int, generator: random.Random
-) -> list[Question]:
-    """Questions of a language that put known lemmas and tags together as no known one does.
+def new_queries(known: Sequence[Query], count: int, generator: random.Random) -> list[Query]:
+    """Return new combinations of the known lemmas and tags of a language.
 
-    Tags are drawn as often as training has them. A lemma stays what it is: tags and lemma are of
-    questions with the same first tag, which is the part of speech.
+    Tags are sampled as often as the training data has them, and combined with lemmas of the same
+    part of speech (the first tag).
 
     Args:
-        known: the training questions of the language.
-        count: how many are wanted; fewer where the language does not give so many.
-        generator: what is random comes from it alone.
+        known: the training queries of the language.
+        count: how many to make; there are fewer if the language has no more.
+        generator: the random generator.
     """
     lemmas: dict[tuple[str, ...], dict[str, None]] = {}
-    for question in known:
-        lemmas.setdefault(question.tags[:1], {})[question.lemma] = None
+    for query in known:
+        lemmas.setdefault(query.tags[:1], {})[query.lemma] = None
     choices = {kind: list(each) for kind, each in lemmas.items()}
     taken = set(known)
-    made: list[Question] = []
+    made: list[Query] = []
     tries = count * _TRIES
     while len(made) < count and tries:
         tries -= 1
         tags = generator.choice(known).tags
-        question = Question(tags, generator.choice(choices[tags[:1]]))
-        if question not in taken:
-            taken.add(question)
-            made.append(question)
+        query = Query(tags, generator.choice(choices[tags[:1]]))
+        if query not in taken:
+            taken.add(query)
+            made.append(query)
     return made
 
 
-def proven_answers(
+def pseudo_labels(
     path: Path, least: float, most: float = 1.0, generator: random.Random | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Source and an output of the sentences of a report whose best output is proven and has a
-    probability in these bounds, but for outputs with a character that the model has no name for.
+    """Yield source and prediction of the records whose best prediction is certified.
+
+    Predictions with a token that stands for an unknown character are left out.
 
     Args:
-        path: an exactness report of `translate.py` or `tools/combine.py`.
-        least: the probability that the best output must have.
-        most: the probability that it may have.
-        generator: draws among the outputs by their probabilities; without it, the best one.
+        path: an exactness report of `translate` or `combine`.
+        least: the least probability of the best prediction.
+        most: the greatest probability of the best prediction.
+        generator: samples among the predictions by their probabilities; None takes the best.
 
     Raises:
         UserError: the file is no such report.
@@ -124,75 +118,75 @@ def proven_answers(
                 texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
                 probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
                 [text] = generator.choices(texts, probs)
-            if not any(map(_NAMELESS.fullmatch, text.split())):
+            if not any(map(_UNWRITABLE.fullmatch, text.split())):
                 yield record["source"], text
 
 
 def run(name: str, *words: object) -> None:
-    """Show a console command and run it.
+    """Show a console command and run it in a process of its own.
 
     Raises:
         subprocess.CalledProcessError: it failed, and has said why.
     """
-    print(f"$ onmt-entmax {shlex.join([name, *map(str, words)])}", flush=True)
-    subprocess.run([sys.executable, "-m", "onmt_entmax", name, *map(str, words)], check=True)
+    command = [name, *map(str, words)]
+    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
+    subprocess.run([*runner.CONSOLE, *command], check=True)
 
 
-def write_questions(options: argparse.Namespace, out: Path) -> None:
-    """Write new questions about the lemmas of training, language after language.
+def write_queries(options: argparse.Namespace, out: Path) -> None:
+    """Write new queries, language after language.
 
     Raises:
-        UserError: there is nothing to ask, or a file cannot be read or written.
+        UserError: there are none, or a file cannot be read or written.
     """
     lines = []
-    for language, known in read_questions(options.train).items():
-        # Of its own for each language: the others do not change what it gets.
+    for language, known in read_queries(options.train).items():
+        # A generator for each language: its queries do not depend on the other languages.
         generator = random.Random(f"{options.seed}/{language}")
-        for tags, lemma in new_questions(known, options.each * len(known), generator):
+        for tags, lemma in new_queries(known, options.each * len(known), generator):
             lines.append(" ".join(encode_source(language, lemma, tags)) + "\n")
     if not lines:
-        raise UserError(f"{options.train}: no lemma that could be asked for with other tags")
+        raise UserError(f"{options.train}: no lemma can be combined with other tags")
     write_files({out: "".join(lines)})
-    print(f"{out}: {len(lines)} questions", flush=True)
+    print(f"{out}: {len(lines)} queries", flush=True)
 
 
-def ask(work: Path, asked: dict[str, Any], options: argparse.Namespace) -> None:
-    """Write the questions, or see that those in the folder are the same, for the same models.
+def begin(work: Path, wanted: dict[str, Any], options: argparse.Namespace) -> None:
+    """Write the queries, or check that those in the folder belong to the same models and options.
 
-    The record of what was asked comes last: without it, questions are written again.
+    The record comes last: without it, the next run writes the queries again.
 
     Raises:
-        UserError: they are others, there is nothing to ask, or the folder cannot be read or
-            written.
+        UserError: they do not, there are no queries, or the folder cannot be read or written.
     """
-    record = work / "teach.json"
+    record = work / "distill.json"
     try:
         known = json.loads(record.read_bytes()) if record.exists() else None
     except (OSError, ValueError) as error:
         raise UserError(f"{record}: cannot read: {error}") from None
     if known is None:
-        write_questions(options, work / "asked.src")
-        write_text(record, json.dumps(asked, indent=2) + "\n")
-    elif known != asked:
+        write_queries(options, work / "queries.src")
+        write_text(record, json.dumps(wanted, indent=2) + "\n")
+    elif known != wanted:
         other = sorted(
-            key for key in asked if not isinstance(known, dict) or asked[key] != known.get(key)
+            key for key in wanted if not isinstance(known, dict) or wanted[key] != known.get(key)
         )
         raise UserError(
-            f"{work}: has answers for other {', '.join(other)}; delete it or give another --out"
+            f"{work}: has predictions for other {', '.join(other)}; delete it or give another --out"
         )
 
 
-def answer(work: Path, models: Sequence[Path], beam: int) -> list[Path]:
-    """Each model's answers to the questions; those that are there already stay."""
+def predict(work: Path, models: Sequence[Path], beam: int) -> list[Path]:
+    """Translate the queries with each model, unless its report is there; return the reports."""
     reports = []
     for number, model in enumerate(models, 1):
         report = work / f"{number}.jsonl"
         reports.append(report)
         if report.exists():
-            print(f"{report}: {model} has answered already")
+            print(f"{report}: {model} is done already")
             continue
         run(
-            *("translate", "-model", model, "-src", work / "asked.src"),
+            *("translate", "-model", model, "-src", work / "queries.src"),
             *("-beam_size", beam, "-n_best", beam),
             *("-output", work / f"{number}.pred", "-exactness_report", report),
         )
@@ -200,18 +194,18 @@ def answer(work: Path, models: Sequence[Path], beam: int) -> list[Path]:
 
 
 def keep(report: Path, options: argparse.Namespace) -> None:
-    """Write the pairs, in random order: a training that stops early has seen all languages.
+    """Write the training pairs in random order, so that training sees all languages early.
 
     Raises:
-        UserError: there is nothing to learn, or a file cannot be read or written.
+        UserError: there are none, or a file cannot be read or written.
     """
     generator = random.Random(options.seed)
-    drawing = generator if options.draw else None
-    answers = proven_answers(report, options.prob, options.at_most, drawing)
-    pairs = [(source, turned(target, options.reverse)) for source, target in answers]
+    sampling = generator if options.draw else None
+    labels = pseudo_labels(report, options.prob, options.at_most, sampling)
+    pairs = [(source, turned(target, options.reverse)) for source, target in labels]
     if not pairs:
         raise UserError(
-            f"{report}: no answer that is proven has a probability of {options.prob} to "
+            f"{report}: no certified prediction has a probability of {options.prob} to "
             f"{options.at_most}"
         )
     generator.shuffle(pairs)
@@ -219,61 +213,57 @@ def keep(report: Path, options: argparse.Namespace) -> None:
     print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
 
 
-def teach(options: argparse.Namespace) -> None:
-    """Ask, average and keep.
+def distill(options: argparse.Namespace) -> None:
+    """Make queries, predict them with each model, average the predictions, and keep pairs.
 
     Raises:
-        UserError: there is no model in a folder, `<out>.work` has other answers, or there is
-            nothing to ask or to learn.
+        UserError: a folder has no model, `OUT.work` has other predictions, or there are no queries
+            or no pairs.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     work = options.out.with_name(f"{options.out.name}.work")
-    answering = [[str(model.resolve()), digest(model / "model.safetensors")] for model in models]
-    asked = {"train": digest(options.train), "models": answering}
-    ask(work, asked | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
-    reports = answer(work, models, options.beam)
+    teachers = [[str(model.resolve()), digest(model / "model.safetensors")] for model in models]
+    wanted = {"train": digest(options.train), "models": teachers}
+    begin(work, wanted | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
+    reports = predict(work, models, options.beam)
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run(
         *("combine", *(["--reports", *forward] if forward else [])),
         *(["--reversed", *backward] if backward else []),
         *(["--weights", *options.weights] if options.weights else []),
-        *("--output", work / "together.pred", "--report", work / "together.jsonl"),
+        *("--output", work / "combined.pred", "--report", work / "combined.jsonl"),
     )
-    keep(work / "together.jsonl", options)
+    keep(work / "combined.jsonl", options)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argument_parser(__doc__)
     add = parser.add_argument
-    several = {"type": Path, "nargs": "+", "action": "extend", "default": []}
-    add("--train", type=Path, required=True, help="source file, as sigmorphon.py prepares it")
-    add("--models", **several, help="models that write from left to right")
-    add("--reversed", **several, help="models that write from right to left")
-    add("--weights", type=float, nargs="+", help="one for each model; all the same by default")
-    add("--out", type=Path, required=True, help="writes OUT.src and OUT.tgt")
-    add(
-        "--reverse", action="store_true", help="for teaching a model that writes from right to left"
-    )
-    add("--each", type=int, default=2, metavar="N", help="questions a training pair (default 2)")
-    add("--beam", type=int, default=5, help="of the search, and answers of a model (default 5)")
-    add("--prob", type=float, default=0.3, help="least probability of an answer (default 0.3)")
+    several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
+    add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
+    add("--models", **several, help="left-to-right models")
+    add("--reversed", **several, help="right-to-left models")
+    add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
+    add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
+    add("--reverse", action="store_true", help="make pairs for a right-to-left student")
+    add("--each", type=int, default=2, metavar="N", help="queries a training pair (default 2)")
+    add("--beam", type=int, default=5, help="beam size, and predictions a model (default 5)")
+    add("--prob", type=float, default=0.3, help="least probability of a prediction (default 0.3)")
     add("--at-most", type=float, default=0.95, help="greatest probability (default 0.95)")
-    add("--draw", action="store_true", help="draw answers by their probabilities, not the best")
-    add("--seed", type=int, default=1, help="of what is random (default 1)")
+    add("--draw", action="store_true", help="sample predictions, do not take the best")
+    add("--seed", type=int, default=1, help="random seed (default 1)")
     options = parser.parse_args(arguments)
     count = len(options.models) + len(options.reversed)
     if not count:
-        raise UserError("name the models that teach: --models, --reversed or both")
+        raise UserError("name the models to distill: --models, --reversed or both")
     if options.weights and len(options.weights) != count:
         raise UserError(f"--weights has {len(options.weights)} numbers for {count} models")
     if not all(weight > 0 for weight in options.weights or ()):
-        raise UserError("--weights must be positive numbers")  # before the models answer, not after
+        raise UserError("--weights must be positive numbers")
     if options.each < 1:
         raise UserError(f"--each must be at least 1, not {options.each}")
     if options.beam < 1:
@@ -286,12 +276,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the pairs; an error of the user's is one line on the standard error and status 2."""
+def main(arguments: Sequence[str]) -> int:
+    """Write the pairs; return the exit status."""
     options = parse_arguments(arguments)
     try:
-        teach(options)
+        distill(options)
     except subprocess.CalledProcessError as error:
         status = int(error.returncode)
         return status if status > 0 else 128 - status  # as a shell has it, after a signal

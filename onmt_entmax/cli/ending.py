@@ -1,57 +1,93 @@
-"""How commands begin, fail and end: `train.py`, `translate.py`, and the tools."""
+"""How a command reads its arguments, fails and ends: exit statuses and one-line errors."""
 
 from __future__ import annotations
 
-import functools
-import gc
+import argparse
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.errors import UserError
 
 
-def run_command(module: str, arguments: Sequence[str], program: str) -> int:
-    """Run the `main` of a module of `onmt_entmax.cli`; return the exit status.
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser that prints `description`, a module's docstring, as it is written."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
-    A run that a signal ended has saved its state; its status is 128 plus the number of the signal,
-    as a shell has it. See `ending` for errors.
+
+def run_script(main: Callable[[Sequence[str]], int]) -> None:
+    """Run the `main` of a script of `tools/` under the script's name, and exit."""
+    sys.exit(ending(Path(sys.argv[0]).name, lambda: main(sys.argv[1:])))
+
+
+def ending(program: str, work: Callable[[], int]) -> int:
+    """Return the exit status of `work`, or of the error that stopped it.
+
+    User errors, disk errors and text that cannot be encoded print one line and give status 2, an
+    interrupt from the keyboard gives 130, a closed pipe gives 141 and prints nothing. Other errors
+    are bugs, and keep their traceback.
+
+    Args:
+        program: the name that error messages begin with.
+        work: the command.
     """
-    warnings.showwarning = _one_line  # type: ignore[assignment]
-
-    def work() -> int:
-        with _ended_by_interrupts(program):
-            main = import_module(f"onmt_entmax.cli.{module}").main
-        # What is loaded by now stays; the garbage collector need not walk over it again.
-        gc.freeze()
-        return int(getattr(main, "__wrapped__", main)(arguments))
-
     try:
-        return ending(program, work)
-    finally:
-        gc.unfreeze()  # else libraries report at the end what was never collected
+        try:
+            return work()
+        finally:
+            sys.stdout.flush()  # so that errors in writing are handled here, not at exit
+    except UserError as error:
+        message, status = str(error), 2
+    except BrokenPipeError:
+        _discard_output()
+        return 141
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        message, status = f"{where}{error.strerror or error}", 2
+        _discard_output()
+    except UnicodeEncodeError as error:
+        message, status = _unencodable(error), 2
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        # OpenNMT-py takes seconds to load: only a command that has loaded it can raise its error.
+        loaded = sys.modules.get("onmt_entmax.opennmt")
+        if loaded is None or not isinstance(error, loaded.SequenceTooLongError):
+            raise
+        message, status = f"longer than a Transformer model reads ({error})", 2
+    print(f"{program}: error: {message}", file=sys.stderr)
+    return status
+
+
+def _discard_output() -> None:
+    """Send pending output to nowhere if it cannot be written, else Python complains at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
-def _ended_by_interrupts(name: str) -> Iterator[None]:
-    """Let an interrupt from the keyboard end the program at once, as quietly as later ones.
+def interruptible_imports(program: str) -> Iterator[None]:
+    """End the process at once on an interrupt from the keyboard, with one line and status 130.
 
-    For the time in which libraries are loaded, when nothing is there to be saved: some of them
-    catch whatever is raised meanwhile, a KeyboardInterrupt with it, and the program would go on.
+    For the seconds in which libraries are imported: some of them catch every exception meanwhile,
+    a KeyboardInterrupt too, and the program would go on.
     """
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored, as of a shell's background commands
+    if before is not signal.default_int_handler:  # ignored, as in a shell's background commands
         yield
         return
 
     def end(*_: object) -> None:
-        print(f"{name}: interrupted", file=sys.stderr, flush=True)
+        print(f"{program}: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
 
     signal.signal(signal.SIGINT, end)
@@ -61,54 +97,24 @@ def _ended_by_interrupts(name: str) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def command(main: Callable[..., int]) -> Callable[..., int]:
-    """Let the `main` of a script end as `ending` has it, under the name of its file."""
-    name = Path(main.__code__.co_filename).name
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Print each Python warning as one line, without the source code it came from."""
 
-    @functools.wraps(main)
-    def wrapped(*arguments: Any) -> int:
-        return ending(name, lambda: main(*arguments))
+    def show(message: Warning | str, *_: object) -> None:
+        print(f"warning: {message}", file=sys.stderr)
 
-    return wrapped
-
-
-def ending(name: str, work: Callable[[], int]) -> int:
-    """The exit status of `work`, or of what stopped it.
-
-    An error of the user's, or a disk's, or a text that cannot be written, is one line on the
-    standard error and status 2; an interrupt from the keyboard is one line and status 130.
-    """
+    before, warnings.showwarning = warnings.showwarning, show  # type: ignore[assignment]
     try:
-        return work()
-    except UserError as error:
-        print(f"{name}: error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed yet
-        return 141
-    except OSError as error:  # a full disk, a file that vanished
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"{name}: error: {where}{error.strerror or error}", file=sys.stderr)
-        return 2
-    except UnicodeEncodeError as error:
-        print(f"{name}: error: {_unwritten(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
-        return 130
-    except Exception as error:
-        # OpenNMT-py takes seconds to load: only a command that has it can meet its error.
-        loaded = sys.modules.get("onmt_entmax.opennmt")
-        if loaded is None or not isinstance(error, loaded.SequenceTooLongError):
-            raise
-        print(f"{name}: error: longer than a Transformer model reads ({error})", file=sys.stderr)
-        return 2
+        yield
+    finally:
+        warnings.showwarning = before
 
 
-def _unwritten(error: UnicodeEncodeError) -> str:
-    """What cannot be written and what to do; in ASCII, which every terminal has."""
+def _unencodable(error: UnicodeEncodeError) -> str:
+    """Say which text cannot be written and what to do; in ASCII, which every terminal shows."""
     text, start = error.object, error.start
-    # As such halves of characters Python keeps the bytes of an argument that are no text.
+    # Python keeps undecodable bytes of an argument as lone surrogates.
     if "\ud800" <= text[start] <= "\udfff":
         around = text[:start].rsplit("\n", 1)[-1][-20:] + text[start:].split("\n", 1)[0][:20]
         return (
@@ -117,7 +123,3 @@ def _unwritten(error: UnicodeEncodeError) -> str:
         )
     lacks = text[start : min(error.end, start + 20)]
     return f"the output is in {error.encoding}, which has no {lacks!a}; set PYTHONIOENCODING=utf-8"
-
-
-def _one_line(message: Warning | str, *_: object) -> None:
-    print(f"warning: {message}", file=sys.stderr)

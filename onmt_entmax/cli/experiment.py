@@ -21,7 +21,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.experiment import table as tables
 from onmt_entmax.experiment.matrix import Matrix, Training, read_matrix
@@ -97,11 +97,9 @@ def table(options: argparse.Namespace, matrix: Matrix) -> int:
     return 0
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("run", help="do what is left to do")
     command.set_defaults(do=run)
@@ -123,8 +121,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Runs a command; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     matrix = read_matrix(options.matrix, EVALUATIONS, tables.PAPER)

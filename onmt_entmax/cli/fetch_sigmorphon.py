@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import SETTINGS, read_rows
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import count_lines, read_lines
@@ -32,7 +32,7 @@ from onmt_entmax.files import count_lines, read_lines
 REVISION = "490e2e0"
 URL = f"https://raw.githubusercontent.com/sigmorphon/conll2018/{REVISION}"
 FOLDERS = ("task1/all", "task1/surprise")
-COUNTS = Path(__file__).resolve().parents[2] / "data" / "conll2018" / "counts.tsv"
+COUNTS = Path(__file__).resolve().parents[1] / "data" / "conll2018_counts.tsv"
 
 
 def expected_counts() -> dict[str, dict[str, int]]:
@@ -166,12 +166,9 @@ def fetch(options: argparse.Namespace) -> None:
     print(f"{options.out}: {len(files)} files, {counted}; {new} fetched, the rest was there")
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Fetches; an error of the user's is one line on the standard error and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to fill")
     add("--settings", nargs="+", default=list(SETTINGS), help="low, medium, high (default: all)")

@@ -25,7 +25,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.runs import draw_sweep, draw_time, read_curves, read_points
 from onmt_entmax.figures.sentence import draw_attention, draw_forced, sentence
@@ -59,11 +59,9 @@ def of_time(options: argparse.Namespace) -> str:
     return write_figure(draw_time(curves, options.label or measure), output_stem(options.output))
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
     for name in ("attention", "forced"):
         add = commands.add_parser(name).add_argument
@@ -87,8 +85,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Draws; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     draw = {"sweep": of_sweep, "time": of_time}.get(options.command, of_sentence)

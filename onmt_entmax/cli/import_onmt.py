@@ -27,7 +27,7 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import save
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary, VocabularyError
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model, count_parameters
@@ -273,12 +273,9 @@ def import_checkpoint(path: Path, folder: Path) -> str:
     return f"{folder}: {kind}, {count_parameters(model):,} weights, {source} + {target} tokens"
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Convert; an error of the user's is one line on the standard error and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt")
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="model folder to write; must be new"

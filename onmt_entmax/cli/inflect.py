@@ -29,7 +29,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflector import Inflection, Inflector, Question
@@ -137,11 +137,9 @@ def answered(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]
         yield as_json(answer) if options.json else as_tsv(answer)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument(
         "models", nargs="*", type=Path, metavar="MODEL", help="run or model folders"
     )
@@ -171,8 +169,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Inflects; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.input], [options.output])

@@ -1,62 +1,141 @@
-"""The console command `onmt-entmax`, and the scripts of the same names in a checkout."""
+"""The console command `onmt-entmax`: the table of its commands, and how each of them is run.
+
+Scripts of a checkout (`train.py`, `translate.py`, `tools/*.py`) run the same commands.
+"""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
+from onmt_entmax.cli.ending import ending, interruptible_imports, one_line_warnings
+from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.version import __version__
 
-class Command(NamedTuple):
-    """A console command."""
+PROGRAM = "onmt-entmax"
 
-    module: str  # below `onmt_entmax.cli`
-    summary: str
-    script: str  # of a checkout
-
-
-COMMANDS: Mapping[str, Command] = {
-    "train": Command("train", "train a model", "train.py"),
-    "translate": Command("translate", "translate a file, with certificates", "translate.py"),
-    "inflect": Command("inflect", "inflect words", "tools/inflect.py"),
-    "score": Command("score", "probabilities of given targets", "tools/score.py"),
-    "suggest": Command("suggest", "tokens that may follow a prefix", "tools/suggest.py"),
-    "combine": Command("combine", "average reports of several models", "tools/combine.py"),
-    "distill": Command("distill", "training pairs from several models", "tools/distill.py"),
-    "report": Command("report", "a report as an HTML page", "tools/report_page.py"),
-    "sparsity": Command("sparsity", "count nonzeros of attention and output", "tools/sparsity.py"),
-    "figures": Command("figures", "the papers' figures", "tools/figures.py"),
-    "import-onmt": Command(
-        "import_onmt", "import an OpenNMT-py checkpoint", "tools/import_onmt_checkpoint.py"
-    ),
-    "experiment": Command("experiment", "run a matrix of trainings", "tools/experiment.py"),
-    "bleu": Command("bleu", "BLEU, chrF and TER with significance", "tools/bleu.py"),
-    "sigmorphon": Command("sigmorphon", "prepare and evaluate inflection", "tools/sigmorphon.py"),
-    "fetch-sigmorphon": Command(
-        "fetch_sigmorphon", "download the SIGMORPHON 2018 data", "tools/fetch_sigmorphon.py"
-    ),
-    "prepare-mt": Command("prepare_mt", "prepare a parallel corpus", "tools/prepare_mt.py"),
+# Command to module of `onmt_entmax.cli` and summary, in the groups of the help. Each module has a
+# `main(arguments) -> int`, which raises UserError.
+GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Prepare data": {
+        "prepare fetch-sigmorphon": ("fetch_sigmorphon", "download the SIGMORPHON 2018 data"),
+        "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
+        "prepare mt": ("prepare_mt", "make training files and subwords for translation"),
+    },
+    "Train and predict": {
+        "train": ("train", "train a model"),
+        "translate": ("translate", "translate a file, with certificates"),
+        "inflect": ("inflect", "inflect words"),
+        "score": ("score", "compute the probabilities of given targets"),
+        "suggest": ("suggest", "list the tokens that may follow a prefix"),
+        "combine": ("combine", "average the reports of several models"),
+        "distill": ("distill", "make training pairs from the predictions of several models"),
+        "import-onmt": ("import_onmt", "convert a checkpoint of OpenNMT-py 2.3.0"),
+    },
+    "Evaluate and show": {
+        "evaluate": ("evaluate", "compute the accuracy of inflections, by language"),
+        "bleu": ("bleu", "compute BLEU, chrF and TER, with significance tests"),
+        "report": ("report", "write an exactness report as an HTML page"),
+        "sparsity": ("sparsity", "count the nonzeros of attention and output"),
+        "figures": ("figures", "draw attention, forced decoding, alpha sweeps, training curves"),
+        "experiment": ("experiment", "run a matrix of trainings and print its table"),
+    },
 }
+COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
 def run(name: str, arguments: Sequence[str], program: str) -> int:
-    """Run a command under the name that its messages begin with; return the exit status."""
-    from onmt_entmax.cli.ending import run_command
+    """Run a command and return its exit status.
 
-    return run_command(COMMANDS[name].module, arguments, program)
+    A training that a signal ended has saved its state; its status is 128 plus the signal's number.
+
+    Args:
+        name: a name in `COMMANDS`.
+        arguments: the command line after the name.
+        program: what the user typed, with which messages and the usage line begin.
+    """
+
+    def work() -> int:
+        with interruptible_imports(program):
+            main = import_module(f"onmt_entmax.cli.{COMMANDS[name]}").main
+        # The garbage collector need not look at modules and libraries again.
+        gc.freeze()
+        return int(main(arguments))
+
+    typed, sys.argv = sys.argv, [program, *arguments]  # argparse takes the program's name from here
+    try:
+        with one_line_warnings():
+            return ending(program, work)
+    finally:
+        sys.argv = typed
+        gc.unfreeze()  # else libraries complain at exit about objects that were never collected
 
 
-def door(name: str) -> None:
-    """Be the script of a checkout that stands for a command."""
-    sys.exit(run(name, sys.argv[1:], Path(sys.argv[0]).name))
+def door(*names: str) -> None:
+    """Be a script of a checkout that runs a command, and exit.
+
+    Args:
+        names: name of the command; of several, the script's first argument chooses by first word.
+    """
+    program, arguments = Path(sys.argv[0]).name, sys.argv[1:]
+    if len(names) == 1:
+        sys.exit(run(names[0], arguments, program))
+    choices = {name.split()[0]: name for name in names}
+    sys.exit(ending(program, lambda: _choose(choices, arguments, program)))
+
+
+def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) -> int:
+    """Run the command that the first argument chooses; without one, or with -h, print help.
+
+    Args:
+        choices: what the user may type, and the names of the commands; a group of commands maps to
+            the empty string.
+        arguments: what the user typed.
+        program: what the user typed before that.
+
+    Raises:
+        UserError: there is no such command.
+    """
+    word = arguments[0] if arguments else "-h"
+    if word in ("-h", "--help", "-help"):
+        print(_help(choices, program))
+        return 0
+    if word not in choices:
+        hint = nearest(word, choices) or f"; {program} -h lists them"
+        raise UserError(f"no command {word!r}{hint}")
+    program = f"{program} {word}"
+    if choices[word]:
+        return run(choices[word], arguments[1:], program)
+    group = {name.split()[1]: name for name in COMMANDS if name.startswith(f"{word} ")}
+    return ending(program, lambda: _choose(group, arguments[1:], program))
+
+
+def _help(choices: Mapping[str, str], program: str) -> str:
+    """Return the usage line and the commands in their groups."""
+    shown = {choices[word] or word: word for word in choices}
+    lines = [f"usage: {program} COMMAND [OPTIONS]"]
+    for title, group in GROUPS.items():
+        rows = []
+        for name, (_, summary) in group.items():
+            if name in shown or name.split()[0] in shown:
+                rows.append(f"  {shown.get(name, name):26}{summary}")
+        lines += ["", f"{title}:", *rows] if rows else []
+    return "\n".join([*lines, "", f"{program} COMMAND -h shows the options of a command."])
 
 
 def main() -> int:
-    """Be the console command `onmt-entmax`."""
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
-    if name not in COMMANDS:
-        for known, command in COMMANDS.items():
-            print(f"  {known:18} {command.summary}")
-        return 0 if name in ("", "-h", "--help") else 2
-    return run(name, sys.argv[2:], f"onmt-entmax {name}")
+    """Run `onmt-entmax` with the arguments of this process; return the exit status."""
+    arguments = sys.argv[1:]
+
+    def work() -> int:
+        if arguments[:1] in (["--version"], ["-V"]):
+            print(f"{PROGRAM} {__version__}")
+            return 0
+        words = dict.fromkeys(name.split()[0] for name in COMMANDS)
+        choices = {word: word if word in COMMANDS else "" for word in words}
+        return _choose(choices, arguments, PROGRAM)
+
+    return ending(PROGRAM, work)

@@ -29,7 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.parallel import (
     CORPORA,
     PARTS,
@@ -214,11 +214,9 @@ def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("corpus", choices=[*CORPORA, "files"], help="a known corpus, or files of your own")
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
@@ -262,8 +260,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Prepares a corpus; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     print(prepare(options))

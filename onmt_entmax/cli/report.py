@@ -21,7 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, write_atomically
@@ -94,11 +94,9 @@ def number_of_details(text: str) -> int:
     return int(text)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
     add("-report", type=Path, required=True, help="what translate.py -exactness_report wrote")
@@ -112,8 +110,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Writes the page; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.report], [options.output])

@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.batch import group_by_length, make_batch
 from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
@@ -137,11 +137,9 @@ def record(number: int, target: Sequence[str], score: TargetScore) -> dict[str, 
     }
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add(
         "-model",
@@ -161,8 +159,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Scores a file; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.src, options.tgt], [options.output])

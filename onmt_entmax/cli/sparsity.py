@@ -28,7 +28,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.sparsity import Counts, Pair, draw, forced_steps, markdown, read, table3
 from onmt_entmax.figures.style import prepare, write_figure
@@ -98,11 +98,9 @@ def write_all(folder: Path, figures: dict[str, Any]) -> str:
     return ", ".join([*(str(folder / name) for name in texts), picture])
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Reads the command line; ends the program with status 2 where it is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("models", nargs="+", type=Path, metavar="MODEL", help="run or model folders to compare")
     add("--names", nargs="+", metavar="NAME", help="names of the models; else the folders'")
@@ -121,8 +119,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measures and writes; an error of the user's is one line on the standard error, status 2."""
     options = parse_arguments(arguments)
     names = options.names or [path.name for path in options.models]

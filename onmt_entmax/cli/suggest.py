@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.files import text_lines
 from onmt_entmax.suggester import Suggester, SuggestionError, Suggestions
 
@@ -77,11 +77,9 @@ def ask(suggester: Suggester, source: str | None, options: argparse.Namespace) -
             print(text_of(found, prefix.split(), options.top), flush=True)
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("model", type=Path, metavar="MODEL", help="a run or model folder")
     parser.add_argument("--source", metavar="TOKENS", help="the source; asked for if absent")
     parser.add_argument("--prefix", metavar="TOKENS", help="what is written; asked for if absent")
@@ -99,8 +97,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-@command
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Suggest; an error of the user's is one line on the standard error and status 2."""
     options = parse_arguments(arguments)
     suggester = Suggester(load(options.model))

@@ -10,6 +10,7 @@ import pytest
 
 from onmt_entmax.cli import bleu
 from tests.commands import succeed
+from tests.ended import ended
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_errors_are_one_line(
     monkeypatch.chdir(texts)
     (texts / "short").write_text("a\n")
     (texts / "empty").write_text("")
-    assert bleu.main(arguments) == 2
+    assert ended(bleu.main, arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("bleu.py: error: ")
     assert message in line

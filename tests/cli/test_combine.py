@@ -12,11 +12,12 @@ import pytest
 from onmt_entmax.cli import combine
 from onmt_entmax.report.reading import read_report
 from tests.commands import succeed
+from tests.ended import ended
 
 
 def combined(*arguments: object) -> int:
     """The command, within this process."""
-    return combine.main([str(argument) for argument in arguments])
+    return ended(combine.main, [str(argument) for argument in arguments])
 
 
 def record(source: str, level: str, *strings: tuple[str, float], **more: object) -> str:

@@ -1,4 +1,4 @@
-"""`tools/teach.py`: from trained models to pairs for another, in one command."""
+"""`onmt-entmax distill`: from trained models to pairs for another, in one command."""
 
 import os
 from pathlib import Path
@@ -20,17 +20,17 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Training questions and two models."""
-    folder = tmp_path_factory.mktemp("teach")
+    folder = tmp_path_factory.mktemp("distill")
     (folder / "train.src").write_text("".join(line + "\n" for line in QUESTIONS))
     for name, seed in (("forward", 1), ("backward", 2)):
         write_model(folder / name, seed)
     return folder
 
 
-def taught(folder: Path, *more: object, out: str = "taught") -> str:
+def distilled(folder: Path, *more: object, out: str = "distilled") -> str:
     """The command in the folder, which must succeed; returns what it printed."""
     return succeed(
-        "tools/teach.py",
+        "tools/distill.py",
         *("--train", "train.src", "--models", "forward", "--reversed", "backward"),
         *("--each", 1, "--beam", 3, "--prob", 0.01, "--out", out, *more),
         cwd=folder,
@@ -39,24 +39,24 @@ def taught(folder: Path, *more: object, out: str = "taught") -> str:
 
 def refused(folder: Path, *given: object) -> str:
     """The one line of a command that must be refused."""
-    done = run("tools/teach.py", *given, cwd=folder)
+    done = run("tools/distill.py", *given, cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.startswith("teach.py: error: ")
+    assert done.stderr.startswith("distill.py: error: ")
     assert done.stderr.count("\n") == 1
     return done.stderr
 
 
 def test_from_models_to_pairs(folder: Path) -> None:
     """The pairs are what the average of the two models answers; once answered, always answered."""
-    printed = taught(folder)
-    assert printed.count("$ python") == 3  # two models, combine
-    work = folder / "taught.work"
-    asked = (work / "asked.src").read_text().splitlines()
+    printed = distilled(folder)
+    assert printed.count("$ onmt-entmax") == 3  # two models, combine
+    work = folder / "distilled.work"
+    asked = (work / "queries.src").read_text().splitlines()
     assert asked
     assert not set(asked) & set(QUESTIONS)
     best = {
         record["source"]: record["hypotheses"][0]
-        for record in read_report(work / "together.jsonl")
+        for record in read_report(work / "combined.jsonl")
         if record["certificate"] != "none" and record["hypotheses"]
     }
     wanted = {
@@ -67,37 +67,41 @@ def test_from_models_to_pairs(folder: Path) -> None:
     assert wanted
 
     def pairs() -> set[tuple[str, str]]:
-        sides = ((folder / f"taught.{side}").read_text().splitlines() for side in ("src", "tgt"))
+        sides = ((folder / f"distilled.{side}").read_text().splitlines() for side in ("src", "tgt"))
         return set(zip(*sides, strict=True))
 
     assert pairs() == wanted
     os.utime(work / "1.jsonl", (0, 0))
-    printed = taught(folder, "--reverse")
-    assert printed.count("$ python") == 1  # combine
-    assert printed.count("has answered already") == 2
+    printed = distilled(folder, "--reverse")
+    assert printed.count("$ onmt-entmax") == 1  # combine
+    assert printed.count("is done already") == 2
     assert (work / "1.jsonl").stat().st_mtime == 0
     assert pairs() == {(source, " ".join(text.split()[::-1])) for source, text in wanted}
     (work / "2.jsonl").unlink()  # as if it had been stopped before the second model had answered
-    assert taught(folder).count("$ python") == 2
+    assert distilled(folder).count("$ onmt-entmax") == 2
     assert pairs() == wanted
-    for name in ("teach.json", "1.jsonl", "2.jsonl"):  # stopped before the questions were recorded
+    for name in (
+        "distill.json",
+        "1.jsonl",
+        "2.jsonl",
+    ):  # stopped before the record
         (work / name).unlink()
-    (work / "asked.src").write_text("")
-    assert taught(folder).count("$ python") == 3
+    (work / "queries.src").write_text("")
+    assert distilled(folder).count("$ onmt-entmax") == 3
     assert pairs() == wanted
 
 
 def test_weights_are_those_of_the_models(folder: Path) -> None:
-    taught(folder, "--weights", 1, 1, out="equal")
-    taught(folder, "--weights", 1, 1e-9, out="first")
+    distilled(folder, "--weights", 1, 1, out="equal")
+    distilled(folder, "--weights", 1, 1e-9, out="first")
     first, alone = (
         [record["hypotheses"][0]["text"] for record in read_report(folder / name)]
-        for name in ("first.work/together.jsonl", "first.work/1.jsonl")
+        for name in ("first.work/combined.jsonl", "first.work/1.jsonl")
     )
     assert first == alone
     prob = [
         [record["hypotheses"][0]["prob"] for record in read_report(folder / name)]
-        for name in ("equal.work/together.jsonl", "first.work/together.jsonl")
+        for name in ("equal.work/combined.jsonl", "first.work/combined.jsonl")
     ]
     assert prob[0] != prob[1]
 
@@ -123,18 +127,18 @@ def test_a_mistake_is_one_line_and_nothing_is_written(folder: Path, more: list, 
 
 
 def test_answers_of_other_models_are_not_mixed_in(folder: Path) -> None:
-    taught(folder, out="mixed")
+    distilled(folder, out="mixed")
     given = ["--train", "train.src", "--models", "backward", "--out", "mixed", "--beam", 3]
     line = refused(folder, *given)
-    assert "mixed.work: has answers for other each, models; delete it" in line
+    assert "mixed.work: has predictions for other each, models; delete it" in line
 
 
 def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
     write_model(folder / "other", 3)
     given = ["--train", "train.src", "--models", "other", "--each", 1, "--beam", 3]
-    succeed("tools/teach.py", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
+    succeed("tools/distill.py", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
     write_model(folder / "other", 4)
-    assert "has answers for other models; delete it" in refused(folder, *given, "--out", "anew")
+    assert "has predictions for other models; delete it" in refused(folder, *given, "--out", "anew")
 
 
 def test_without_models(folder: Path) -> None:

@@ -40,7 +40,7 @@ def test_the_status_of_a_command_is_its_own_and_its_mistakes_are_shown() -> None
 def test_who_has_read_enough_ends_a_command_quietly(tmp_path: Path) -> None:
     code = """
 import sys
-from onmt_entmax.commands import ending
+from onmt_entmax.cli.ending import ending
 
 def work():
     while True:

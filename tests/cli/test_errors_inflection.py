@@ -8,6 +8,7 @@ import pytest
 
 from onmt_entmax.data.inflection import encode_source, encode_word
 from tests.commands import run
+from tests.ended import ended
 from tools import errors_inflection
 from tools.errors_inflection import (
     Training,
@@ -172,7 +173,7 @@ def test_a_picture_that_cannot_be_written_leaves_no_page(tmp_path, capsys):
     arguments = files(tmp_path, ["exhaustive", "optimal", "none"])
     (tmp_path / "place").write_text("")
     picture = tmp_path / "place" / "errors.png"
-    assert errors_inflection.main([*arguments, "--picture", str(picture)]) == 2
+    assert ended(errors_inflection.main, [*arguments, "--picture", str(picture)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.count("cannot be written") == 1
     assert not (tmp_path / "errors.md").exists()
@@ -216,11 +217,15 @@ def test_forms_from_right_to_left_give_the_same_page(tmp_path):
 
 def test_there_is_no_page_where_no_picture_can_be(tmp_path, capsys, monkeypatch):
     arguments = files(tmp_path, ["none"] * 3)
-    assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.doc")]) == 2
+    assert (
+        ended(errors_inflection.main, [*arguments, "--picture", str(tmp_path / "errors.doc")]) == 2
+    )
     assert "errors.doc: a picture ends in .png, .pdf, .svg" in capsys.readouterr().err
     assert not (tmp_path / "errors.md").exists()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.png")]) == 2
+    assert (
+        ended(errors_inflection.main, [*arguments, "--picture", str(tmp_path / "errors.png")]) == 2
+    )
     assert '".[plot]"' in capsys.readouterr().err
     assert not (tmp_path / "errors.md").exists()
 
@@ -238,7 +243,7 @@ def test_there_is_no_page_where_no_picture_can_be(tmp_path, capsys, monkeypatch)
 def test_files_that_do_not_fit(tmp_path, capsys, name, content, message):
     arguments = files(tmp_path, ["none"] * 3)
     (tmp_path / name).write_text(content, encoding="utf-8")
-    assert errors_inflection.main(arguments) == 2
+    assert ended(errors_inflection.main, arguments) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("errors_inflection.py: error: ")
     assert captured.err.count("\n") == 1

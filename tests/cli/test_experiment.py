@@ -22,6 +22,7 @@ from onmt_entmax.experiment.matrix import check_configuration, data_digests, dig
 from onmt_entmax.experiment.measures import EVALUATIONS, _files, figures_of, last_measurement
 from onmt_entmax.experiment.runner import ExperimentError, Processes, Stopped
 from onmt_entmax.files import is_locked, locked
+from tests.ended import ended
 from tests.matrices import read, write_matrix
 
 
@@ -69,14 +70,14 @@ class TestRun:
     def test_a_changed_configuration_is_refused(self, finished, capsys, words):
         path = finished.with_name("changed.yaml")
         path.write_text(finished.read_text().replace("0.01", "0.02"))
-        assert experiment.main([words, str(path)]) == 2
+        assert ended(experiment.main, [words, str(path)]) == 2
         line = capsys.readouterr().err.strip()
         assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
 
     def test_null_is_not_unset(self, finished, capsys):
         path = finished.with_name("null.yaml")
         path.write_text(finished.read_text().replace("options:", "options:\n  max_seconds: null"))
-        assert experiment.main(["run", str(path)]) == 2
+        assert ended(experiment.main, ["run", str(path)]) == 2
         assert "with max_seconds unset, the matrix now says None" in capsys.readouterr().err
 
     def test_figures_of_other_weights_or_references_are_made_again(self, copied):
@@ -126,7 +127,7 @@ class TestRun:
         before = path.read_text()
         path.write_text(before[:5])
         try:
-            assert experiment.main(["status", str(copied)]) == 2
+            assert ended(experiment.main, ["status", str(copied)]) == 2
         finally:
             path.write_text(before)
         (line,) = capsys.readouterr().err.splitlines()
@@ -141,7 +142,7 @@ class TestRun:
             raise ExperimentError("no memory")
 
         monkeypatch.setattr(Processes, "run", run)
-        assert experiment.main(["run", str(copied)]) == 1
+        assert ended(experiment.main, ["run", str(copied)]) == 1
         assert len(tried) == 1
         assert capfd.readouterr().err.count("failed: no memory") == 1
 
@@ -155,7 +156,7 @@ class TestRun:
                 raise ExperimentError(f"{words[0]} ended with status 2: no memory ({log})")
 
         monkeypatch.setattr(Processes, "run", run)
-        assert experiment.main(["run", str(copied)]) == 1
+        assert ended(experiment.main, ["run", str(copied)]) == 1
         said = capfd.readouterr().err
         assert "one seed 1: failed: train.py ended with status 2: no memory" in said
         assert "one seed 2: accuracy" in said
@@ -319,18 +320,21 @@ class TestTable:
         assert rows[1][:5] == ["one", "seed", "1", "done", "4"]
         assert rows[3][:3] == ["one", "ensemble", "done"]
         curves = tmp_path / "curves.png"
-        assert experiment.main(["table", str(finished), "--latex", "--curves", str(curves)]) == 0
+        assert (
+            ended(experiment.main, ["table", str(finished), "--latex", "--curves", str(curves)])
+            == 0
+        )
         assert r"\toprule" in capsys.readouterr().out
         assert curves.stat().st_size > 1000
 
     def test_nothing_to_draw(self, tmp_path, capsys):
         path = write_matrix(tmp_path)
-        assert experiment.main(["table", str(path), "--curves", "x.png"]) == 2
+        assert ended(experiment.main, ["table", str(path), "--curves", "x.png"]) == 2
         assert "nothing has been measured yet" in capsys.readouterr().err
         assert experiment.main(["status", str(path)]) == 0
         assert capsys.readouterr().out.count("waiting") == 3
         run = read(path).trainings()[0].run
         run.mkdir(parents=True)
         (run / "metrics.jsonl").touch()  # a training that has just begun
-        assert experiment.main(["table", str(path), "--curves", "x.png"]) == 2
+        assert ended(experiment.main, ["table", str(path), "--curves", "x.png"]) == 2
         assert "nothing has been measured yet" in capsys.readouterr().err

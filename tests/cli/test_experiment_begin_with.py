@@ -81,7 +81,7 @@ def test_it_waits_for_the_other(path, monkeypatch, capfd):
             raise ExperimentError("no memory")
 
     monkeypatch.setattr(Processes, "run", run)
-    assert experiment.main(["run", str(path), "--jobs", "2", "--seeds", "1"]) == 1
+    assert ended(experiment.main, ["run", str(path), "--jobs", "2", "--seeds", "1"]) == 1
     said = capfd.readouterr().err
     assert "one seed 1: failed: no memory" in said
     assert "two seed 1: failed: begins with one seed 1, which is not done" in said

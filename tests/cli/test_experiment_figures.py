@@ -12,6 +12,7 @@ from onmt_entmax.experiment.matrix import Cell
 from onmt_entmax.experiment.measures import last_measurement, measure
 from onmt_entmax.experiment.runner import Processes, Runner, Stopped
 from onmt_entmax.experiment.table import Row, differences, markdown, status
+from tests.ended import ended
 from tests.matrices import read, write_matrix
 
 
@@ -64,7 +65,7 @@ def test_a_signal_is_the_status_of_the_command(copied: Path, monkeypatch, capfd)
         raise Stopped
 
     monkeypatch.setattr(Processes, "run", run)
-    assert experiment.main(["run", str(copied)]) == 128 + signal.SIGTERM
+    assert ended(experiment.main, ["run", str(copied)]) == 128 + signal.SIGTERM
     assert "stopped; the same command continues" in capfd.readouterr().err
 
 

@@ -10,6 +10,7 @@ from onmt_entmax.experiment.matrix import data_digests
 from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
 from tests.configurations import unbroken, write_corpora
+from tests.ended import ended
 from tests.matrices import read, write_matrix
 
 CONFIGURATIONS = ROOT / "config" / "morphology"
@@ -45,7 +46,7 @@ class TestMatrixFile:
         ],
     )
     def test_what_is_wrong_is_one_line(self, tmp_path, capsys, changes, message):
-        assert experiment.main(["status", str(write_matrix(tmp_path, **changes))]) == 2
+        assert ended(experiment.main, ["status", str(write_matrix(tmp_path, **changes))]) == 2
         line = capsys.readouterr().err
         assert line.startswith("experiment.py: error: ")
         assert line.count("\n") == 1
@@ -62,24 +63,24 @@ class TestMatrixFile:
         ],
     )
     def test_a_wrong_request_is_one_line(self, tmp_path, capsys, arguments, message):
-        assert experiment.main(["run", str(write_matrix(tmp_path)), *arguments]) == 2
+        assert ended(experiment.main, ["run", str(write_matrix(tmp_path)), *arguments]) == 2
         assert message in capsys.readouterr().err
         assert not (tmp_path / "runs").exists()
 
     def test_a_wrong_option_of_a_cell_is_told_before_anything_starts(self, tmp_path, capsys):
         path = write_matrix(tmp_path, cells={"one": {}, "two": {"learning_rat": 1}})
-        assert experiment.main(["run", str(path)]) == 2
+        assert ended(experiment.main, ["run", str(path)]) == 2
         line = capsys.readouterr().err
         assert f"{path}: two: learning_rat: no such option" in line
         assert not (tmp_path / "runs" / "two").exists()
         assert not list((tmp_path / "runs").rglob("log.txt"))
         (tmp_path / "valid.src").unlink()
-        assert experiment.main(["run", str(path)]) == 2
+        assert ended(experiment.main, ["run", str(path)]) == 2
         assert "no such file" in capsys.readouterr().err
 
     def test_a_wrong_option_of_the_decoding_too(self, tmp_path, capsys):
         path = write_matrix(tmp_path, translate={"beam_sise": 3})
-        assert experiment.main(["run", str(path)]) == 2
+        assert ended(experiment.main, ["run", str(path)]) == 2
         line = capsys.readouterr().err
         assert "matrix.yaml: translate of one: beam_sise: no such option" in line
         assert not list((tmp_path / "runs").rglob("log.txt"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import fetch_sigmorphon
+from tests.ended import ended
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,7 +48,7 @@ def url(repository: Path) -> Iterator[str]:
 
 
 def refused(capsys, *arguments: object) -> str:
-    assert fetch_sigmorphon.main(list(map(str, arguments))) == 2
+    assert ended(fetch_sigmorphon.main, list(map(str, arguments))) == 2
     error = capsys.readouterr().err
     assert error.startswith("fetch_sigmorphon.py: error: ")
     assert error.count("\n") == 1
@@ -80,11 +81,17 @@ def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path):
 @pytest.mark.parametrize("below", ["", "task1/all"])
 def test_a_local_folder_instead(repository, tmp_path, below, capsys):
     arguments = ["--out", str(tmp_path), "--from", str(repository / below)]
-    assert fetch_sigmorphon.main([*arguments, "--languages", "norman", "--settings", "low"]) == 0
+    assert (
+        ended(fetch_sigmorphon.main, [*arguments, "--languages", "norman", "--settings", "low"])
+        == 0
+    )
     assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
     file = tmp_path / "norman-train-low"
     file.write_bytes(file.read_bytes().rstrip(b"\n"))  # which is all of it
-    assert fetch_sigmorphon.main([*arguments, "--languages", "norman", "--settings", "low"]) == 0
+    assert (
+        ended(fetch_sigmorphon.main, [*arguments, "--languages", "norman", "--settings", "low"])
+        == 0
+    )
     assert "2 files, 150 rows; 0 fetched" in capsys.readouterr().out
 
 

@@ -14,6 +14,7 @@ from onmt_entmax.figures import style
 from onmt_entmax.report.lattice import Branch, Node
 from tests.cli.test_sparsity import write_model
 from tests.commands import succeed
+from tests.ended import ended
 from tests.toy import write_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,7 +171,7 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch) -> None:
     model, output = str(tmp_path / "model"), ["--output", str(tmp_path / "out")]
 
     def refused(*arguments: str) -> str:
-        assert figures.main([*arguments, *output]) == 2
+        assert ended(figures.main, [*arguments, *output]) == 2
         error = capsys.readouterr().err
         assert error.startswith("figures.py: error: ")
         assert error.count("\n") == 1

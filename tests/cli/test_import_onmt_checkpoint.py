@@ -17,6 +17,7 @@ from onmt_entmax.checkpoint import read_config
 from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
 from tests.commands import run, succeed
+from tests.ended import ended
 
 SCRIPT = "tools/import_onmt_checkpoint.py"
 SMALL = {
@@ -157,7 +158,7 @@ def test_what_the_checkpoint_says_is_kept(trained) -> None:
     if trained.name == "recurrent":
         assert len(tokens["target"]) % 8 == 0
     with pytest.raises(SystemExit):
-        tool.main([str(trained.checkpoint)])
+        ended(tool.main, [str(trained.checkpoint)])
     assert "exists already" in fail_line(tool.main, trained.checkpoint, folder, "--yes")
     with torch.serialization.safe_globals([tool.stand_in(name) for name in tool.FOREIGN]):
         content = torch.load(trained.checkpoint, weights_only=True)
@@ -170,7 +171,7 @@ def fail_line(main, *arguments: object) -> str:
     import io
 
     with contextlib.redirect_stderr(io.StringIO()) as stream:
-        assert main([str(argument) for argument in arguments]) == 2
+        assert ended(main, [str(argument) for argument in arguments]) == 2
     lines = stream.getvalue().strip().splitlines()
     assert lines[-1].startswith("import_onmt_checkpoint.py: error: ")
     return lines[-1]
@@ -205,7 +206,7 @@ def test_it_asks_before_it_opens_a_pickle(tmp_path, monkeypatch, capsys) -> None
         sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers))
     )
     arguments = [str(tmp_path / "some.pt"), str(tmp_path / "out")]
-    assert [tool.main(arguments) for _ in range(3)] == [1, 1, 2]
+    assert [ended(tool.main, arguments) for _ in range(3)] == [1, 1, 2]
     assert "no 'model' in it" in capsys.readouterr().err
 
 

@@ -15,6 +15,7 @@ from onmt_entmax.inflector import InflectionError, Question
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import run
+from tests.ended import ended
 from tests.inflection_models import VOCABULARIES, write_model
 
 
@@ -146,7 +147,7 @@ class TestCommand:
 
     def test_a_model_has_to_be_named(self, capsys):
         with pytest.raises(SystemExit):
-            inflect.main([])
+            ended(inflect.main, [])
         assert "name a model" in capsys.readouterr().err
 
     def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
@@ -154,7 +155,7 @@ class TestCommand:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("english שא V\n".encode())))
         output = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
         monkeypatch.setattr("sys.stdout", output)
-        assert inflect.main([str(model)]) == 2
+        assert ended(inflect.main, [str(model)]) == 2
         assert capsys.readouterr().err == (
             "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
             "set PYTHONIOENCODING=utf-8\n"
@@ -196,7 +197,7 @@ class TestCommand:
     )
     def test_bad_lines_give_one_line_and_no_answer(self, model, capsys, monkeypatch, text, message):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert inflect.main([str(model)]) == 2
+        assert ended(inflect.main, [str(model)]) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.startswith("inflect.py: error: ")

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import bleu, combine, inflect, prepare_mt, score, sigmorphon
+from onmt_entmax.cli import bleu, combine, evaluate, inflect, prepare_mt, score
 from onmt_entmax.cli import report as report_page
 from onmt_entmax.files import FileError, refuse_overwriting
+from tests.ended import ended
 from tools import errors_inflection, search_errors
 
 PAGE = ["--train", "t", "--dev", "d", "--predictions", "p", "--report", "r"]
-EVALUATION = ["evaluate", "--source", "s", "--reference", "r", "--predictions", "f"]
+EVALUATION = ["--source", "s", "--reference", "r", "--predictions", "f"]
 CALLS: list[tuple[Callable[..., int], list[str]]] = [
     (bleu.main, ["f", "--reference", "r", "--output", "f"]),
     (bleu.main, ["s", "--reference", "f", "--output", "f"]),
@@ -25,7 +26,7 @@ CALLS: list[tuple[Callable[..., int], list[str]]] = [
     (report_page.main, ["-model", "m", "-report", "f", "-output", "f"]),
     (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
     (search_errors.main, ["-model", "m", "-src", "f", "-output", "f"]),
-    (sigmorphon.main, [*EVALUATION, "--json", "f"]),
+    (evaluate.main, [*EVALUATION, "--json", "f"]),
     (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "train.a", "train.b",
                        "--out", "."]),
     (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "x.a", "x.b",
@@ -47,7 +48,7 @@ def test_a_tool_says_so(
     for name in "f", "s", "r", "p", "d.src", "o.src", "train.a", "val.a", "o.summary.json":
         (tmp_path / name).write_text("what is there\n")
     before = sorted(path.name for path in tmp_path.iterdir())
-    assert main(arguments) == 2
+    assert ended(main, arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "is read, and would be overwritten" in line
     assert sorted(path.name for path in tmp_path.iterdir()) == before
@@ -58,7 +59,7 @@ def test_a_corpus_is_not_prepared_where_it_lies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pyonmttok")
-    assert prepare_mt.main(["tanaka", "--from", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert ended(prepare_mt.main, ["tanaka", "--from", str(tmp_path), "--out", str(tmp_path)]) == 2
     assert "is the folder that is read" in capsys.readouterr().err
 
 

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from onmt_entmax.figures.curves import read_metrics, series
+from tests.ended import ended
 from tools import plot_run
 
 TRAIN = {"kind": "train", "step": 50, "loss": 2.0}
@@ -41,7 +42,7 @@ def test_half_a_line_at_the_end_is_passed_over(tmp_path: Path) -> None:
 )
 def test_metrics_that_cannot_be_drawn_are_one_line(tmp_path, capsys, lines, message) -> None:
     run = write(tmp_path / "run", *lines)
-    assert plot_run.main([str(run), "--output", str(tmp_path / "curves.png")]) == 2
+    assert ended(plot_run.main, [str(run), "--output", str(tmp_path / "curves.png")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"plot_run.py: error: {run}")
     assert message in line
@@ -51,7 +52,7 @@ def test_metrics_that_cannot_be_drawn_are_one_line(tmp_path, capsys, lines, mess
 def test_bytes_that_are_no_text_are_one_line(tmp_path: Path, capsys) -> None:
     run = write(tmp_path / "run")
     (run / "metrics.jsonl").write_bytes(b'{"kind": "\xff"}\n')
-    assert plot_run.main([str(run), "--output", str(tmp_path / "curves.png")]) == 2
+    assert ended(plot_run.main, [str(run), "--output", str(tmp_path / "curves.png")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "metrics.jsonl:1: not UTF-8 text" in line
 
@@ -67,11 +68,11 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path, capsys, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Figure, "savefig", fail_within)
-    assert plot_run.main([str(run), "--output", str(output)]) == 2
+    assert ended(plot_run.main, [str(run), "--output", str(output)]) == 2
     assert "curves.svg: cannot be written (No space left" in capsys.readouterr().err
     assert output.read_text() == "before"
     assert list(output.parent.iterdir()) == [output]
-    assert plot_run.main([str(run), "--output", str(tmp_path / "curves")]) == 2
+    assert ended(plot_run.main, [str(run), "--output", str(tmp_path / "curves")]) == 2
     assert "curves: a picture ends in .png, .pdf, .svg" in capsys.readouterr().err
 
 

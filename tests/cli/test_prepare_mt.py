@@ -24,6 +24,7 @@ from onmt_entmax.data import parallel
 from onmt_entmax.data import parallel as mt_text
 from onmt_entmax.errors import UserError
 from tests.commands import fail, succeed
+from tests.ended import ended
 
 WORDS = {
     "de": "der Hund läuft über die Straße und bellt , weil er Katzen jagt .".split(),
@@ -147,7 +148,7 @@ def test_a_failure_leaves_what_was_prepared(tmp_path: Path, capsys) -> None:
     assert prepare_mt.main(command) == 0
     before = prepared(tmp_path / "data")
     command[command.index("60")] = "50"  # another model would be learned
-    assert prepare_mt.main([*command, "--max_tokens", "1"]) == 2
+    assert ended(prepare_mt.main, [*command, "--max_tokens", "1"]) == 2
     assert "no training pair is left" in capsys.readouterr().err
     assert prepared(tmp_path / "data") == before
 
@@ -330,15 +331,20 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
             write(tmp_path / file.format(language), sentences(language, 20))
         assert part in parallel.CORPORA["multi30k"].counts
     arguments = ["multi30k", "--from", str(tmp_path), "--out", str(tmp_path / "out")]
-    assert prepare_mt.main(arguments) == 2
+    assert ended(prepare_mt.main, arguments) == 2
     assert "train has 20 pairs, expected 300" in capsys.readouterr().err
-    assert prepare_mt.main(["tanaka", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
+    assert (
+        ended(prepare_mt.main, ["tanaka", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
+    )
     assert "cannot download" in capsys.readouterr().err
     archive = server[0] / "kftt-data-1.0.tar.gz"
     publish("kftt", server[0])
     for content in (b"no archive", damaged(gzip.decompress(archive.read_bytes()))):
         archive.write_bytes(content)
-        assert prepare_mt.main(["kftt", "--url", server[1], "--out", str(tmp_path / "out")]) == 2
+        assert (
+            ended(prepare_mt.main, ["kftt", "--url", server[1], "--out", str(tmp_path / "out")])
+            == 2
+        )
         assert "not the archive that was expected" in capsys.readouterr().err
 
 
@@ -355,7 +361,7 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
 )
 def test_arguments_that_do_not_fit(arguments: list[str], message: str, capsys) -> None:
     with pytest.raises(SystemExit) as stopped:
-        prepare_mt.main(arguments)
+        ended(prepare_mt.main, arguments)
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
 

@@ -8,6 +8,7 @@ import pytest
 from onmt_entmax.cli import prepare_mt
 from onmt_entmax.data import parallel
 from onmt_entmax.data import parallel as mt_text
+from tests.ended import ended
 
 
 @pytest.mark.parametrize("subwords", ["joint", "separate"])
@@ -40,7 +41,7 @@ def test_what_is_downloaded_has_the_size_that_its_makers_name(
     pytest.importorskip("pyonmttok")
     pairs = {part: [("ein Hund", "a dog")] for part in parallel.PARTS}
     monkeypatch.setattr(prepare_mt, "fetch", lambda *_: pairs)
-    assert prepare_mt.main(["multi30k", "--out", str(tmp_path / "out")]) == 2
+    assert ended(prepare_mt.main, ["multi30k", "--out", str(tmp_path / "out")]) == 2
     assert "train has 1 pairs, expected 29000" in capsys.readouterr().err
 
 

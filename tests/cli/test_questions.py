@@ -1,4 +1,4 @@
-"""`tools/words/questions.py`: what is asked of models that teach, and what is kept."""
+"""`onmt-entmax distill`: the queries, and the pairs that are kept."""
 
 import json
 import random
@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.cli import distill as teach
-from onmt_entmax.cli.distill import Question, new_questions, proven_answers
+from onmt_entmax.cli import distill
+from onmt_entmax.cli.distill import Query, new_queries, pseudo_labels
 from onmt_entmax.data.inflection import decode_source
 from onmt_entmax.errors import UserError
 
 TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
-QUESTION = st.builds(Question, TAGS, st.text("ab", min_size=1, max_size=2))
+QUESTION = st.builds(Query, TAGS, st.text("ab", min_size=1, max_size=2))
 
 
-def combinations(known: list[Question]) -> set[Question]:
+def combinations(known: list[Query]) -> set[Query]:
     """Every question that may be asked, by its definition."""
     return {
-        Question(one.tags, other.lemma)
+        Query(one.tags, other.lemma)
         for one in known
         for other in known
         if one.tags[0] == other.tags[0]
@@ -31,21 +31,21 @@ def combinations(known: list[Question]) -> set[Question]:
 
 @given(st.lists(QUESTION, min_size=1, max_size=8), st.integers(1, 12), st.integers(0, 99))
 def test_questions_are_new_combinations(known, count, seed) -> None:
-    made = new_questions(known, count, random.Random(seed))
+    made = new_queries(known, count, random.Random(seed))
     assert len(made) == len(set(made)) <= count
     assert set(made) <= combinations(known)
-    assert made == new_questions(known, count, random.Random(seed))
+    assert made == new_queries(known, count, random.Random(seed))
 
 
 def test_all_combinations_are_found_in_the_end() -> None:
-    known = [Question(("V", tag), lemma) for tag, lemma in zip("abc", "xyz", strict=True)]
-    assert set(new_questions(known, 6, random.Random(1))) == combinations(known)
+    known = [Query(("V", tag), lemma) for tag, lemma in zip("abc", "xyz", strict=True)]
+    assert set(new_queries(known, 6, random.Random(1))) == combinations(known)
 
 
 def test_tags_are_drawn_as_often_as_training_has_them() -> None:
     tags = {"many": 600, "some": 300, "few": 100}
-    known = [Question(("V", tag), f"{tag}{i}") for tag, count in tags.items() for i in range(count)]
-    drawn = new_questions(known, 200, random.Random(1))
+    known = [Query(("V", tag), f"{tag}{i}") for tag, count in tags.items() for i in range(count)]
+    drawn = new_queries(known, 200, random.Random(1))
     found = Counter(question.tags[1] for question in drawn)
     # Of 1,000 lemmas, those that training has with a tag are not asked with it.
     fresh = {tag: count * (1000 - count) for tag, count in tags.items()}
@@ -73,10 +73,10 @@ def test_answers_that_are_sure(tmp_path: Path) -> None:
         record("lang=x +V l", "exhaustive", ("l <copy2>", 1.0)),
     ]
     report.write_text("\n".join(lines) + "\n")
-    assert list(proven_answers(report, 0.75)) == [("lang=x +V a", "b"), ("lang=x +V c", "d")]
-    assert list(proven_answers(report, 0.76)) == [("lang=x +V a", "b")]
-    assert list(proven_answers(report, 0.5, 0.75)) == [("lang=x +V c", "d"), ("lang=x +V f", "g")]
-    assert list(proven_answers(report, 0.5, 0.74)) == [("lang=x +V f", "g")]
+    assert list(pseudo_labels(report, 0.75)) == [("lang=x +V a", "b"), ("lang=x +V c", "d")]
+    assert list(pseudo_labels(report, 0.76)) == [("lang=x +V a", "b")]
+    assert list(pseudo_labels(report, 0.5, 0.75)) == [("lang=x +V c", "d"), ("lang=x +V f", "g")]
+    assert list(pseudo_labels(report, 0.5, 0.74)) == [("lang=x +V f", "g")]
 
 
 def test_answers_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_answers_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
     line = record("lang=x +V a", "optimal", ("b", 0.5), ("c", 0.3), ("<unk>", 0.2))
     sure = record("lang=x +V d", "exhaustive", ("e", 1.0))
     report.write_text((line + "\n") * 2000 + sure + "\n")
-    drawn = Counter(text for _, text in proven_answers(report, 0.4, 1.0, random.Random(1)))
+    drawn = Counter(text for _, text in pseudo_labels(report, 0.4, 1.0, random.Random(1)))
     assert set(drawn) == {"b", "c", "e"}  # what has no name is left out when it is drawn
     assert drawn["b"] / 2000 == pytest.approx(0.5, abs=0.05)
     assert drawn["c"] / 2000 == pytest.approx(0.3, abs=0.05)
@@ -92,9 +92,9 @@ def test_answers_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
 
 
 def keep(report: Path, out: Path, **options: object) -> list[tuple[str, str]]:
-    """The pairs that `teach.py` writes."""
+    """The pairs that `distill` writes."""
     chosen = {"prob": 0.3, "at_most": 1.0, "seed": 1, "draw": False, "reverse": False}
-    teach.keep(report, Namespace(out=out, **{**chosen, **options}))
+    distill.keep(report, Namespace(out=out, **{**chosen, **options}))
     sides = (
         out.with_name(f"{out.name}.{side}").read_text().splitlines() for side in ("src", "tgt")
     )
@@ -120,7 +120,7 @@ def test_answers_for_the_other_order_and_of_middling_sureness(tmp_path: Path) ->
     )
     pairs = keep(report, tmp_path / "data.v1" / "out", at_most=0.9, reverse=True)
     assert pairs == [("lang=x +V a", "c b a")]
-    with pytest.raises(UserError, match="no answer that is proven has a probability of"):
+    with pytest.raises(UserError, match="no certified prediction has a probability of"):
         keep(report, tmp_path / "none", prob=0.6, at_most=0.9)
     assert not list(tmp_path.glob("none*"))
 
@@ -138,8 +138,8 @@ def test_answers_are_in_random_order_and_stay_pairs(tmp_path: Path) -> None:
 
 
 def ask(train: Path, out: Path, each: int = 2) -> list[str]:
-    """The questions that `teach.py` writes."""
-    teach.write_questions(Namespace(train=train, each=each, seed=1), out)
+    """The questions that `distill` writes."""
+    distill.write_queries(Namespace(train=train, each=each, seed=1), out)
     return out.read_text().splitlines()
 
 
@@ -160,7 +160,7 @@ def test_questions_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("lang=x +V a\n", "no lemma that could be asked for"),
+        ("lang=x +V a\n", "no lemma can be combined"),
         ("draw V;PST\n", "train.src:1: expected a language first"),
     ],
 )

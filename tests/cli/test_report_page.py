@@ -13,6 +13,7 @@ from onmt_entmax.cli import report as report_page
 from onmt_entmax.model import ModelConfig
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
+from tests.ended import ended
 from tests.search.networks import DECODERS, SMALL, VOCABULARIES, network
 
 
@@ -73,7 +74,7 @@ def test_improbable_hypotheses_have_to_fit_as_well(run: Path, factor: float) -> 
 
 
 def fails(capsys: pytest.CaptureFixture, words: list) -> str:
-    assert report_page.main(words) == 2
+    assert ended(report_page.main, words) == 2
     lines = capsys.readouterr().err.strip().splitlines()
     assert lines[-1].startswith("report_page.py: error: ")
     return lines[-1]

@@ -13,6 +13,7 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.search import TargetScore, TokenScore
+from tests.ended import ended
 
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z"))
@@ -134,7 +135,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path, capsys, source, target, mes
 def refused(folder: Path, capsys, message: str, *more: str) -> None:
     arguments = ["-src", "src", "-tgt", "tgt", "-output", "out", "-model", "model"]
     named = [str(folder / a) if not a.startswith("-") else a for a in arguments]
-    assert score.main([*named, *(str(folder / name) for name in more)]) == 2
+    assert ended(score.main, [*named, *(str(folder / name) for name in more)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("score.py: error: ")

@@ -12,6 +12,7 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.search import ModelStepper
+from tests.ended import ended
 from tests.search.enumeration import enumerate_support
 from tools import search_errors
 
@@ -120,14 +121,14 @@ def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys) -> None:
     save(model, build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     (tmp_path / "src").write_text("\n".join(["a", "", "", "b", "a " * 5002]) + "\n")
     arguments = ["-model", model, "-src", tmp_path / "src", "-output", tmp_path / "out"]
-    assert search_errors.main([*map(str, arguments), "-max_length", "3"]) == 2
+    assert ended(search_errors.main, [*map(str, arguments), "-max_length", "3"]) == 2
     assert "line 5: its 5002 tokens" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_one_line(tmp_path, capsys) -> None:
     model = write_model(tmp_path / "model", 1.5, 0, 1.0)
     arguments = ["-model", model, "-src", tmp_path / "none", "-output", tmp_path / "out"]
-    assert search_errors.main(list(map(str, arguments))) == 2
+    assert ended(search_errors.main, list(map(str, arguments))) == 2
     captured = capsys.readouterr()
     assert f"{tmp_path / 'none'}: cannot be read (No such file" in captured.err
     assert captured.err.count("\n") == 1

@@ -14,6 +14,7 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabu
 from onmt_entmax.figures import sparsity
 from onmt_entmax.model import ModelConfig, build_model
 from tests.commands import succeed
+from tests.ended import ended
 
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, *"abcd")), Vocabulary((*TARGET_SPECIALS, *"uvwxyz"))
@@ -107,7 +108,7 @@ def test_the_command_compares_models_and_writes_all_files(tmp_path, files) -> No
 
 def test_bad_input_is_one_line(tmp_path, files, capsys, monkeypatch) -> None:
     def refused(*arguments: str) -> str:
-        assert command.main([str(a) for a in arguments]) == 2
+        assert ended(command.main, [str(a) for a in arguments]) == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         return error
@@ -124,7 +125,7 @@ def test_bad_input_is_one_line(tmp_path, files, capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert '".[plot]"' in refused(model, *files, "--out", str(tmp_path / "out"))
     with pytest.raises(SystemExit):
-        command.main([model, *files, "--limit", "0"])
+        ended(command.main, [model, *files, "--limit", "0"])
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabu
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.suggester import SuggestionError
 from onmt_entmax.suggester import suggest as suggestions
+from tests.ended import ended
 
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z"))
@@ -133,7 +134,7 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
 )
 def test_what_cannot_be_answered_is_one_line(tmp_path, capsys, arguments, message) -> None:
     write_model(tmp_path / "model")
-    assert suggest.main([str(tmp_path / arguments[0]), *arguments[1:]]) == 2
+    assert ended(suggest.main, [str(tmp_path / arguments[0]), *arguments[1:]]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("suggest.py: error: ")
     assert message in captured.err
@@ -142,7 +143,7 @@ def test_what_cannot_be_answered_is_one_line(tmp_path, capsys, arguments, messag
 
 def test_a_prefix_without_a_source_is_refused(capsys) -> None:
     with pytest.raises(SystemExit):
-        suggest.main(["model", "--prefix", "x"])
+        ended(suggest.main, ["model", "--prefix", "x"])
     assert "--prefix needs --source" in capsys.readouterr().err
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ended import ended
 from tools import time_to
 
 
@@ -66,7 +67,7 @@ def test_a_line_for_each_run(run, tmp_path):
     ],
 )
 def test_errors_are_one_line(run, capsys, arguments, word):
-    assert time_to.main([text.format(run=run) for text in arguments]) == 2
+    assert ended(time_to.main, [text.format(run=run) for text in arguments]) == 2
     error = capsys.readouterr().err
     assert word in error
     assert error.count("\n") == 1

@@ -189,11 +189,11 @@ def test_vocabularies_of_onmt_build_vocab_are_accepted(tmp_path: Path) -> None:
 def test_an_interrupt_that_a_library_catches_while_it_is_loaded_ends_the_program() -> None:
     code = """
 import os, signal, sys, time
-from onmt_entmax.commands import run_command
+from onmt_entmax.cli.main import run
 
 class Catching:
     def find_spec(self, name, *_):
-        if name == "onmt_entmax.experiment":
+        if name == "onmt_entmax.cli.train":
             try:
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(5)
@@ -202,7 +202,7 @@ class Catching:
 
 sys.meta_path.insert(0, Catching())
 signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(run_command("train", ["-h"]))
+sys.exit(run("train", ["-h"], "train.py"))
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

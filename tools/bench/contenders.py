@@ -25,9 +25,7 @@ from onmt_entmax.opennmt import (
     Optimizer,
     RNNEncoder,
 )
-from onmt_entmax.train.config import TrainingConfig
-from onmt_entmax.train.optimiser import OptimizerConfig
-from onmt_entmax.train.trainer import Objective
+from onmt_entmax.train.trainer import TrainingLoss
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
@@ -80,7 +78,7 @@ class Contender:
 
     def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
         self.model, self.pad = model, pad
-        self.objective = Objective(model, TrainingConfig(OptimizerConfig()), pad)
+        self.loss_of = TrainingLoss(model, 0.0, pad)
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 
@@ -96,7 +94,7 @@ class Contender:
 
     def backward(self, batch: Batch) -> None:
         """Forward, loss and backward."""
-        result = self.objective(batch)
+        result = self.loss_of(batch)
         tokens = int(result.tokens)
         (result.loss / tokens).backward()
         self.loss = float(result.loss.detach()) / tokens
