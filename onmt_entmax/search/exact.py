@@ -1,10 +1,9 @@
-"""Exact search: batched branch and bound over one sentence.
+"""Exact search of one sentence: best-first branch and bound.
 
-A beam drops the prefixes that do not fit; here they are put aside together with the decoder's state
-and taken up again, the most probable first, until no prefix can lead to a better string than those
-found (best-first branch and bound; putting aside what a beam would drop is the idea of Zhou and
-Hansen's beam-stack search, 2005; for neural models see Stahlberg and Byrne 2019). A beam search
-goes first: a good string at the start cuts most of the tree off before it is looked at.
+Prefixes that a beam would drop wait in a frontier with the decoder's state, and the most probable
+ones are followed first, until none can lead to a better hypothesis than those found (Zhou and
+Hansen 2005, beam-stack search; Stahlberg and Byrne 2019 for neural models). A beam search goes
+first: a good hypothesis at the start cuts off most of the tree.
 """
 
 from __future__ import annotations
@@ -17,41 +16,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from onmt_entmax.search.beam import BeamSearch, beam_search
+from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
-from onmt_entmax.search.expansion import Floats, Ints, expand
-from onmt_entmax.search.state import Finished
+from onmt_entmax.search.constraints import check_prefixes
+from onmt_entmax.search.expansion import Floats, Ints
+from onmt_entmax.search.state import Continuations, Parents, SearchState
 from onmt_entmax.search.stepper import Stepper
-
-
-@dataclass
-class _Family:
-    """The prefixes that continue the rows of one step and were not looked at yet, best first."""
-
-    state: Any
-    """The decoder's after that step."""
-    length: int
-    """Tokens of each prefix."""
-    node: Ints
-    """(rows of the step,) of the prefixes that they continue"""
-    attention: list[Tensor] | None
-    """of each row of the step"""
-    row: Ints
-    """(prefixes,) row of the step that each continues"""
-    token: Ints
-    log_prob: Floats
-
-    def take(self, count: int) -> _Family:
-        """Remove the first prefixes and return them as a family of their own."""
-        first = replace(
-            self, row=self.row[:count], token=self.token[:count], log_prob=self.log_prob[:count]
-        )
-        self.row, self.token = self.row[count:], self.token[count:]
-        self.log_prob = self.log_prob[count:]
-        return first
 
 
 def exact_search(
@@ -63,23 +35,23 @@ def exact_search(
     mass: float = 1.0,
     start: SearchResult | None = None,
 ) -> SearchResult:
-    """Find the best strings of one sentence and prove it, or say what is missing for a proof.
+    """Find the best hypotheses of one sentence and prove it, or report what is not proven.
 
     Args:
         stepper: the model.
         batch: one sentence; what the stepper's `start` takes, of `len` 1.
-        config: beam size of the first search, number of strings, length limit, constraints and
-            penalties; `stop` has no meaning here. With `n_best` 0, strings are listed from the
-            most probable down, until they hold `mass`.
-        budget: what it may cost; the defaults of `Budget` if None.
-        prefix: token ids that the strings must start with.
-        mass: with `n_best` 0, the probability that the proven strings shall have in total; 1 lists
+        config: beam size of the first search, number of hypotheses, length limit, constraints and
+            penalties; `stop` is ignored. With `n_best` 0, hypotheses are listed from the most
+            probable down, until they hold `mass`.
+        budget: limits of the search; the defaults of `Budget` if None.
+        prefix: token ids that the output must start with.
+        mass: with `n_best` 0, the total probability that the proven hypotheses must reach; 1 lists
             the whole support.
-        start: what a beam search of the sentence with the same `config` has found, where one was
-            made; without it, one goes first (but for a list).
+        start: the result of a beam search of the sentence with the same `config`; if None, one is
+            made (but not for a list).
 
     Returns:
-        The result. All `n_best` ranks are proven (or the strings of that mass), unless the budget
+        The result. All `n_best` ranks are proven (or hypotheses of that mass), unless the budget
         ended or prefixes cut by the length limit are more probable; never fewer than the beam
         search has proven.
 
@@ -94,196 +66,183 @@ def exact_search(
         raise ValueError(
             "a support is listed by probability: take the penalties away, or set n_best"
         )
-    search = ExactSearch(stepper, config, budget or Budget(), mass if listing else None)
     if not listing:
         if start is None:
             start = beam_search(stepper, batch, replace(config, stop="optimal"), [prefix])[0]
         if is_settled(start, config.n_best):
             return start
-        search.remember(start)
-    return search.run(batch, prefix)
+    search = _ExactSearch(stepper, config, budget or Budget(), mass if listing else None)
+    return search.run(batch, prefix, None if listing else start)
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
-    """Whether nothing is left to prove about the `n_best` strings of a sentence."""
+    """Tell whether all `n_best` ranks of a sentence are proven."""
     certificate = result.certificate
     return certificate.level == "exhaustive" or certificate.proven == n_best
 
 
-class ExactSearch(BeamSearch):
-    """A beam search of one sentence that comes back to what did not fit.
+@dataclass
+class _Waiting:
+    """Continuations of one step that were not followed yet, the most probable first."""
+
+    parents: Parents
+    row: Ints
+    """`(prefixes,)` row of `parents` that each continues"""
+    token: Ints
+    log_prob: Floats
+
+    def take(self, count: int) -> _Waiting:
+        """Remove the first prefixes and return them."""
+        first = replace(
+            self, row=self.row[:count], token=self.token[:count], log_prob=self.log_prob[:count]
+        )
+        self.row, self.token = self.row[count:], self.token[count:]
+        self.log_prob = self.log_prob[count:]
+        return first
+
+
+class _ExactSearch:
+    """The search of one sentence, and its frontier.
 
     Args:
         stepper: the model.
         config: what to look for.
-        budget: what it may cost.
-        mass: list strings until they hold this mass; None to look for `n_best` strings.
+        budget: limits of the search.
+        mass: list hypotheses until they hold this mass; None to look for the `n_best`.
     """
 
     def __init__(
-        self, stepper: Stepper, config: SearchConfig, budget: Budget, mass: float | None = None
+        self, stepper: Stepper, config: SearchConfig, budget: Budget, mass: float | None
     ) -> None:
-        super().__init__(stepper, config)
-        self._budget = budget
-        # Rounding can make a part of the support reach a mass of 1; the whole is asked for then.
+        self._stepper, self._config, self._budget = stepper, config, budget
+        self._state = SearchState(stepper, config)
+        # Rounding can let a part of the support reach a mass of 1; then the whole is wanted.
         self._mass = math.inf if mass is not None and mass >= 1 else mass
-        self._families: list[tuple[float, int, _Family]] = []  # a heap, the most probable first
-        self._serial = 0
+        self._frontier: list[tuple[float, int, _Waiting]] = []  # a heap, the most probable first
+        self._pushes = 0
         self._start: SearchResult | None = None
-        self._known: set[tuple[int, ...]] = set()
-
-    def remember(self, start: SearchResult) -> None:
-        """Start from strings that another search of the sentence has found, and add its cost."""
-        self._start = start
+        self._known: set[tuple[int, ...]] = set()  # hypotheses of the beam search before
 
     @torch.inference_mode()
-    def run(self, batch: Any, prefix: Sequence[int]) -> SearchResult:
+    def run(self, batch: Any, prefix: Sequence[int], start: SearchResult | None) -> SearchResult:
         """Search until everything asked for is proven or the budget ends.
 
         Args:
             batch: one sentence.
-            prefix: token ids that the strings must start with.
+            prefix: token ids that the output must start with.
+            start: result of an earlier search of the sentence, whose cost is added.
         """
-        self.admit(batch, [prefix])
-        self._ledger.lines["strict"] = False  # what fits a beam is not asked
-        if self._start is not None:
-            self._enter(self._start)
+        stepper, state = self._stepper, self._state
+        check_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
+        number = np.zeros(1, dtype=np.int64)
+        state.add(stepper.start(batch), number, state.new_statistics(1), [prefix])
+        state.statistics.table["strict"] = False  # there is no beam to fit
+        if start is not None:
+            self._start = start
+            state.enter(start)
+            self._known = {hypothesis.tokens for hypothesis in start.hypotheses}
         self._expand()
-        while self._families and not self._enough():
-            family = heapq.heappop(self._families)[2]
-            left = self._budget.expansions - int(self._ledger.lines["rows"][0])
-            self._follow(family.take(min(self._budget.rows, left)))
-            self._put_aside(family)
-            if len(self._token):
+        while self._frontier and not self._enough():
+            waiting = heapq.heappop(self._frontier)[2]
+            left = self._budget.expansions - int(state.statistics.table["rows"][0])
+            self._follow(waiting.take(min(self._budget.rows, left)))
+            self._push(waiting)
+            if len(state.token):
                 self._expand()
-        for _, _, family in self._families:
-            self._drop(family.log_prob)
+        for _, _, waiting in self._frontier:
+            self._drop(waiting.log_prob)
+        table = state.statistics.table
         if not self._config.penalties.any:
-            self._ledger.lines["bound"] = self._within_start(self._ledger.lines["bound"])
-        self._enter_excluded()
-        return self._result(0)
+            table["bound"] = self._within_start(table["bound"])
+        if start is not None:
+            self._count_start(start)
+        # Under penalties the bound orders log-probabilities, not scores: it is lowered only here.
+        return state.result(0, lambda bound: state.attainable(float(self._within_start(bound))))
 
-    def _enter_excluded(self) -> None:
-        """Carry over what the earlier search excluded. Its bound may be the one used here, but it
-        does not cover excluded strings, which may start with prefixes not followed here."""
-        if self._start is not None:
-            books, before = self._ledger.lines, self._start.certificate
-            books["excluded"] = np.maximum(books["excluded"], before.excluded)
-            # It may have found more strings than it returned.
-            books["mass"] = np.maximum(books["mass"], before.mass)
-            books["finished"] = np.maximum(books["finished"], self._start.finished)
-            books["excluded_bound"] = np.maximum(books["excluded_bound"], before.log_excluded_bound)
+    def _count_start(self, start: SearchResult) -> None:
+        """Carry over what the earlier search has found and excluded.
+
+        It may have found more than it returned. What it excluded may start with prefixes that this
+        search did not follow, and the bound used here may be the earlier one.
+        """
+        table, before = self._state.statistics.table, start.certificate
+        table["excluded"] = np.maximum(table["excluded"], before.excluded)
+        table["mass"] = np.maximum(table["mass"], before.mass)
+        table["finished"] = np.maximum(table["finished"], start.finished)
+        table["excluded_bound"] = np.maximum(table["excluded_bound"], before.log_excluded_bound)
 
     def _within_start(self, log_bound: Any) -> Any:
-        """A bound, lowered to that of the search before if that is lower.
+        """Return a bound, lowered to that of the earlier search if that is lower.
 
-        The earlier bound is valid here too. Strings that search found but did not return rank below
-        its last hypothesis, which is itself below the bound; otherwise everything would be proven
+        The earlier bound is valid here too. Hypotheses that search found but did not return rank
+        below its last one, which is itself below the bound; otherwise everything would be proven
         and this search would not run.
         """
         if self._start is None:
             return log_bound
         return np.minimum(log_bound, self._start.certificate.log_bound)
 
-    def _best_unseen(self, log_bound: float) -> float:
-        """See `BeamSearch`. Under penalties that order is one of scores, so only here."""
-        return super()._best_unseen(float(self._within_start(log_bound)))
-
     def _enough(self) -> bool:
-        """Whether the search is over: the budget, or nothing left that matters."""
-        if self._ledger.lines["rows"][0] >= self._budget.expansions:
+        """Tell whether the budget has ended, or no waiting prefix matters."""
+        if self._state.statistics.table["rows"][0] >= self._budget.expansions:
             return True
-        best = -self._families[0][0]
+        best = -self._frontier[0][0]
         if self._mass is None:
             return bool(self._hopeless(best))
-        proven = (h.log_prob for h in self._strings.of(0) if h.log_prob >= best)
+        finished = self._state.hypotheses.of(0)
+        proven = (each.log_prob for each in finished if each.log_prob >= best)
         return sum(map(math.exp, proven)) >= self._mass
 
     def _hopeless(self, log_prob: Any) -> Any:
-        """Whether nothing that starts with such a prefix beats the n-th best string found."""
+        """Tell which prefixes cannot lead to a better hypothesis than the n-th best found."""
         if self._mass is not None:
             return np.zeros(np.shape(log_prob), dtype=bool)
-        return self._attainable(log_prob) <= self._ledger.lines["top"][0, -1]
-
-    def _enter(self, start: SearchResult) -> None:
-        """Enter strings that are known already, and what they cost."""
-        books = self._ledger.lines
-        books["rows"], books["support"] = start.rows, start.support
-        if start.unfinished is not None:
-            self._unfinished[0] = start.unfinished
-        for found in start.hypotheses:
-            steps = None if found.attention is None else list(found.attention.unbind(0))
-            last = steps.pop() if steps else None
-            node = np.array([-1])
-            for i, token in enumerate(found.tokens):
-                given = None if steps is None else [steps[i]]
-                node = self._strings.grow(node, np.array([token]), given)
-            string = Finished(found.score, found.log_prob, int(node[0]), last)
-            self._strings.finish(0, string)
-            self._known.add(found.tokens)
-        scores, log_probs = (
-            np.array([getattr(found, name) for found in start.hypotheses])
-            for name in ("score", "log_prob")
-        )
-        self._ledger.finish(np.zeros(len(scores), dtype=np.int64), log_probs, scores)
-
-    def _finish(self, finish: Floats, attention: list[Tensor] | None) -> None:
-        """Enter the strings that end here, except those that are known."""
-        if self._known:
-            for row in np.flatnonzero(finish > -np.inf).tolist():
-                if self._strings.tokens(int(self._node[row])) in self._known:
-                    finish[row] = -np.inf
-        super()._finish(finish, attention)
+        return self._state.attainable(log_prob) <= self._state.statistics.table["top"][0, -1]
 
     def _expand(self) -> None:
-        """Compute the live rows and put their continuations aside, where they may matter."""
-        step = self._stepper.step(self._state, torch.from_numpy(self._token))
-        attention = step.attention_rows()
-        distribution, excluded = self._exclude(step.distribution)
-        options = expand(distribution, self._stepper.eos, self._stepper.vocabulary_size)
-        self._count(options, excluded)
-        self._finish(options.finish, attention)
-        log_prob = self._log_prob[options.row] + options.log_prob
-        length = int(self._ledger.lines["length"][0])
-        if length == self._config.max_length:
-            self._ledger.lines["truncated"] += len(log_prob)
-            self._ledger.raise_bound("bound", np.zeros_like(options.row), log_prob)
-            self._keep_unfinished(np.flatnonzero(options.continuations > 0))
+        """Compute the live prefixes; put those of their continuations that matter in the
+        frontier."""
+        state = self._state
+        continuations = state.expand(self._stepper.vocabulary_size)
+        self._finish(continuations)
+        options, log_prob = continuations.options, continuations.log_prob
+        if state.statistics.table["length"][0] == self._config.max_length:
+            state.statistics.truncate(np.zeros_like(options.row), log_prob)
+            state.keep_truncated(np.flatnonzero(options.continuations > 0))
             return
         out = self._hopeless(log_prob)
         self._drop(log_prob[out])
         order = np.argsort(-log_prob[~out], kind="stable")
         row, token = options.row[~out][order], options.token[~out][order]
-        log_prob = log_prob[~out][order]
-        self._put_aside(
-            _Family(step.state, length + 1, self._node, attention, row, token, log_prob)
-        )
+        self._push(_Waiting(continuations.parents, row, token, log_prob[~out][order]))
 
-    def _put_aside(self, family: _Family) -> None:
-        """Keep a family for later; if there are too many, drop the least probable ones."""
-        if len(family.row):
-            self._serial -= 1  # of equally probable ones the latest first: it is the longest
-            heapq.heappush(self._families, (-family.log_prob[0], self._serial, family))
-        while sum(len(kept.node) for _, _, kept in self._families) > self._budget.states:
-            worst = max(self._families)
-            self._families.remove(worst)
-            heapq.heapify(self._families)
+    def _finish(self, continuations: Continuations) -> None:
+        """Add the live prefixes that may end here, except hypotheses that are known already."""
+        finish, node = continuations.options.finish, self._state.node
+        if self._known:
+            for row in np.flatnonzero(finish > -np.inf).tolist():
+                if self._state.hypotheses.tokens(int(node[row])) in self._known:
+                    finish[row] = -np.inf
+        self._state.finish(continuations)
+
+    def _push(self, waiting: _Waiting) -> None:
+        """Add prefixes to the frontier; drop the least probable ones if it holds too many."""
+        if len(waiting.row):
+            self._pushes += 1  # among equally probable ones the latest, which are longest, go first
+            heapq.heappush(self._frontier, (-waiting.log_prob[0], -self._pushes, waiting))
+        while sum(len(each.parents.node) for _, _, each in self._frontier) > self._budget.states:
+            worst = max(self._frontier)
+            self._frontier.remove(worst)
+            heapq.heapify(self._frontier)
             self._drop(worst[2].log_prob)
 
-    def _follow(self, family: _Family) -> None:
-        """Make a family the live rows, but for what has become hopeless."""
-        wanted = ~self._hopeless(family.log_prob)
-        self._drop(family.log_prob[~wanted])
-        row = family.row[wanted]
-        self._state = self._stepper.select(family.state, torch.from_numpy(row))
-        attention = family.attention
-        given = None if attention is None else [attention[i] for i in row.tolist()]
-        self._node = self._strings.grow(family.node[row], family.token[wanted], given)
-        self._token, self._log_prob = family.token[wanted], family.log_prob[wanted]
-        self._sentence = np.zeros(len(row), dtype=np.int64)
-        self._ledger.lines["length"] = family.length
+    def _follow(self, waiting: _Waiting) -> None:
+        """Make waiting prefixes the live ones, except those that have become hopeless."""
+        wanted = ~self._hopeless(waiting.log_prob)
+        self._drop(waiting.log_prob[~wanted])
+        row, token = waiting.row[wanted], waiting.token[wanted]
+        self._state.follow(waiting.parents, row, token, waiting.log_prob[wanted])
 
     def _drop(self, log_prob: Floats) -> None:
-        """Enter prefixes that nobody will follow."""
-        self._ledger.lines["dropped"] += len(log_prob)
-        self._ledger.raise_bound("bound", np.zeros(len(log_prob), dtype=np.int64), log_prob)
+        """Count prefixes `(n,)` that nobody will follow."""
+        self._state.statistics.drop(np.zeros(len(log_prob), dtype=np.int64), log_prob)

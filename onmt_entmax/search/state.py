@@ -1,24 +1,41 @@
-"""The books of a search: for each sentence what was finished, dropped, cut and excluded."""
+"""What beam search and exact search share: live prefixes, finished hypotheses, statistics.
+
+A `SearchState` holds the active sentences; its operations keep the numbers that a certificate is
+made of. Let F be the finished hypotheses of a sentence and D its prefixes of positive probability
+that nobody will follow: dropped, or cut by the length limit (see `certificate.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from onmt_entmax.search.certificate import Certificate, Hypothesis, Level
-from onmt_entmax.search.expansion import Floats, Ints, largest_within, rank_within
-
-# The tree of prefixes that a search has visited, as arrays: a node is a token and the node before
-# it.
+from onmt_entmax.nn.output import Distribution
+from onmt_entmax.search.certificate import Certificate, Hypothesis, Level, SearchResult
+from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.constraints import check_tokens, force
+from onmt_entmax.search.expansion import (
+    Expansion,
+    Flags,
+    Floats,
+    Ints,
+    check_columns,
+    expand,
+    largest_within,
+    rank_within,
+    remove,
+)
+from onmt_entmax.search.stepper import SearchError, Stepper, no_support
 
 
 class PrefixTree:
-    """Nodes are numbered in the order they were added; -1 is the empty prefix."""
+    """All prefixes visited, as arrays: a node is a token and its parent; -1 is the empty prefix."""
 
     def __init__(self) -> None:
         self._parent = np.empty(1024, dtype=np.int64)
@@ -32,11 +49,11 @@ class PrefixTree:
         """Append one token to each parent.
 
         Args:
-            parents: (n,) nodes, -1 for the empty prefix.
-            tokens: (n,) token ids.
+            parents: `(n,)` nodes, -1 for the empty prefix.
+            tokens: `(n,)` token ids.
 
         Returns:
-            The (n,) new nodes.
+            The new nodes `(n,)`, numbered in the order in which they were added.
         """
         end = self._size + len(parents)
         if end > len(self._parent):
@@ -50,7 +67,7 @@ class PrefixTree:
         return nodes
 
     def path(self, node: int) -> list[int]:
-        """The nodes from the first token to `node`."""
+        """Return the nodes from the first token to `node`."""
         nodes = []
         while node >= 0:
             nodes.append(node)
@@ -58,14 +75,14 @@ class PrefixTree:
         return nodes[::-1]
 
     def tokens(self, node: int) -> tuple[int, ...]:
-        """The token ids of a prefix."""
+        """Return the token ids of a prefix."""
         return tuple(self._token[self.path(node)].tolist())
 
     def keep(self, live: Sequence[int] | Ints) -> Ints:
-        """Forget every node that is on no path to a `live` one.
+        """Delete every node that is on no path to a `live` one.
 
         Returns:
-            An array that maps old node numbers to new ones; its last entry maps -1 to -1.
+            The new number of each old node, -1 if deleted; the last entry maps -1 to -1.
         """
         wanted = np.zeros(self._size + 1, dtype=bool)  # the last place stands for -1
         nodes = np.unique(np.asarray(live, dtype=np.int64))
@@ -84,192 +101,209 @@ class PrefixTree:
         return moved
 
 
-# The prefixes that a search visits, and the strings that it finishes.
-
-
 class Finished(NamedTuple):
-    """A finished hypothesis before anyone asks for its tokens."""
+    """A finished hypothesis as a node of the tree."""
 
     score: float
     log_prob: float
     node: int
-    attention: Tensor | None  # of the end symbol, where asked for
+    attention: Tensor | None  # (source length,) of the end symbol, where the stepper returns it
 
 
-class Strings:
-    """Prefixes as nodes of a tree, with their attention, and the finished strings by sentence."""
+class Hypotheses:
+    """The tree of prefixes with their attention, and each sentence's finished hypotheses."""
 
     def __init__(self) -> None:
         self._tree = PrefixTree()
-        self._attention: list[Tensor] = []  # (source length,) of every node, where asked for
+        self._attention: list[Tensor] = []  # (source length,) of every node, where there is any
         self._finished: dict[int, list[Finished]] = {}
-        self._most_nodes = 1 << 16  # before dead ones are looked for
+        self._compact_at = 1 << 16  # nodes from which dead ones are deleted
 
     def open(self, numbers: Sequence[int]) -> None:
-        """Get ready for the strings of some sentences."""
+        """Start the list of finished hypotheses of some sentences."""
         self._finished.update((number, []) for number in numbers)
 
     def close(self, number: int) -> None:
-        """Forget the finished strings of a sentence."""
+        """Delete the finished hypotheses of a sentence."""
         del self._finished[number]
 
     def grow(self, parents: Ints, tokens: Ints, attention: Sequence[Tensor] | None) -> Ints:
         """Append one token to each parent.
 
         Args:
-            parents: (n,) nodes.
-            tokens: (n,) ids.
-            attention: n times (source length,), of the steps that gave the tokens; or None.
+            parents: `(n,)` nodes.
+            tokens: `(n,)` ids.
+            attention: n tensors `(source length,)` of the steps that gave the tokens, or None.
 
         Returns:
-            The (n,) new nodes.
+            The new nodes `(n,)`.
         """
         if attention is not None:
             self._attention.extend(attention)
         return self._tree.add(parents, tokens)
 
-    def finish(self, number: int, string: Finished) -> None:
-        """Enter a finished string of a sentence."""
-        self._finished[number].append(string)
+    def finish(self, number: int, finished: Finished) -> None:
+        """Add a finished hypothesis of a sentence."""
+        self._finished[number].append(finished)
 
     def of(self, number: int) -> list[Finished]:
-        """The finished strings of a sentence, in the order they were found."""
+        """Return the finished hypotheses of a sentence in the order they were found."""
         return self._finished[number]
 
     def tokens(self, node: int) -> tuple[int, ...]:
-        """The token ids of a prefix."""
+        """Return the token ids of a prefix."""
         return self._tree.tokens(node)
 
     def attention(self, node: int, last: Tensor | None) -> Tensor | None:
-        """Attention over the steps of a string: those of its tokens, then `last`, of its end.
+        """Return the attention along a prefix, then `last`, that of the end symbol.
 
         Returns:
-            (steps, source length), or None where it was not asked for.
+            `(steps, source length)`, or None without attention.
         """
         steps = [self._attention[i] for i in self._tree.path(node)] if self._attention else []
         if last is not None:
             steps.append(last)
         return torch.stack(steps) if steps else None
 
-    def hypothesis(self, string: Finished) -> Hypothesis:
-        """A finished string written out."""
+    def hypothesis(self, finished: Finished) -> Hypothesis:
+        """Return a finished hypothesis with its tokens."""
         return Hypothesis(
-            self.tokens(string.node),
-            string.log_prob,
-            string.score,
-            self.attention(string.node, string.attention),
+            self.tokens(finished.node),
+            finished.log_prob,
+            finished.score,
+            self.attention(finished.node, finished.attention),
         )
 
     def best(self, number: int, count: int) -> tuple[Hypothesis, ...]:
-        """The best finished strings of a sentence, best first; all of them for a count of 0."""
-        ranked = sorted(self._finished[number], key=lambda s: (-s.score, -s.log_prob))
-        return tuple(self.hypothesis(string) for string in ranked[: count or None])
+        """Return a sentence's best finished hypotheses, best first; all of them for a count of 0.
 
-    def forget(self, live: Ints) -> Ints:
-        """Drop nodes that are on no path to a live or finished one, once they may be many.
+        At equal scores, as where penalties are infinite, the more probable one is first.
+        """
+        ranked = sorted(self._finished[number], key=lambda each: (-each.score, -each.log_prob))
+        return tuple(self.hypothesis(each) for each in ranked[: count or None])
+
+    def compact(self, live: Ints) -> Ints:
+        """Delete nodes on no path to a live or finished one, once the tree is large.
 
         Args:
-            live: (rows,) nodes of the live prefixes.
+            live: `(rows,)` nodes of the live prefixes.
 
         Returns:
-            The (rows,) nodes under their new numbers.
+            The same nodes under their new numbers `(rows,)`.
         """
-        if len(self._tree) < self._most_nodes:
+        if len(self._tree) < self._compact_at:
             return live
-        ends = [string.node for found in self._finished.values() for string in found]
+        ends = [each.node for found in self._finished.values() for each in found]
         moved = self._tree.keep(np.concatenate([live, np.array(ends, dtype=np.int64)]))
         if self._attention:
             kept = zip(self._attention, moved[:-1].tolist(), strict=True)
             self._attention = [row for row, place in kept if place >= 0]
         for number, found in self._finished.items():
-            self._finished[number] = [s._replace(node=int(moved[s.node])) for s in found]
-        self._most_nodes = max(self._most_nodes, 2 * len(self._tree))
+            self._finished[number] = [each._replace(node=int(moved[each.node])) for each in found]
+        self._compact_at = max(self._compact_at, 2 * len(self._tree))
         return moved[live]
 
 
-class Ledger:
-    """One line of books per sentence in flight, as arrays over the sentences.
+class Statistics:
+    """Search statistics of each active sentence: the columns of one table.
 
     Args:
-        sentences: how many lines.
-        ranks: of how many finished hypotheses the scores are kept in `top`.
-        beam: how many live prefixes a sentence may have.
+        sentences: number of rows.
+        ranks: how many of the best scores of F the column `top` keeps.
+        beam: live prefixes that a sentence may have.
     """
 
     def __init__(self, sentences: int, ranks: int, beam: int = 1) -> None:
         dtype = [
-            ("beam", "i8"),  # how many live prefixes the sentence may have
-            ("may_narrow", "?"),  # whether that becomes one when there are more
+            ("beam", "i8"),  # live prefixes that the sentence may have
+            ("may_narrow", "?"),  # whether `beam` becomes 1 when there are more
             ("length", "i8"),  # tokens of the live prefixes
             ("finished", "i8"),  # size of F
             ("mass", "f8"),  # sum of the probabilities of F
             ("top", "f8", (ranks,)),  # the best scores of F, best first
             ("bound", "f8"),  # the largest log-probability in D
-            ("dropped", "i8"),
-            ("truncated", "i8"),
-            ("excluded", "f8"),
-            ("excluded_bound", "f8"),
-            ("strict", "?"),
-            ("rows", "i8"),
-            ("support", "i8"),
+            ("dropped", "i8"),  # prefixes of D that were dropped
+            ("truncated", "i8"),  # prefixes of D that the length limit cut
+            ("excluded", "f8"),  # probability that the request excluded
+            ("excluded_bound", "f8"),  # the largest log-probability of an excluded prefix
+            ("strict", "?"),  # whether finished and live prefixes always fitted the beam
+            ("rows", "i8"),  # prefixes that the decoder computed
+            ("support", "i8"),  # next tokens of positive probability, summed over these
         ]
-        self.lines = np.zeros(sentences, dtype=dtype)
+        self.table = np.zeros(sentences, dtype=dtype)
         for name in ("top", "bound", "excluded_bound"):
-            self.lines[name] = -np.inf
-        self.lines["strict"] = True
-        self.lines["beam"] = beam
+            self.table[name] = -np.inf
+        self.table["strict"] = True
+        self.table["beam"] = beam
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return len(self.table)
 
-    def select(self, wanted: NDArray[np.bool_]) -> None:
-        """Keep the wanted lines only."""
-        self.lines = self.lines[wanted]
+    def select(self, wanted: Flags) -> None:
+        """Keep only the sentences flagged in `wanted` `(sentences,)`."""
+        self.table = self.table[wanted]
 
-    def append(self, other: Ledger) -> None:
-        """Add the lines of another ledger at the end."""
-        self.lines = np.concatenate([self.lines, other.lines])
+    def append(self, other: Statistics) -> None:
+        """Add the sentences of another table at the end."""
+        self.table = np.concatenate([self.table, other.table])
+
+    # Below, `sentence` (n,) says for each of n items which row of the table it belongs to.
 
     def count(self, name: str, sentence: Ints, amount: NDArray[np.generic] | None = None) -> None:
-        """Add an amount (default 1) to a column, for each entry of `sentence`."""
+        """Add an amount `(n,)`, by default 1, to a column."""
         added = np.bincount(sentence, weights=amount, minlength=len(self))
-        self.lines[name] += added.astype(self.lines[name].dtype)
+        self.table[name] += added.astype(self.table[name].dtype)
 
     def raise_bound(self, name: str, sentence: Ints, log_prob: Floats) -> None:
-        """Raise a bound to the largest of the log-probabilities given for a sentence."""
+        """Raise a bound to the largest log-probability of each sentence's items."""
         largest = largest_within(sentence, log_prob, len(self))
-        self.lines[name] = np.maximum(self.lines[name], largest)
+        self.table[name] = np.maximum(self.table[name], largest)
+
+    def drop(self, sentence: Ints, log_prob: Floats) -> None:
+        """Add dropped prefixes `(n,)` to D."""
+        self.count("dropped", sentence)
+        self.raise_bound("bound", sentence, log_prob)
+
+    def truncate(self, sentence: Ints, log_prob: Floats) -> None:
+        """Add prefixes `(n,)` cut by the length limit to D."""
+        self.count("truncated", sentence)
+        self.raise_bound("bound", sentence, log_prob)
+
+    def exclude(self, sentence: Ints, log_prob: Floats) -> None:
+        """Count prefixes `(n,)` that the request rules out."""
+        self.count("excluded", sentence, np.exp(log_prob))
+        self.raise_bound("excluded_bound", sentence, log_prob)
 
     def finish(self, sentence: Ints, log_prob: Floats, score: Floats) -> None:
-        """Add finished hypotheses (n,) to F."""
+        """Add finished hypotheses `(n,)` to F."""
         self.count("finished", sentence)
         self.count("mass", sentence, np.exp(log_prob))
-        top = self.lines["top"]
+        top = self.table["top"]
         ranks = top.shape[1]
-        if ranks == 1:
+        if ranks == 1:  # the default, without the sort
             np.maximum.at(top[:, 0], sentence, score)
             return
         order, rank = rank_within(sentence, score)
         order, rank = order[rank < ranks], rank[rank < ranks]
         new = np.full_like(top, -np.inf)
         new[sentence[order], rank] = score[order]
-        self.lines["top"] = -np.sort(-np.concatenate([top, new], axis=1), axis=1)[:, :ranks]
+        self.table["top"] = -np.sort(-np.concatenate([top, new], axis=1), axis=1)[:, :ranks]
 
     def certify(
-        self, line: int, scores: list[float], limit: Callable[[float], float]
+        self, place: int, scores: list[float], attainable: Callable[[float], float]
     ) -> Certificate:
-        """The certificate of one sentence.
+        """Return the certificate of one sentence.
 
         Args:
-            line: the sentence's.
+            place: row of the sentence.
             scores: of the returned hypotheses, best first.
-            limit: maps a prefix's log-probability to the best score that a string starting with it
-                can have; the identity where strings are ranked by probability.
+            attainable: maps the log-probability of a prefix to the best score that a hypothesis
+                starting with it can have; the identity without penalties.
         """
-        books = self.lines[line]
-        bound, cut = float(books["bound"]), int(books["truncated"])
-        complete = int(books["dropped"]) + cut == 0
-        best_unseen = -np.inf if complete else limit(bound)
+        row = self.table[place]
+        bound, truncated = float(row["bound"]), int(row["truncated"])
+        complete = int(row["dropped"]) + truncated == 0
+        best_unseen = -np.inf if complete else attainable(bound)
         proven = sum(score >= best_unseen for score in scores)
         level: Level = "exhaustive" if complete else "optimal" if proven > 0 else "none"
         best = scores[0] if scores else -np.inf
@@ -278,10 +312,280 @@ class Ledger:
             log_bound=bound,
             gap=np.inf if complete else float(best - best_unseen),
             proven=proven,
-            mass=float(books["mass"]),
-            dropped=int(books["dropped"]),
-            truncated=cut,
-            excluded=float(books["excluded"]),
-            log_excluded_bound=float(books["excluded_bound"]),
-            strict=complete and bool(books["strict"]),
+            mass=float(row["mass"]),
+            dropped=int(row["dropped"]),
+            truncated=truncated,
+            excluded=float(row["excluded"]),
+            log_excluded_bound=float(row["excluded_bound"]),
+            strict=complete and bool(row["strict"]),
+        )
+
+
+@dataclass(frozen=True)
+class Parents:
+    """Prefixes that one step computed; whoever keeps them can follow their continuations later."""
+
+    decoder_state: Any
+    """Of the stepper after the step, with `rows` rows."""
+    sentence: Ints
+    """`(rows,)` place of each prefix's sentence"""
+    node: Ints
+    """`(rows,)` of the tree"""
+    attention: list[Tensor] | None
+    """`(source length,)` of each row, where the stepper returns it"""
+    length: Ints
+    """`(sentences,)` tokens of the prefixes"""
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """What may follow the live prefixes."""
+
+    parents: Parents
+    options: Expansion
+    log_prob: Floats
+    """`(candidates,)` of the prefix that each candidate of `options` makes"""
+
+
+class SearchState:
+    """The active sentences of a search, their live prefixes and their statistics.
+
+    Live prefixes are rows sorted by sentence. A sentence has a number, for good, and a place among
+    the active ones, which changes when others leave.
+
+    Args:
+        stepper: the model.
+        config: how to search.
+
+    Attributes:
+        numbers: `(sentences,)` number of each active sentence.
+        statistics: their statistics.
+        hypotheses: prefixes and finished hypotheses.
+        sentence: `(rows,)` place of each live prefix's sentence.
+        node: `(rows,)` of the tree.
+        token: `(rows,)` last token.
+        log_prob: `(rows,)` of the prefix.
+
+    Raises:
+        ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
+    """
+
+    def __init__(self, stepper: Stepper, config: SearchConfig) -> None:
+        special = {*config.constraints.banned, *stepper.excluded, stepper.bos, stepper.eos}
+        check_tokens(special, stepper.vocabulary_size)
+        self._stepper, self._config = stepper, config
+        self.numbers: Ints = np.empty(0, dtype=np.int64)
+        self.statistics = self.new_statistics(0)
+        self.hypotheses = Hypotheses()
+        self.sentence: Ints = np.empty(0, dtype=np.int64)
+        self.node: Ints = np.empty(0, dtype=np.int64)
+        self.token: Ints = np.empty(0, dtype=np.int64)
+        self.log_prob: Floats = np.empty(0)
+        self._decoder_state: Any = None
+        self._forced: dict[int, tuple[int, ...]] = {}  # nonempty target prefixes by number
+        self._truncated: dict[int, Hypothesis] = {}  # best truncated prefix by number
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def new_statistics(self, sentences: int, beam: int = 1) -> Statistics:
+        """Return statistics of sentences that nothing is known of yet."""
+        return Statistics(sentences, max(1, self._config.n_best), beam)
+
+    def add(
+        self,
+        decoder_state: Any,
+        numbers: Ints,
+        statistics: Statistics,
+        prefixes: Sequence[Sequence[int]],
+    ) -> None:
+        """Activate sentences, each with the empty prefix alive.
+
+        Args:
+            decoder_state: of the stepper, one row a sentence.
+            numbers: `(n,)` of the sentences.
+            statistics: of the sentences.
+            prefixes: the token ids that each sentence's output must start with.
+        """
+        joined = [self._decoder_state, decoder_state]
+        self._decoder_state = self._stepper.join(joined) if len(self) else decoder_state
+        count = len(numbers)
+        self.sentence = np.concatenate([self.sentence, len(self) + np.arange(count)])
+        self.node = np.concatenate([self.node, np.full(count, -1)])
+        self.token = np.concatenate([self.token, np.full(count, self._stepper.bos)])
+        self.log_prob = np.concatenate([self.log_prob, np.zeros(count)])
+        self.numbers = np.concatenate([self.numbers, numbers])
+        self.statistics.append(statistics)
+        self.hypotheses.open(numbers.tolist())
+        pairs = zip(numbers.tolist(), prefixes, strict=True)
+        self._forced.update((number, tuple(prefix)) for number, prefix in pairs if prefix)
+
+    def expand(self, width: int) -> Continuations:
+        """Compute the next step of every live prefix; count rows, supports and excluded tokens.
+
+        Args:
+            width: a row's `width` most probable tokens are always among the candidates.
+
+        Raises:
+            SearchError: if the model gives a prefix no token of positive probability.
+        """
+        step = self._stepper.step(self._decoder_state, torch.from_numpy(self.token))
+        attention = step.attention_rows()
+        distribution, excluded = self._exclude(step.distribution)
+        options = expand(distribution, self._stepper.eos, width)
+        support = options.continuations + (options.finish > -np.inf) + excluded
+        if not support.all():
+            raise no_support()
+        self.statistics.count("rows", self.sentence)
+        self.statistics.count("support", self.sentence, support)
+        length = self.statistics.table["length"].copy()
+        parents = Parents(step.state, self.sentence, self.node, attention, length)
+        return Continuations(parents, options, self.log_prob[options.row] + options.log_prob)
+
+    def _exclude(self, distribution: Distribution) -> tuple[Distribution, Ints]:
+        """Remove tokens that the request rules out, and count their probability.
+
+        Args:
+            distribution: of the live prefixes; may be changed in place.
+
+        Returns:
+            The distribution without them, and how many of positive probability each row lost.
+        """
+        check_columns(distribution, self._stepper.vocabulary_size)
+        rest, row, log_prob = remove(distribution, *self._forbidden())
+        if len(row):
+            self.statistics.exclude(self.sentence[row], self.log_prob[row] + log_prob)
+        return rest, np.bincount(row, minlength=len(self.token))
+
+    def _forbidden(self) -> tuple[Ints, Ints]:
+        """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
+        lengths = self.statistics.table["length"][self.sentence]
+        row, token = self._config.constraints.forbidden(
+            self._stepper.excluded,
+            self._stepper.eos,
+            lengths,
+            lambda row: self.hypotheses.tokens(int(self.node[row])),
+        )
+        if not self._forced:
+            return row, token
+        numbers = self.numbers[self.sentence].tolist()
+        prefixes = [self._forced.get(number, ()) for number in numbers]
+        forced = {
+            i: prefix[lengths[i]] for i, prefix in enumerate(prefixes) if lengths[i] < len(prefix)
+        }
+        return force(row, token, forced, self._stepper.vocabulary_size)
+
+    def finish(self, continuations: Continuations) -> None:
+        """Add the live prefixes that may end here to the finished hypotheses."""
+        finish, attention = continuations.options.finish, continuations.parents.attention
+        rows = np.flatnonzero(finish > -np.inf)
+        if not len(rows):
+            return
+        sentence, log_prob = self.sentence[rows], self.log_prob[rows] + finish[rows]
+        found = [
+            Finished(value, value, node, None if attention is None else attention[row])
+            for row, value, node in zip(
+                rows.tolist(), log_prob.tolist(), self.node[rows].tolist(), strict=True
+            )
+        ]
+        score = log_prob
+        if self._config.penalties.any:
+            lengths = self.statistics.table["length"][sentence].tolist()
+            found = [self._penalised(*pair) for pair in zip(found, lengths, strict=True)]
+            score = np.array([each.score for each in found])
+        self.statistics.finish(sentence, log_prob, score)
+        for number, each in zip(self.numbers[sentence].tolist(), found, strict=True):
+            self.hypotheses.finish(number, each)
+
+    def _penalised(self, finished: Finished, length: int) -> Finished:
+        """Return a finished hypothesis of `length` tokens with its score under penalties."""
+        penalties, attention = self._config.penalties, None
+        if penalties.covers:
+            attention = self.hypotheses.attention(finished.node, finished.attention)
+            if attention is None:
+                raise SearchError("a coverage penalty needs a model with attention")
+        return finished._replace(score=penalties.score(finished.log_prob, length, attention))
+
+    def enter(self, result: SearchResult) -> None:
+        """Add what another search of the only active sentence has found, and its cost."""
+        table = self.statistics.table
+        table["rows"], table["support"] = result.rows, result.support
+        number = int(self.numbers[0])
+        if result.unfinished is not None:
+            self._truncated[number] = result.unfinished
+        for hypothesis in result.hypotheses:
+            steps = None if hypothesis.attention is None else list(hypothesis.attention.unbind(0))
+            last = steps.pop() if steps else None
+            node = np.array([-1])
+            for i, token in enumerate(hypothesis.tokens):
+                attention = None if steps is None else [steps[i]]
+                node = self.hypotheses.grow(node, np.array([token]), attention)
+            finished = Finished(hypothesis.score, hypothesis.log_prob, int(node[0]), last)
+            self.hypotheses.finish(number, finished)
+        log_probs = np.array([hypothesis.log_prob for hypothesis in result.hypotheses])
+        scores = np.array([hypothesis.score for hypothesis in result.hypotheses])
+        self.statistics.finish(np.zeros(len(scores), dtype=np.int64), log_probs, scores)
+
+    def keep_truncated(self, rows: Ints) -> None:
+        """Remember each sentence's most probable prefix among `rows`, cut by the length limit."""
+        for row in rows.tolist():
+            number, log_prob = int(self.numbers[self.sentence[row]]), float(self.log_prob[row])
+            before = self._truncated.get(number)
+            if before is None or log_prob > before.log_prob:
+                prefix = Finished(log_prob, log_prob, int(self.node[row]), None)
+                self._truncated[number] = self.hypotheses.hypothesis(prefix)
+
+    def follow(self, parents: Parents, row: Ints, token: Ints, log_prob: Floats) -> None:
+        """Make chosen continuations the live prefixes.
+
+        Args:
+            parents: the prefixes that they continue.
+            row: `(new rows,)` row of `parents` that each continues.
+            token: `(new rows,)` its next token.
+            log_prob: `(new rows,)` of the longer prefix.
+        """
+        state, attention = parents.decoder_state, parents.attention
+        if len(row) and not np.array_equal(row, np.arange(len(parents.node))):
+            state = self._stepper.select(state, torch.from_numpy(row))
+        chosen = None if attention is None else [attention[i] for i in row.tolist()]
+        self._decoder_state = state
+        self.node = self.hypotheses.grow(parents.node[row], token, chosen)
+        self.sentence, self.token, self.log_prob = parents.sentence[row], token, log_prob
+        self.statistics.table["length"] = parents.length + 1
+
+    def remove(self, done: Flags) -> None:
+        """Remove the sentences flagged in `done` `(sentences,)`, which have no live prefix left."""
+        if not done.any():
+            return
+        for number in self.numbers[done].tolist():
+            self.hypotheses.close(number)
+            self._truncated.pop(number, None)
+            self._forced.pop(number, None)
+        self.sentence = (np.cumsum(~done) - 1)[self.sentence]
+        self.numbers = self.numbers[~done]
+        self.statistics.select(~done)
+        self.node = self.hypotheses.compact(self.node)
+
+    def attainable(self, log_prob: Any) -> Any:
+        """Return the best score that a hypothesis can have whose prefix has this log-probability.
+
+        Args:
+            log_prob: a number or an array; the result is of the same kind.
+        """
+        return self._config.penalties.attainable(log_prob, self._config.max_length)
+
+    def result(
+        self, place: int, attainable: Callable[[float], float] | None = None
+    ) -> SearchResult:
+        """Return the result of the sentence at `place`, with `attainable` as for `certify`."""
+        number, row = int(self.numbers[place]), self.statistics.table[place]
+        best = self.hypotheses.best(number, self._config.n_best)
+        scores = [hypothesis.score for hypothesis in best]
+        return SearchResult(
+            hypotheses=best,
+            certificate=self.statistics.certify(place, scores, attainable or self.attainable),
+            finished=int(row["finished"]),
+            unfinished=None if best else self._truncated.get(number),
+            rows=int(row["rows"]),
+            support=int(row["support"]),
         )

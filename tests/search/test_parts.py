@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from onmt_entmax.nn.output import as_support
 from onmt_entmax.search import expansion
 from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
-from onmt_entmax.search.state import Finished, PrefixTree, Strings
+from onmt_entmax.search.state import Finished, Hypotheses, PrefixTree
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30))
@@ -113,11 +113,11 @@ def test_a_tree_takes_more_nodes_at_once_than_it_has() -> None:
 
 
 def test_where_penalties_are_infinite_the_more_probable_string_is_better() -> None:
-    strings = Strings()
-    strings.open([0])
+    hypotheses = Hypotheses()
+    hypotheses.open([0])
     for log_prob in (-2.0, -1.0, -3.0):
-        strings.finish(0, Finished(-np.inf, log_prob, -1, None))
-    assert [hypothesis.log_prob for hypothesis in strings.best(0, 2)] == [-1.0, -2.0]
+        hypotheses.finish(0, Finished(-np.inf, log_prob, -1, None))
+    assert [hypothesis.log_prob for hypothesis in hypotheses.best(0, 2)] == [-1.0, -2.0]
 
 
 def test_a_step_that_rounding_lifts_above_one_counts_as_one() -> None:

@@ -306,13 +306,13 @@ def test_a_stream_forgets_what_it_has_given_back() -> None:
 
     model, config = TableStepper(attention=True), SearchConfig(3, 2, 6)
     search = BeamSearch(model, config)
-    search._strings._most_nodes = 50
+    search._state.hypotheses._compact_at = 50
     tables = [Table(seed, 1.5) for seed in range(300)]
     results = {}
     for i in range(0, 300, 3):
         search.admit(tables[i : i + 3])
         results.update(search.advance())
-        assert len(search._strings._tree) < 600
+        assert len(search._state.hypotheses._tree) < 600
     while len(search):
         results.update(search.advance())
     expected = beam_search(TableStepper(attention=True), tables, config)

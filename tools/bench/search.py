@@ -21,8 +21,8 @@ does not know when to end, every side is asked for outputs of 15 tokens.
     python -m tools.bench.search --size words --sentences 64 --rounds 3
 
 Prints a JSON line for each side, then a table. `equal` is the share of first outputs that are the
-same as OpenNMT-py's (only the softmax model has the same weights), `books` the share of our time
-spent on what certificates need and a search would not: bounds, masses, counts. Ours stops by
+same as OpenNMT-py's (only the softmax model has the same weights), `statistics` the share of our
+time spent on what only certificates need: bounds, masses, counts. Ours stops by
 default where the support is exhausted or the beam has overflowed; `optimal` is `-stop optimal`.
 """
 
@@ -58,11 +58,12 @@ from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.state import Ledger
+from onmt_entmax.search.state import Statistics
 from onmt_entmax.sparse.functional import log_entmax
 from onmt_entmax.translator import Translator
 
-BOOKS = ("raise_bound", "count", "certify")  # of `Ledger`; `top` and `bound` decide the search too
+# Methods of `Statistics`; the columns `top` and `bound` also decide the search.
+TIMED = ("raise_bound", "count", "certify")
 
 WORDS, SUPPORT, LENGTH = 18_000, 5, 15  # of `--size words`: tokens, those in a support, an output's
 
@@ -199,8 +200,8 @@ def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: S
 
 
 @contextlib.contextmanager
-def counted_books(clock: Callable[[], float]) -> Iterator[list[float]]:
-    """While this holds, the seconds that the books take are added up in the list."""
+def timed_statistics(clock: Callable[[], float]) -> Iterator[list[float]]:
+    """Add up, in the list, the seconds that the search statistics take."""
     spent = [0.0]
 
     def timed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,16 +216,18 @@ def counted_books(clock: Callable[[], float]) -> Iterator[list[float]]:
         return run
 
     with contextlib.ExitStack() as stack:
-        for name in BOOKS:
-            stack.enter_context(mock.patch.object(Ledger, name, timed(getattr(Ledger, name))))
+        for name in TIMED:
+            stack.enter_context(
+                mock.patch.object(Statistics, name, timed(getattr(Statistics, name)))
+            )
         yield spent
 
 
-def share_of_books(run: Side, clock: Callable[[], float], rounds: int) -> float:
-    """Median share of the time of `run` that the books take."""
+def share_of_statistics(run: Side, clock: Callable[[], float], rounds: int) -> float:
+    """Return the median share of the time of `run` that the search statistics take."""
     shares = []
     for _ in range(rounds):
-        with counted_books(clock) as spent:
+        with timed_statistics(clock) as spent:
             begin = clock()
             run()
             shares.append(spent[0] / (clock() - begin))
@@ -259,7 +262,9 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
     for name, taken in times.items():
         pairs = zip(outputs[name], outputs[reference], strict=True)
-        books = 0.0 if name == reference else share_of_books(sides[name], clock, options.rounds)
+        share = 0.0
+        if name != reference:
+            share = share_of_statistics(sides[name], clock, options.rounds)
         results.append(
             {
                 "side": name,
@@ -273,7 +278,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
                 "per_second": round(len(lines) / statistics.median(taken), 1),
                 "ratio": round(statistics.median(base) / statistics.median(taken), 2),
                 "equal": round(sum(a == b for a, b in pairs) / len(lines), 4),
-                "books": round(books, 4),
+                "statistics": round(share, 4),
             }
         )
     return results
@@ -311,11 +316,11 @@ def main() -> None:
         results = measure(options)
     for result in results:
         print(json.dumps(result))
-    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7} {'books':>6}")
+    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7} {'statistics':>10}")
     for r in results:
         print(
             f"{r['side']:20} {r['per_second']:>10} {r['ratio']:>6} {r['equal']:>7.2%} "
-            f"{r['books']:>6.1%}"
+            f"{r['statistics']:>10.1%}"
         )
 
 
