@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 
 NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/lstm/csrc/*)
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench lint check-wheel clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
@@ -22,10 +22,12 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev
-	for script in mapping loss output_layer; do \
-	    $(BIN)/python tools/bench/$$script.py || exit 1; \
+	for name in mapping loss output_layer recurrence; do \
+	    $(BIN)/python -m tools.bench.$$name || exit 1; \
 	done
-	$(BIN)/python -m tools.bench.recurrence
+
+check-wheel:
+	PYTHON=$(PYTHON) tools/check_wheel.sh
 
 $(VENV)/.installed: pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -m venv $(VENV)
