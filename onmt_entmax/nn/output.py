@@ -1,10 +1,10 @@
-"""The loss of an output layer as one autograd function with the linear layer.
+"""The output layer: from decoder states to scores, log-probabilities, the support, or the loss.
 
-Scores are made for some rows at a time, in memory that is used again; what stays of them is the
-support. Since the gradient in the scores is 0 outside it (but for the target), the gradients of
-states and weights are sparse products. Rows whose support is large take the dense products at once,
-while their scores are still there.
+`OutputLayer` is the module; `Support` and `PreparedOutput` serve a search, `LinearLoss` training.
+Where the output is sparse, no more scores than a group of rows has are ever in memory.
 """
+
+from __future__ import annotations
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
-from onmt_entmax.nn.bf16_filter import Screen, pays, scores_at
+from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.sparse.arguments import valid_alpha
 from onmt_entmax.sparse.conjugate import (
@@ -37,71 +37,212 @@ from onmt_entmax.sparse.solvers import (
     solve_power,
 )
 
-# The output layer in a search: log-probabilities of what is in the support, and of nothing else.
-#
-# A trained model leaves a few tokens of tens of thousands, and a search asks for no others. So the
-# logarithms of the rest are never made: the scores of some rows are searched for what lies above a
-# lower bound of the threshold, and given up.
+# Scores in a group of rows for the loss and `OutputLayer.support`. A group has at least so many
+# rows, since each group reads all weights once.
+_GROUP_SCORES = 1 << 21
+_GROUP_ROWS = 128
+# Scores in a group of a search's rows: below 32 MB, the allocator reuses the memory.
+_SEARCH_GROUP_SCORES = 1 << 22
+# From this many scores on, finding the support costs less than computing all logarithms.
+_LEAST_SCORES = 1 << 16
+# Groups of a search that skip the bfloat16 filter after it found too many candidates.
+_FILTER_PAUSE = 32
+# The loss filters the next group if this one's supports are at most so large on average, and if
+# enough rows are left to pay for preparing the filter.
+_MOST_FILTERED_SUPPORT = 24
+_LEAST_FILTERED_ROWS = 640
+# Mean share of the vocabulary in a group's supports below which sparse products beat dense ones.
+_SPARSE_BELOW = 1 / 12
 
-# From so many scores on, looking for the support costs less than all logarithms. Scores that are
-# held at once: less than 32 MB that are given up are used again for the next ones.
-# For so many groups of rows no screen is tried after one that found too much.
-_LEAST = 1 << 16
-_DECODING_SCORES = 1 << 22
-_PAUSE = 32
+
+class OutputLoss(NamedTuple):
+    """Loss and counts of a batch: 0-dim tensors, of which only ``loss`` has a graph.
+
+    Attributes:
+        loss: sum over the targets that are not ignored, in nats.
+        tokens: number of targets that are not ignored.
+        correct: how many of them have the largest score.
+        support: number of nonzero probabilities, summed over their rows.
+    """
+
+    loss: Tensor
+    tokens: Tensor
+    correct: Tensor
+    support: Tensor
+
+
+class OutputLayer(nn.Module):
+    """A linear layer onto the vocabulary, followed by entmax or its loss.
+
+    To tie the weights: ``output.weight = embedding.weight``.
+
+    Args:
+        hidden_size: of the decoder's states.
+        vocab_size: number of tokens.
+        alpha: a number >= 1; 1 is softmax.
+
+    Attributes:
+        prior: ``(vocab,)`` distribution that label smoothing mixes in; None is uniform.
+    """
+
+    prior: Tensor | None
+
+    def __init__(self, hidden_size: int, vocab_size: int, alpha: float = 1.5) -> None:
+        super().__init__()
+        self.alpha = float(valid_alpha(alpha))
+        self.weight = nn.Parameter(torch.empty(vocab_size, hidden_size))
+        self.bias = nn.Parameter(torch.empty(vocab_size))
+        self.register_buffer("prior", None, persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise weight and bias as ``torch.nn.Linear`` does."""
+        bound = 1 / math.sqrt(max(self.weight.shape[1], 1))
+        nn.init.uniform_(self.weight, -bound, bound)
+        nn.init.uniform_(self.bias, -bound, bound)
+
+    def scores(self, hidden: Tensor) -> Tensor:
+        """Return scores ``(..., vocab)``, in the weights' type, of hidden ``(..., hidden)``."""
+        with torch.autocast(hidden.device.type, enabled=False):
+            return functional.linear(hidden.to(self.weight.dtype), self.weight, self.bias)
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """Return log-probabilities ``(..., vocab)``, -inf outside the support."""
+        return log_entmax(self.scores(hidden), self.alpha)
+
+    @torch.no_grad()
+    def support(self, hidden: Tensor) -> Support:
+        """Return the tokens of positive probability of hidden ``(rows, hidden)``; no gradient.
+
+        Raises:
+            ValueError: if alpha is 1, or a row of scores is -inf everywhere.
+        """
+        if self.alpha == 1:
+            raise ValueError("every token is in the support of a softmax: use log_probs")
+        if self.weight.dtype not in (torch.float32, torch.float64):
+            return as_support(self.log_probs(hidden))
+        parts = []
+        for begin, end in row_groups(0, len(hidden), len(self.weight), _GROUP_SCORES, _GROUP_ROWS):
+            rows = hidden[begin:end].to(self.weight.dtype)
+            with torch.autocast(hidden.device.type, enabled=False):
+                scores = product(rows, self.weight, self.bias)
+            found = find_support(scores, self.alpha)
+            parts.append(found or as_support(dense_log_probs(scores, self.alpha)))
+        return join_supports(parts or [as_support(self.scores(hidden))])
+
+    @torch._disable_dynamo
+    def loss(
+        self, hidden: Tensor, target: Tensor, ignore_index: int, label_smoothing: float = 0.0
+    ) -> OutputLoss:
+        """Return the summed loss of ``target`` ``(N,)`` int64 given ``hidden`` ``(N, hidden)``.
+
+        Equals ``entmax_loss`` of :meth:`scores` with reduction "sum", but never holds the scores of
+        all rows, and has no gradients of gradients (RuntimeError). It depends on the data, so
+        `torch.compile` leaves it out of its graphs (and refuses it with ``fullgraph=True``).
+
+        Raises:
+            ValueError: if the shapes do not fit, a target is not in the vocabulary,
+                label_smoothing is not in [0, 1], a row of scores is -inf everywhere, or the
+                weights have 16 bits.
+        """
+        if self.weight.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"the loss needs weights of 32 or 64 bits, not {self.weight.dtype}: keep the layer "
+                f"in float32 (autocast may do the rest)"
+            )
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+        if hidden.dim() != 2 or target.shape != hidden.shape[:1]:
+            raise ValueError(
+                f"expected hidden (N, hidden) and target (N,), got {tuple(hidden.shape)} and "
+                f"{tuple(target.shape)}"
+            )
+        vocab = len(self.weight)
+        kept = (target != ignore_index).nonzero().squeeze(1)
+        if len(kept) < len(target):
+            hidden, target = hidden[kept], target[kept]
+        if len(target) and not 0 <= int(target.min()) <= int(target.max()) < vocab:
+            raise ValueError(
+                f"a target is not in the vocabulary of {vocab} tokens: smallest "
+                f"{int(target.min())}, largest {int(target.max())}"
+            )
+        spread = None
+        if label_smoothing > 0:
+            even = self.weight.new_full((vocab,), 1 / vocab)
+            spread = label_smoothing * (even if self.prior is None else self.prior)
+        with torch.autocast(hidden.device.type, enabled=False):
+            loss, correct, support = LinearLoss.apply(
+                hidden.to(self.weight.dtype),
+                self.weight,
+                self.bias,
+                target,
+                self.alpha,
+                float(label_smoothing),
+                spread,
+            )
+        tokens = torch.tensor(len(target), device=hidden.device)
+        return OutputLoss(loss, tokens, correct, support)
+
+    def extra_repr(self) -> str:
+        """Return sizes and alpha, for printing."""
+        vocab_size, hidden_size = self.weight.shape
+        return f"hidden_size={hidden_size}, vocab_size={vocab_size}, alpha={self.alpha}"
+
+
+# --- The support of rows ------------------------------------------------------------------------
 
 
 class Support(NamedTuple):
-    """The tokens of positive probability of some rows."""
+    """The tokens of positive probability of some rows, with their log-probabilities."""
 
     rows: int
-    """How many rows there are, those without entries included."""
+    """Number of rows, those without entries included."""
     vocabulary: int
-    """How many tokens there are."""
+    """Number of tokens."""
     row: Tensor
-    """(entries,) int64, ascending."""
+    """``(entries,)`` int64, ascending."""
     token: Tensor
-    """(entries,) int64, ascending within a row."""
+    """``(entries,)`` int64, ascending within a row."""
     log_prob: Tensor
-    """(entries,) finite, but for rows whose scores are not"""
+    """``(entries,)``, finite unless the row's scores are not."""
 
     def dense(self) -> Tensor:
-        """Log-probabilities (rows, vocabulary), -inf outside the support."""
+        """Return log-probabilities ``(rows, vocabulary)``, -inf outside the support."""
         whole = self.log_prob.new_full((self.rows, self.vocabulary), -torch.inf)
         whole.view(-1)[self.row * self.vocabulary + self.token] = self.log_prob
         return whole
 
 
 Distribution = Tensor | Support
-"""Log-probabilities of the next token, all (rows, vocabulary) or those of the support."""
+"""Log-probabilities of the next token: all ``(rows, vocabulary)``, or those of the support."""
 
 
 def find_support(scores: Tensor, alpha: float) -> Support | None:
-    """The support of rows of scores, with log-probabilities as those of `log_entmax`.
+    """Find the support of rows of scores, with the log-probabilities of `log_entmax`.
 
-    Membership and logarithm come from how far a score is above the threshold. The threshold is
-    found on fewer scores than `log_entmax` looks at, so its last bits may differ.
+    Both follow from how far a score lies above the threshold. The threshold is solved on fewer
+    scores than in `log_entmax`, so its last bits may differ.
 
     Args:
-        scores: (rows, vocabulary) float32 or float64, contiguous; no autograd.
+        scores: ``(rows, vocabulary)`` float32 or float64, contiguous; without autograd.
         alpha: a number > 1.
 
     Returns:
-        None if that is not quicker than all logarithms: of few scores, or a large support.
+        None if all logarithms would be quicker: the scores are few or the support is large.
     """
-    if scores.numel() < _LEAST or not (has_power_form(alpha) or alpha > 2):
+    if scores.numel() < _LEAST_SCORES or not (has_power_form(alpha) or alpha > 2):
         return None
     bound = lower_bound(scores, alpha)
     found = None if bound is None else select(scores, *bound)
     if bound is None or found is None:
         return None
-    return _solved(found, alpha, scores.shape[1], bound[2])
+    return _solve_candidates(found, alpha, scores.shape[1], bound[2])
 
 
-def _solved(
+def _solve_candidates(
     found: Candidates, alpha: float, vocabulary: int, start: Tensor | None = None
 ) -> Support:
-    """The support of rows of which the candidates are known; ``start`` as for `solve_power`."""
+    """Return the support among candidates; ``start`` as for `solve_power`."""
     if has_power_form(alpha):
         margin = solve_power(found.scores, alpha, start).margin
         values = margin.view(-1)[found.slot].mul_(alpha - 1).log_().div_(alpha - 1)
@@ -114,17 +255,19 @@ def _solved(
 
 
 def dense_log_probs(scores: Tensor, alpha: float) -> Tensor:
-    """As `log_entmax`, without PyTorch's logarithm of 0: on a CPU it is ten times slower than that
-    of other numbers, and zeros are nearly all there is.
+    """Return `log_entmax` of scores ``(rows, vocabulary)``; without autograd.
+
+    On a CPU PyTorch's logarithm of 0 takes ten times as long as that of other numbers, and nearly
+    all probabilities are 0; so this never takes it.
 
     Args:
-        scores: (rows, vocabulary); no autograd.
+        scores: ``(rows, vocabulary)``.
         alpha: a number >= 1.
     """
     if not has_power_form(alpha):
         return log_entmax(scores, alpha)
     rows, vocabulary = scores.shape
-    if scores.numel() > WHOLE and rows > 1:  # group by group, in the cache
+    if scores.numel() > WHOLE and rows > 1:  # groups that fit the cache
         whole = torch.empty_like(scores)
         for begin, end in row_groups(0, rows, vocabulary, WHOLE):
             whole[begin:end] = dense_log_probs(scores[begin:end], alpha)
@@ -136,15 +279,15 @@ def dense_log_probs(scores: Tensor, alpha: float) -> Tensor:
 
 
 def as_support(log_probs: Tensor) -> Support:
-    """What is not -inf in log-probabilities (rows, vocabulary), contiguous; nan is not -inf."""
+    """Return the entries of contiguous log-probabilities that are not -inf; nan is kept."""
     rows, vocabulary = log_probs.shape
     position = nonzero(log_probs != -torch.inf)
     row = position // vocabulary
     return Support(rows, vocabulary, row, position - row * vocabulary, log_probs.view(-1)[position])
 
 
-def join(parts: Sequence[Support]) -> Support:
-    """The support of the rows of one or more, one after the other."""
+def join_supports(parts: Sequence[Support]) -> Support:
+    """Concatenate the rows of one or more supports."""
     if len(parts) == 1:
         return parts[0]
     begins = itertools.accumulate((part.rows for part in parts), initial=0)
@@ -153,19 +296,18 @@ def join(parts: Sequence[Support]) -> Support:
     return Support(sum(x.rows for x in parts), parts[0].vocabulary, row, token, log_prob)
 
 
-def _log_softmax(scores: Tensor, out: Tensor) -> None:
-    """As `log_entmax` with alpha 1, into ``out``."""
-    torch.log_softmax(scores, -1, out=out)
-    if bool(out[:, 0].isnan().any()):
-        log_entmax(scores, 1)  # refuses rows without an answer
+# --- The output layer in a search ---------------------------------------------------------------
 
 
 class PreparedOutput:
-    """An output layer for many steps of a search, with the weights of the moment it was made.
+    """An output layer prepared for the steps of a search; later changes of the weights are ignored.
+
+    A trained model leaves a few tokens of a large vocabulary in the support, and a search needs no
+    others: their logarithms are never computed.
 
     Args:
-        weight: (vocabulary, hidden).
-        bias: (vocabulary,).
+        weight: ``(vocabulary, hidden)``.
+        bias: ``(vocabulary,)``.
         alpha: a number >= 1.
     """
 
@@ -173,81 +315,75 @@ class PreparedOutput:
     def __init__(self, weight: Tensor, bias: Tensor, alpha: float) -> None:
         self._vocabulary, self._alpha = len(weight), alpha
         self._scores = PreparedWeight(weight, bias)
-        self._looks = weight.device.type == "cpu" and alpha > 1
-        self._screen = Screen(weight, bias, alpha) if pays(weight, alpha) else None
+        self._finds_support = weight.device.type == "cpu" and alpha > 1
+        self._filter = Bf16Filter(weight, bias, alpha) if is_worthwhile(weight, alpha) else None
         self._pause = 0
 
     def begin(self) -> None:
-        """Forget what was seen: answers that were screened are rounded differently, and those from
-        here on are not to depend, in their last digits, on those before."""
+        """Reset, so that results do not depend on earlier batches.
+
+        Filtered and unfiltered scores differ in their last digits.
+        """
         self._pause = 0
 
     @torch.inference_mode()
     def __call__(self, hidden: Tensor) -> Distribution:
-        """Log-probabilities of the next token.
+        """Return log-probabilities of the next token given hidden ``(rows, hidden)``.
 
-        Args:
-            hidden: (rows, hidden).
-
-        Returns:
-            A `Support` where that is found sooner, else the log-probabilities of all tokens.
+        The result is a `Support` where that is quicker to find, else a tensor.
         """
-        groups = list(row_groups(0, len(hidden), self._vocabulary, _DECODING_SCORES))
+        groups = list(row_groups(0, len(hidden), self._vocabulary, _SEARCH_GROUP_SCORES))
         if self._alpha == 1 and len(groups) > 1:
             whole = hidden.new_empty(len(hidden), self._vocabulary)
             for begin, end in groups:
                 _log_softmax(self._scores(hidden[begin:end]), whole[begin:end])
             return whole
-        if not self._looks:
+        if not self._finds_support:
             return dense_log_probs(self._scores(hidden), self._alpha)
         if not groups:
             return as_support(self._scores(hidden))
-        parts = [self._of(hidden[begin:end]) for begin, end in groups]
+        parts = [self._group(hidden[begin:end]) for begin, end in groups]
         supports = [part for part in parts if isinstance(part, Support)]
         if len(supports) == len(parts):
-            return join(supports)
+            return join_supports(supports)
         rows = [part.dense() if isinstance(part, Support) else part for part in parts]
         return rows[0] if len(rows) == 1 else torch.cat(rows)
 
-    def _of(self, hidden: Tensor) -> Distribution:
-        """As `__call__`, of a few rows."""
-        if self._screen is not None and self._pause == 0:
-            candidates = self._screen.candidates(hidden)
+    def _group(self, hidden: Tensor) -> Distribution:
+        """Return the log-probabilities of one group of rows."""
+        if self._filter is not None and self._pause == 0:
+            candidates = self._filter.candidates(hidden)
             if candidates is not None:
-                return _solved(candidates, self._alpha, self._vocabulary)
-            self._pause = _PAUSE
+                return _solve_candidates(candidates, self._alpha, self._vocabulary)
+            self._pause = _FILTER_PAUSE
         self._pause = max(self._pause - 1, 0)
         scores = self._scores(hidden)
         found = find_support(scores, self._alpha)
         return dense_log_probs(scores, self._alpha) if found is None else found
 
 
-# Scores that are held at once, but at least so many rows, for which the weights are read once; and
-# the part of the vocabulary in the support (on average over these rows) below which sparse products
-# are faster than dense ones.
-_LOSS_SCORES = 1 << 21
-_LOSS_ROWS = 128
-_SPARSE_BELOW = 1 / 12
-# Most members of a support, on average over the last group of rows, for the next to be screened;
-# rows that must be left for the preparation to pay.
-_SCREENED = 24
-_SCREENED_ROWS = 640
+def _log_softmax(scores: Tensor, out: Tensor) -> None:
+    """Write `log_entmax` with alpha 1 into ``out``."""
+    torch.log_softmax(scores, -1, out=out)
+    if bool(out[:, 0].isnan().any()):
+        log_entmax(scores, 1)  # raises for rows that are -inf everywhere
 
 
-class _Sparse(NamedTuple):
-    """Entries of a sparse matrix (rows, vocab), by row: all three (k,), the first two int64."""
-
-    row: Tensor
-    column: Tensor
-    value: Tensor
+# --- The training loss --------------------------------------------------------------------------
 
 
 class LinearLoss(Function):
-    """Sum of the losses of a linear layer's scores; see :meth:`OutputLayer.loss`.
+    """Summed loss of a linear layer's scores as one autograd node; see :meth:`OutputLayer.loss`.
 
-    ``apply(hidden, weight, bias, target, alpha, smoothing, spread)`` with every target a row that
-    counts, and in ``spread`` (vocab,) what smoothing gives to each token. Returns the loss, and how
-    many targets have the largest score and how many probabilities are not zero.
+    ``apply(hidden, weight, bias, target, alpha, smoothing, spread)``, without ignored targets;
+    ``spread`` ``(vocab,)`` is what smoothing adds to each token's target probability, or None.
+    Returns the loss, the number of targets with the largest score, and the number of nonzero
+    probabilities.
+
+    Scores are computed for one group of rows at a time; only the support is kept of them. The
+    gradient in the scores is zero outside the support (and the target), so the gradients of states
+    and weights are sparse products. Rows with large supports take dense products at once, while
+    their scores exist.
     """
 
     @staticmethod
@@ -266,23 +402,23 @@ class LinearLoss(Function):
         terms = _Terms(alpha, smoothing, spread)
         loss = hidden.new_zeros(())
         correct, support = (torch.zeros((), dtype=torch.int64, device=hidden.device),) * 2
-        may_screen, screen = pays(weight, alpha), None
-        groups = list(row_groups(0, len(hidden), len(weight), _LOSS_SCORES, _LOSS_ROWS))
+        may_filter, bf16_filter = is_worthwhile(weight, alpha), None
+        groups = list(row_groups(0, len(hidden), len(weight), _GROUP_SCORES, _GROUP_ROWS))
         for begin, end in groups:
             chunk, found = slice(begin, end), None
-            # Groups of one size only: oneDNN makes a program for each.
-            if screen is not None and end - begin == groups[0][1]:
-                found = screen.candidates(hidden[chunk])
-                may_screen = found is not None
+            # Groups of one size only: oneDNN compiles a program for each size.
+            if bf16_filter is not None and end - begin == groups[0][1]:
+                found = bf16_filter.candidates(hidden[chunk])
+                may_filter = found is not None
             if found is None:
-                more, right, members = _solve(gathered, target[chunk], terms, begin)
+                more, right, members = _group_loss(gathered, target[chunk], terms, begin)
             else:
-                more, right, members = _solve_found(gathered, target[chunk], terms, begin, found)
+                more, right, members = _filtered_loss(gathered, target[chunk], terms, begin, found)
             loss, correct, support = loss + more, correct + right, support + members
-            if not may_screen or int(members) > _SCREENED * (end - begin):
-                screen = None
-            elif screen is None and len(hidden) - end >= _SCREENED_ROWS:
-                screen = Screen(weight, bias, alpha)
+            if not may_filter or int(members) > _MOST_FILTERED_SUPPORT * (end - begin):
+                bf16_filter = None
+            elif bf16_filter is None and len(hidden) - end >= _LEAST_FILTERED_ROWS:
+                bf16_filter = Bf16Filter(weight, bias, alpha)
         ctx.smoothing = smoothing
         if needs:
             saved = (hidden, weight, target, spread, *gathered.dense, *gathered.sparse())
@@ -325,44 +461,48 @@ class LinearLoss(Function):
         return hidden_grad, weight_grad, bias_grad, *[None] * 4
 
 
+class _Sparse(NamedTuple):
+    """Entries ``(k,)`` of a sparse matrix, ordered by row; row and column are int64."""
+
+    row: Tensor
+    column: Tensor
+    value: Tensor
+
+
 class _Terms(NamedTuple):
-    """What the loss is made of, as the arguments of :class:`LinearLoss`."""
+    """The loss's parameters, see `LinearLoss`."""
 
     alpha: float
     smoothing: float
     spread: Tensor | None
 
 
-def _solve(
-    gathered: "_Gathered", target: Tensor, terms: _Terms, begin: int
+def _group_loss(
+    gathered: _Gathered, target: Tensor, terms: _Terms, begin: int
 ) -> tuple[Tensor, Tensor, int | Tensor]:
-    """Loss, correct targets and support of the rows from ``begin`` on; nothing of their size stays.
+    """Return loss, correct targets and support size of the group of rows from ``begin`` on.
 
-    What their gradient needs is taken in by ``gathered``.
+    ``gathered`` receives what their gradient needs.
     """
     hidden = gathered.hidden[begin : begin + len(target)]
     scores = product(hidden, gathered.weight, gathered.bias)
     own = scores.gather(1, target.unsqueeze(1))
     solved = conjugate(scores, terms.alpha, part=_SPARSE_BELOW)
     correct = (own == solved.maxima).sum()
-    loss = _loss_of(solved, own, terms.smoothing)
+    loss = _sum_of_losses(solved, own, terms.smoothing)
     if terms.spread is not None:
         loss -= scores.sum(0) @ terms.spread
     return loss, correct, gathered.add(scores, solved, terms.alpha, begin)
 
 
-def _solve_found(
-    gathered: "_Gathered", target: Tensor, terms: _Terms, begin: int, found: Candidates
+def _filtered_loss(
+    gathered: _Gathered, target: Tensor, terms: _Terms, begin: int, found: Candidates
 ) -> tuple[Tensor, Tensor, int]:
-    """As :func:`_solve`, of rows of which the candidates are known and no other score."""
-    hidden, weight, bias = (
-        gathered.hidden[begin : begin + len(target)],
-        gathered.weight,
-        gathered.bias,
-    )
-    rows = torch.arange(len(target))
-    own = scores_at(hidden, weight, bias, rows, target)
-    solved = conjugate(found.scores, terms.alpha, part=0.0)  # no entries needed, which is a hint
+    """Return the same as `_group_loss`, given only the candidates' scores."""
+    hidden = gathered.hidden[begin : begin + len(target)]
+    weight, bias = gathered.weight, gathered.bias
+    own = scores_at(hidden, weight, bias, torch.arange(len(target)), target)
+    solved = conjugate(found.scores, terms.alpha, part=0.0)  # a hint: no entries are needed
     probability = found.scores.new_zeros(found.scores.shape)
     entries = solved.entries
     probability.view(-1).scatter_(0, entries.position, entries.probability)
@@ -375,7 +515,7 @@ def _solve_found(
             solved.threshold[part],
             probability[part],
         )
-    loss = _loss_of(solved, own.unsqueeze(1), terms.smoothing)
+    loss = _sum_of_losses(solved, own.unsqueeze(1), terms.smoothing)
     if terms.spread is not None:
         loss -= hidden.sum(0) @ (terms.spread @ weight) + len(target) * (bias @ terms.spread)
     value = probability.view(-1)[found.slot]
@@ -385,23 +525,22 @@ def _solve_found(
     return loss, (own == solved.maxima.squeeze(1)).sum(), len(inside)
 
 
-def _loss_of(solved: Conjugate, own: Tensor, smoothing: float) -> Tensor:
-    """Sum of the losses of rows whose targets have the scores ``own`` (rows, 1), but for what is
-    spread over the vocabulary."""
-    leads = solved.maxima - own  # small differences first: they keep their digits
-    loss = (solved.excess + (1 - smoothing) * leads.squeeze(1)).sum()
+def _sum_of_losses(solved: Conjugate, own: Tensor, smoothing: float) -> Tensor:
+    """Return the summed loss without the ``spread`` term; ``own`` ``(rows, 1)``: target scores."""
+    logit_margins = solved.maxima - own  # small differences first: they keep their digits
+    loss = (solved.excess + (1 - smoothing) * logit_margins.squeeze(1)).sum()
     return loss + smoothing * solved.maxima.sum() if smoothing else loss
 
 
 class _Gathered:
-    """What the gradient of :class:`LinearLoss` needs of the rows seen so far.
+    """Collects what the gradient of `LinearLoss` needs, group by group of rows.
 
     Attributes:
-        hidden: (rows, hidden) the states.
-        weight: (vocab, hidden).
-        bias: (vocab,).
-        dense: the gradients in hidden, weight and bias from the dense rows, targets left out; the
-            first two empty while there are no dense rows.
+        hidden: states ``(rows, hidden)``.
+        weight: ``(vocab, hidden)``.
+        bias: ``(vocab,)``.
+        dense: gradients of hidden, weight and bias from the dense rows, without the targets' part;
+            the first two are empty until a row is dense.
     """
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, needed: bool) -> None:
@@ -411,21 +550,21 @@ class _Gathered:
         self.dense = [empty, empty, hidden.new_zeros(len(weight))]
 
     def sparse(self) -> _Sparse:
-        """The entries of all sparse rows, by row."""
+        """Return the entries of all sparse rows, ordered by row."""
         nowhere = torch.empty(0, dtype=torch.int64, device=self.hidden.device)
         none = _Sparse(nowhere, nowhere, self.hidden.new_empty(0))
         whole = _Sparse(*(torch.cat(p) for p in zip(none, *self._sparse, strict=True)))
         if bool((whole.row.diff() < 0).any()):
-            # Rows whose entries were found late, in a group with others, have to go back.
+            # `add` appends the sparse rows of a group before its other rows with few entries.
             order = whole.row.argsort(stable=True)
             whole = _Sparse(*(part[order] for part in whole))
         return whole
 
     def add(self, scores: Tensor, solved: Conjugate, alpha: float, begin: int) -> int | Tensor:
-        """Take in solved rows from ``begin`` on; overwrites their scores (rows, vocab).
+        """Add solved rows, the first of which is ``begin``; overwrites scores ``(rows, vocab)``.
 
         Returns:
-            How many of their probabilities are not zero.
+            The number of their nonzero probabilities.
         """
         vocab = scores.shape[1]
         position, row, value = solved.entries
@@ -448,12 +587,12 @@ class _Gathered:
         return support
 
     def add_entries(self, row: Tensor, column: Tensor, value: Tensor, begin: int) -> None:
-        """Take in probabilities (k,) of rows, counted from ``begin`` on."""
+        """Add probabilities ``(k,)``; ``row`` counts from ``begin``."""
         if self._needed and len(row):
             self._sparse.append(_Sparse(row + begin, column, value))
 
     def _add_rows(self, probability: Tensor, count: int, begin: int) -> None:
-        """Take in probabilities (rows, vocab) with so many nonzeros, of rows from ``begin`` on."""
+        """Add probabilities ``(rows, vocab)`` with ``count`` nonzeros, from row ``begin`` on."""
         vocab = probability.shape[1]
         if count <= _SPARSE_BELOW * probability.numel():
             position = nonzero(probability.to(torch.bool))
@@ -472,7 +611,7 @@ class _Gathered:
 
 
 def _rows_times(sparse: _Sparse, matrix: Tensor, rows: int) -> Tensor:
-    """The sparse matrix (rows, n), ordered by row, times a matrix (n, d): (rows, d)."""
+    """Return a sparse matrix ``(rows, n)``, ordered by row, times ``(n, d)``: ``(rows, d)``."""
     counts = torch.bincount(sparse.row, minlength=rows)
     return functional.embedding_bag(
         sparse.column,
@@ -481,148 +620,3 @@ def _rows_times(sparse: _Sparse, matrix: Tensor, rows: int) -> Tensor:
         mode="sum",
         per_sample_weights=sparse.value,
     )
-
-
-# The output layer: from hidden states to scores, log-probabilities, or the loss.
-#
-# Only `scores` and `log_probs` build the whole matrix of scores; the loss (`output_loss.py`) and the
-# support (`output_decoding.py`) work on a few rows at a time.
-
-# Scores that are held at once, but at least so many rows, for which the weights are read once.
-_SCORES = 1 << 21
-_ROWS = 128
-
-
-class OutputLoss(NamedTuple):
-    """What the loss of a batch has to say; all 0-dim tensors, only ``loss`` with a graph.
-
-    Attributes:
-        loss: sum of the losses of the targets that are not ignored (cross-entropy's unit, nats).
-        tokens: how many targets are not ignored.
-        correct: for how many of them the target has the largest score.
-        support: how many probabilities are not zero, all their rows together.
-    """
-
-    loss: Tensor
-    tokens: Tensor
-    correct: Tensor
-    support: Tensor
-
-
-class OutputLayer(nn.Module):
-    """A linear layer onto the vocabulary, and entmax or its loss on top.
-
-    Args:
-        hidden_size: size of the states that come in.
-        vocab_size: how many tokens there are.
-        alpha: of the entmax; a number >= 1, 1 is softmax.
-
-    To tie the weights: ``output.weight = embedding.weight``.
-
-    Attributes:
-        prior: (vocab,) how label smoothing spreads its part of a target, sum 1; None: evenly.
-    """
-
-    prior: Tensor | None
-
-    def __init__(self, hidden_size: int, vocab_size: int, alpha: float = 1.5) -> None:
-        super().__init__()
-        self.alpha = float(valid_alpha(alpha))
-        self.weight = nn.Parameter(torch.empty(vocab_size, hidden_size))
-        self.bias = nn.Parameter(torch.empty(vocab_size))
-        self.register_buffer("prior", None, persistent=False)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw weight and bias as ``torch.nn.Linear`` does."""
-        bound = 1 / math.sqrt(max(self.weight.shape[1], 1))
-        nn.init.uniform_(self.weight, -bound, bound)
-        nn.init.uniform_(self.bias, -bound, bound)
-
-    def scores(self, hidden: Tensor) -> Tensor:
-        """Scores (..., vocab), in the weights' type, of hidden (..., hidden)."""
-        with torch.autocast(hidden.device.type, enabled=False):
-            return functional.linear(hidden.to(self.weight.dtype), self.weight, self.bias)
-
-    def log_probs(self, hidden: Tensor) -> Tensor:
-        """Log-probabilities (..., vocab), -inf outside the support, of hidden (..., hidden)."""
-        return log_entmax(self.scores(hidden), self.alpha)
-
-    @torch.no_grad()
-    def support(self, hidden: Tensor) -> Support:
-        """The tokens of positive probability of hidden (rows, hidden), and no gradient.
-
-        As :meth:`log_probs`, of which it holds what is not -inf; the scores of some rows at a time.
-
-        Raises:
-            ValueError: if alpha is 1, or a row of scores is -inf everywhere.
-        """
-        if self.alpha == 1:
-            raise ValueError("every token is in the support of a softmax: use log_probs")
-        if self.weight.dtype not in (torch.float32, torch.float64):
-            return as_support(self.log_probs(hidden))
-        parts = []
-        for begin, end in row_groups(0, len(hidden), len(self.weight), _SCORES, _ROWS):
-            rows = hidden[begin:end].to(self.weight.dtype)
-            with torch.autocast(hidden.device.type, enabled=False):
-                scores = product(rows, self.weight, self.bias)
-            found = find_support(scores, self.alpha)
-            parts.append(found or as_support(dense_log_probs(scores, self.alpha)))
-        return join(parts or [as_support(self.scores(hidden))])
-
-    @torch._disable_dynamo
-    def loss(
-        self, hidden: Tensor, target: Tensor, ignore_index: int, label_smoothing: float = 0.0
-    ) -> OutputLoss:
-        """Sum of the losses of ``target`` (N,) int64 given ``hidden`` (N, hidden).
-
-        As ``entmax_loss`` of :meth:`scores` with reduction "sum", without ever holding the scores
-        of all rows. Gradients of gradients are refused with a RuntimeError. It looks at its data,
-        so `torch.compile` leaves it out of its graphs (and refuses it with ``fullgraph=True``).
-
-        Raises:
-            ValueError: if shapes do not fit, a target is not in the vocabulary, label_smoothing
-                not in [0, 1], a row of scores all -inf, or the weights of a half type.
-        """
-        if self.weight.dtype not in (torch.float32, torch.float64):
-            raise ValueError(
-                f"the loss needs weights of 32 or 64 bits, not {self.weight.dtype}: keep the layer "
-                f"in float32 (autocast may do the rest)"
-            )
-        if not 0.0 <= label_smoothing <= 1.0:
-            raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
-        if hidden.dim() != 2 or target.shape != hidden.shape[:1]:
-            raise ValueError(
-                f"expected hidden (N, hidden) and target (N,), got {tuple(hidden.shape)} and "
-                f"{tuple(target.shape)}"
-            )
-        vocab = len(self.weight)
-        kept = (target != ignore_index).nonzero().squeeze(1)
-        if len(kept) < len(target):
-            hidden, target = hidden[kept], target[kept]
-        if len(target) and not 0 <= int(target.min()) <= int(target.max()) < vocab:
-            raise ValueError(
-                f"a target is not in the vocabulary of {vocab} tokens: smallest "
-                f"{int(target.min())}, largest {int(target.max())}"
-            )
-        spread = None
-        if label_smoothing > 0:
-            even = self.weight.new_full((vocab,), 1 / vocab)
-            spread = label_smoothing * (even if self.prior is None else self.prior)
-        with torch.autocast(hidden.device.type, enabled=False):
-            loss, correct, support = LinearLoss.apply(
-                hidden.to(self.weight.dtype),
-                self.weight,
-                self.bias,
-                target,
-                self.alpha,
-                float(label_smoothing),
-                spread,
-            )
-        tokens = torch.tensor(len(target), device=hidden.device)
-        return OutputLoss(loss, tokens, correct, support)
-
-    def extra_repr(self) -> str:
-        """Sizes and alpha, for printing."""
-        vocab_size, hidden_size = self.weight.shape
-        return f"hidden_size={hidden_size}, vocab_size={vocab_size}, alpha={self.alpha}"

@@ -1,4 +1,4 @@
-"""The support of a search's steps against `log_entmax`, and the screen in bfloat16."""
+"""The support in a search against `log_entmax`, and candidate filtering in bfloat16."""
 
 import math
 
@@ -7,18 +7,18 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.nn import bf16_filter, output
-from onmt_entmax.nn.bf16_filter import Screen, pays, scores_at
-from onmt_entmax.nn.output import OutputLayer, PreparedOutput, Support, find_support, join
+from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
+from onmt_entmax.nn.output import OutputLayer, PreparedOutput, Support, find_support, join_supports
 from onmt_entmax.sparse.conjugate import Conjugate, conjugate
 from onmt_entmax.sparse.functional import entmax_loss, log_entmax
 
 fast_bfloat16 = pytest.mark.skipif(
-    not bf16_filter._has_fast_bfloat16(), reason="the processor has no products in bfloat16"
+    not bf16_filter.has_fast_bfloat16(), reason="the processor has no products in bfloat16"
 )
 
 
 def layer_and_states(vocab: int, alpha: float, scale: float) -> tuple[OutputLayer, Tensor]:
-    """A float32 layer with a few frequent tokens, and 300 states."""
+    """Return a float32 layer with a few frequent tokens, and 300 states."""
     torch.manual_seed(vocab)
     layer = OutputLayer(64, vocab, alpha).requires_grad_(False)
     layer.bias.copy_(-0.5 * torch.rand(vocab).mul_(vocab).add_(1).log())
@@ -26,7 +26,7 @@ def layer_and_states(vocab: int, alpha: float, scale: float) -> tuple[OutputLaye
 
 
 def check_equal(support: Support, scores: Tensor, alpha: float) -> None:
-    """Against float64: probabilities, and the support but for margins of rounding."""
+    """Compare with float64: probabilities, and the support up to rounding."""
     expected = log_entmax(scores.double(), alpha)
     found = support.dense().double()
     assert (found.exp() - expected.exp()).abs().max() < 2e-5
@@ -41,7 +41,7 @@ def check_equal(support: Support, scores: Tensor, alpha: float) -> None:
 @pytest.mark.parametrize("alpha", [1.05, 1.2, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize(("vocab", "scale"), [(300, 3.0), (700, 9.0), (5000, 9.0), (5001, 0.01)])
 def test_the_support_is_that_of_log_entmax(alpha, vocab, scale, monkeypatch) -> None:
-    monkeypatch.setattr(output, "_LEAST", 1)
+    monkeypatch.setattr(output, "_LEAST_SCORES", 1)
     layer, hidden = layer_and_states(vocab, alpha, scale)
     hidden = hidden[:20]
     scores = layer.scores(hidden)
@@ -54,14 +54,14 @@ def test_the_support_is_that_of_log_entmax(alpha, vocab, scale, monkeypatch) -> 
         assert (given.exp() - log_entmax(scores, alpha).exp()).abs().max() < 2e-6
 
 
-def test_a_peaked_long_row_is_a_support_and_a_flat_one_is_not() -> None:
+def test_only_peaked_rows_are_returned_as_a_support() -> None:
     for scale, kind in ((9.0, Support), (0.01, Tensor)):
         layer, hidden = layer_and_states(5000, 1.5, scale)
         assert isinstance(PreparedOutput(layer.weight, torch.zeros(5000), 1.5)(hidden), kind)
 
 
-def test_groups_of_both_kinds_are_whole_rows(monkeypatch) -> None:
-    monkeypatch.setattr(output, "_SCORES", 5000 * 50)
+def test_groups_with_and_without_support_are_joined_densely(monkeypatch) -> None:
+    monkeypatch.setattr(output, "_SEARCH_GROUP_SCORES", 5000 * 50)
     layer, hidden = layer_and_states(5000, 1.5, 9.0)
     hidden[100:150] = 0
     layer.bias.zero_()
@@ -71,10 +71,10 @@ def test_groups_of_both_kinds_are_whole_rows(monkeypatch) -> None:
     assert (given.exp() - expected.exp()).abs().max() < 2e-6
 
 
-def test_a_softmax_is_the_same_in_groups(monkeypatch) -> None:
+def test_softmax_is_the_same_in_groups(monkeypatch) -> None:
     layer, hidden = layer_and_states(5000, 1.0, 9.0)
     whole = PreparedOutput(layer.weight, layer.bias, 1.0)(hidden)
-    monkeypatch.setattr(output, "_SCORES", 5000 * 64)
+    monkeypatch.setattr(output, "_SEARCH_GROUP_SCORES", 5000 * 64)
     parts = PreparedOutput(layer.weight, layer.bias, 1.0)
     assert torch.allclose(parts(hidden), whole, atol=1e-5)
     assert torch.allclose(whole, log_entmax(layer.scores(hidden), 1.0), atol=1e-5)
@@ -83,7 +83,7 @@ def test_a_softmax_is_the_same_in_groups(monkeypatch) -> None:
         parts(hidden)
 
 
-def test_what_log_entmax_refuses_or_cannot_answer() -> None:
+def test_invalid_scores_are_treated_as_in_log_entmax() -> None:
     layer, hidden = layer_and_states(5000, 1.5, 9.0)
     layer.bias.fill_(-math.inf)
     with pytest.raises(ValueError, match="-inf everywhere"):
@@ -108,7 +108,7 @@ def test_supports_are_joined_row_by_row() -> None:
     parts = [find_support(scores[a : a + 30], 1.5) for a in (0, 30, 60)]
     whole = find_support(scores, 1.5)
     assert all(isinstance(part, Support) for part in parts)
-    assert torch.allclose(join(parts).dense().exp(), whole.dense().exp(), atol=1e-6)
+    assert torch.allclose(join_supports(parts).dense().exp(), whole.dense().exp(), atol=1e-6)
 
 
 def test_weight_tying_and_autocast() -> None:
@@ -124,7 +124,7 @@ def test_weight_tying_and_autocast() -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_log_probabilities_compile_whole(alpha: float) -> None:
+def test_log_probabilities_compile_to_one_graph(alpha: float) -> None:
     layer = OutputLayer(8, 700, alpha)
     hidden = torch.randn(6, 8, requires_grad=True)
     compiled = torch.compile(layer.log_probs, fullgraph=True, backend="eager")
@@ -136,7 +136,7 @@ def test_log_probabilities_compile_whole(alpha: float) -> None:
 
 
 def test_the_loss_runs_inside_a_compiled_function() -> None:
-    """It looks at its data, so it is no part of the graph; the rest of the function is."""
+    """The loss breaks the graph, since it depends on the data; the rest is compiled."""
     layer = OutputLayer(8, 700, 1.5)
     hidden, target = torch.randn(6, 8, requires_grad=True), torch.arange(6)
 
@@ -154,14 +154,14 @@ def test_the_loss_runs_inside_a_compiled_function() -> None:
 @fast_bfloat16
 @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize(("size", "scale"), [(64, 30.0), (500, 8.0), (1100, 6.0)])
-def test_a_screen_keeps_every_member_of_the_support(alpha: float, size: int, scale: float) -> None:
-    """Whatever the norms: some states and tokens are large, some exactly a rounding apart."""
+def test_the_filter_keeps_the_whole_support(alpha: float, size: int, scale: float) -> None:
+    """Norms vary widely, and some tokens differ by exactly one rounding."""
     torch.manual_seed(size)
     weight = torch.randn(6000, size) * torch.rand(6000, 1) * 3 / size**0.5
     weight[1::2] = weight[::2] + 2.0**-9 * weight[::2].abs()
     bias = torch.randn(6000)
     hidden = torch.tanh(torch.randn(150, size)) * scale * torch.rand(150, 1)
-    found = Screen(weight, bias, alpha).candidates(hidden[hidden.norm(dim=1) > scale])
+    found = Bf16Filter(weight, bias, alpha).candidates(hidden[hidden.norm(dim=1) > scale])
     states = hidden[hidden.norm(dim=1) > scale]
     scores = states.double() @ weight.double().t() + bias.double()
     inside = log_entmax(scores, alpha) > -torch.inf
@@ -174,34 +174,96 @@ def test_a_screen_keeps_every_member_of_the_support(alpha: float, size: int, sca
 
 
 @fast_bfloat16
-def test_the_bound_of_a_screen_holds() -> None:
-    """Every screened score near the largest is at most the bound away from the one in float64."""
+def test_the_error_bound_holds_on_random_scores() -> None:
+    """Every bfloat16 score near the largest is within the bound of that in float64."""
     for seed, size in enumerate([7, 64, 500, 2048]):
         torch.manual_seed(seed)
         weight, bias = torch.randn(4000, size) * 0.1, 3 * torch.randn(4000)
         hidden = torch.randn(64, size) * torch.logspace(-3, 2, 64).unsqueeze(1)
-        screen = Screen(weight, bias, 1.5)
-        screened = screen._product(hidden).add_(bias)
+        bf16 = Bf16Filter(weight, bias, 1.5)
+        rounded = bf16._product(hidden).add_(bias)
         exact = hidden.double() @ weight.double().t() + bias.double()
-        maxima = screened.amax(1, True)
-        near = screened >= maxima - 2
-        error = torch.where(near, (screened - exact).abs(), 0.0).amax(1, True)
-        bound = screen._error(hidden, maxima)
+        maxima = rounded.amax(1, True)
+        near = rounded >= maxima - 2
+        error = torch.where(near, (rounded - exact).abs(), 0.0).amax(1, True)
+        bound = bf16._score_error(hidden, maxima)
         assert (error <= bound).all()
-        assert bound[54:].median() < 60 * error[54:].median(), "a bound that says nothing"
+        assert bound[54:].median() < 60 * error[54:].median(), "the bound is useless"
+
+
+def adversary(term: str, level: float) -> tuple[Tensor, Tensor, Tensor, float]:
+    """Return a state, weights and biases for which one term of the error bound is nearly attained.
+
+    Rounding raises the score of token 700 by about the bound, and lowers that of token 300 by as
+    much. In exact arithmetic token 700 is `0.98 * level` above token 300, so both are in the
+    support. All other tokens lie far below.
+
+    Returns:
+        State ``(1, n)``, weights ``(1024, n)``, biases ``(1024,)``, and the least gap between the
+        two rounded scores that makes the case adversarial.
+    """
+    n = 128
+    sign, ones = torch.ones(n), torch.ones(n)
+    sign[1::2] = -1
+    lost = 0.99 * 2.0**-8  # just under half a unit of 1.5 in bfloat16
+    hidden, weight = torch.zeros(1, n), torch.zeros(1024, n)
+    bias = torch.full((1024,), -16.0 * level)
+    if term == "state":  # h = 1.5 s + lost rounds to 1.5 s, orthogonal to both tokens
+        hidden[0], weight[300], weight[700] = 1.5 * sign + lost, 16 * ones, -16 * ones
+        error = 16 * n * lost
+    elif term == "weights":  # the same with the roles exchanged
+        hidden[0], weight[300], weight[700] = 16 * ones, 1.5 * sign + lost, 1.5 * sign - lost
+        error = 16 * n * lost
+    elif term == "result":  # 257 rounds to 256, and 259 to 260
+        hidden[0, :2] = torch.tensor([16.0, 1.0])
+        weight[300, :2], weight[700, :2] = torch.tensor([[16.0, 1.0], [16.0, 3.0]])
+        error = 1.0
+    else:  # float32 sums lose every 1 between 2 ** 26 and its negative
+        weight[300] = 1.0
+        hidden[0] = 1.0
+        hidden[0, [0, -1]] = 2.0**13
+        weight[300, 0], weight[300, -1] = 2.0**13, -(2.0**13)
+        bias[:] = -1e4  # this term's bound is for the worst order of summation, and so large
+        error = 0.4 * (n - 2)
+    exact = (weight[[300, 700]].double() @ hidden[0].double()).float()
+    bias[[300, 700]] = -exact
+    bias[300] -= 0.98 * level
+    return hidden, weight, bias, 2 * error + 0.98 * level - 1e-2 * error
+
+
+@fast_bfloat16
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize("term", ["state", "weights", "result", "sums"])
+def test_the_filter_keeps_tokens_at_the_error_bound(term: str, alpha: float) -> None:
+    """Fails if the margin is smaller, or lacks one of its terms."""
+    level = 1 / (alpha - 1)
+    hidden, weight, bias, least_gap = adversary(term, level)
+    scores = hidden.double() @ weight.double().t() + bias.double()
+    inside = (log_entmax(scores, alpha)[0] > -torch.inf).nonzero().squeeze(1)
+    assert inside.tolist() == [300, 700]
+    bf16 = Bf16Filter(weight, bias, alpha)
+    rounded = (bf16._product(hidden) + bias)[0]
+    gap = float(rounded[700] - rounded[300])
+    assert gap > least_gap
+    found = bf16.candidates(hidden)
+    assert found is not None
+    assert found.position.tolist() == [300, 700]
+    if term != "sums":
+        margin = 2 * float(bf16._score_error(hidden, rounded.amax().view(1, 1)))
+        assert margin < 1.1 * (gap - 0.98 * level), "the case is not adversarial"
 
 
 @fast_bfloat16
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
-def test_a_screened_step_is_the_step(alpha: float, monkeypatch) -> None:
+def test_a_filtered_search_step_is_exact(alpha: float, monkeypatch) -> None:
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
     layer, hidden = layer_and_states(5000, alpha, 25.0)
     layer.bias.zero_()
-    assert pays(layer.weight, alpha)
+    assert is_worthwhile(layer.weight, alpha)
     output = PreparedOutput(layer.weight, layer.bias, alpha)
-    assert output._screen.candidates(hidden) is not None
+    assert output._filter.candidates(hidden) is not None
     check_equal(output(hidden), layer.scores(hidden), alpha)
-    flat = output(0 * hidden)  # too many candidates: given up for a while
+    flat = output(0 * hidden)  # too many candidates: the filter pauses
     assert output._pause > 0
     whole = flat if isinstance(flat, Tensor) else flat.dense()
     expected = log_entmax(layer.scores(0 * hidden), alpha)
@@ -214,8 +276,8 @@ def test_a_screened_step_is_the_step(alpha: float, monkeypatch) -> None:
 @fast_bfloat16
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
-def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch) -> None:
-    """Loss, counts and gradients in float32, screened and not, against float64."""
+def test_a_filtered_loss_is_exact(alpha: float, smoothing: float, monkeypatch) -> None:
+    """Loss, counts and gradients in float32, filtered and not, against float64."""
     used = []
 
     def counting(*arguments: Tensor) -> Tensor:
@@ -224,9 +286,9 @@ def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch
 
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
     monkeypatch.setattr(output, "scores_at", counting)
-    monkeypatch.setattr(output, "_SCORES", 5000 * 60)
-    monkeypatch.setattr(output, "_ROWS", 60)
-    monkeypatch.setattr(output, "_SCREENED_ROWS", 100)
+    monkeypatch.setattr(output, "_GROUP_SCORES", 5000 * 60)
+    monkeypatch.setattr(output, "_GROUP_ROWS", 60)
+    monkeypatch.setattr(output, "_LEAST_FILTERED_ROWS", 100)
     layer, hidden = layer_and_states(5000, alpha, 25.0)
     target = layer.scores(hidden).argmax(1)
     target[::5] = 7
@@ -235,7 +297,7 @@ def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch
     layer.prior /= layer.prior.sum()
     tensors = (hidden.requires_grad_(), layer.weight, layer.bias)
     result = layer.loss(hidden, target, -100, smoothing)
-    assert used == [60] * 4  # of five groups all but the first
+    assert used == [60] * 4  # all but the first of five groups
     gradients = torch.autograd.grad(result.loss, tensors)
     doubles = [tensor.detach().double().requires_grad_() for tensor in tensors]
     scores = doubles[0] @ doubles[1].t() + doubles[2]
@@ -251,22 +313,22 @@ def test_a_screened_loss_is_as_exact(alpha: float, smoothing: float, monkeypatch
 
 
 @fast_bfloat16
-@pytest.mark.parametrize(("alpha", "unsure"), [(1.34, 1 / 9), (1.5, 1 / 32), (2.0, 0.0)])
-def test_sure_rows_beside_an_unsure_one_keep_their_gradients(
-    alpha: float, unsure: float, monkeypatch
+@pytest.mark.parametrize(("alpha", "flat"), [(1.34, 1 / 9), (1.5, 1 / 32), (2.0, 0.0)])
+def test_peaked_rows_beside_a_flat_one_keep_their_gradients(
+    alpha: float, flat: float, monkeypatch
 ) -> None:
-    """The candidates of the unsure one make the others seem short supports in long rows."""
+    """The flat row's many candidates make the others look like small supports of long rows."""
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
-    monkeypatch.setattr(output, "_SCORES", 5000 * 60)
-    monkeypatch.setattr(output, "_ROWS", 60)
-    monkeypatch.setattr(output, "_SCREENED_ROWS", 100)
+    monkeypatch.setattr(output, "_GROUP_SCORES", 5000 * 60)
+    monkeypatch.setattr(output, "_GROUP_ROWS", 60)
+    monkeypatch.setattr(output, "_LEAST_FILTERED_ROWS", 100)
     torch.manual_seed(0)
     layer, hidden = OutputLayer(64, 5000, alpha), torch.randn(300, 64)
     with torch.no_grad():
         layer.weight.normal_()
         layer.bias.copy_(torch.where(torch.arange(5000) % 25 == 0, 0.0, -1.0))
         hidden[torch.arange(300) % 60 != 40] *= 8
-        hidden[torch.arange(300) % 60 == 40] *= unsure
+        hidden[torch.arange(300) % 60 == 40] *= flat
     tensors = (hidden.requires_grad_(), layer.weight, layer.bias)
     target = torch.randint(5000, (300,))
     widths, found = [], []
@@ -276,24 +338,24 @@ def test_sure_rows_beside_an_unsure_one_keep_their_gradients(
         return conjugate(scores, *more, **named)
 
     monkeypatch.setattr(output, "conjugate", spying)
-    for screened in (True, False):
-        monkeypatch.setattr(output, "pays", lambda *given, yes=screened: yes)
+    for filtered in (True, False):
+        monkeypatch.setattr(output, "is_worthwhile", lambda *given, yes=filtered: yes)
         result = layer.loss(hidden, target, -100)
         found.append((result, torch.autograd.grad(result.loss, tensors)))
-    assert all(64 <= width < 5000 for width in widths[1:5]), widths  # rows were screened, and long
+    assert all(64 <= width < 5000 for width in widths[1:5]), widths  # filtered, and long
     assert abs(found[0][0].support - found[1][0].support) <= 1
     for one, other in zip(found[0][1], found[1][1], strict=True):
         assert (one - other).abs().max() <= 5e-5 * other.abs().max()
 
 
-def test_no_rows_have_no_support() -> None:
+def test_no_rows_have_an_empty_support() -> None:
     found = PreparedOutput(torch.randn(50, 8), torch.zeros(50), 1.5)(torch.empty(0, 8))
     assert isinstance(found, Support)
     assert (found.rows, found.vocabulary, len(found.token)) == (0, 50, 0)
 
 
-def test_rows_that_are_not_numbers_are_not_left_out() -> None:
-    """They would seem to be distributions of nothing."""
+def test_nan_rows_keep_entries() -> None:
+    """Otherwise they would look like empty distributions."""
     layer, hidden = OutputLayer(8, 50, 1.5), torch.randn(5, 8)
     for broken in (torch.nan, 3e38):
         hidden[2] = broken
