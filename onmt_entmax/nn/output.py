@@ -19,13 +19,8 @@ from torch.nn import functional
 from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.sparse.arguments import valid_alpha
-from onmt_entmax.sparse.conjugate import (
-    WHOLE,
-    Conjugate,
-    conjugate,
-    row_groups,
-    write_probabilities,
-)
+from onmt_entmax.sparse.backends import backend_for
+from onmt_entmax.sparse.conjugate import CACHED, Conjugate, row_groups
 from onmt_entmax.sparse.functional import log_entmax
 from onmt_entmax.sparse.solvers import (
     Candidates,
@@ -267,9 +262,9 @@ def dense_log_probs(scores: Tensor, alpha: float) -> Tensor:
     if not has_power_form(alpha):
         return log_entmax(scores, alpha)
     rows, vocabulary = scores.shape
-    if scores.numel() > WHOLE and rows > 1:  # groups that fit the cache
+    if scores.numel() > CACHED and rows > 1:  # groups that fit the cache
         whole = torch.empty_like(scores)
-        for begin, end in row_groups(0, rows, vocabulary, WHOLE):
+        for begin, end in row_groups(0, rows, vocabulary, CACHED):
             whole[begin:end] = dense_log_probs(scores[begin:end], alpha)
         return whole
     margin = solve_power(scores, alpha).margin.mul_(alpha - 1)
@@ -487,7 +482,8 @@ def _group_loss(
     hidden = gathered.hidden[begin : begin + len(target)]
     scores = product(hidden, gathered.weight, gathered.bias)
     own = scores.gather(1, target.unsqueeze(1))
-    solved = conjugate(scores, terms.alpha, part=_SPARSE_BELOW)
+    backend = backend_for(scores, terms.alpha)
+    solved = backend.conjugate(scores, terms.alpha, sparse_part=_SPARSE_BELOW)
     correct = (own == solved.maxima).sum()
     loss = _sum_of_losses(solved, own, terms.smoothing)
     if terms.spread is not None:
@@ -502,13 +498,15 @@ def _filtered_loss(
     hidden = gathered.hidden[begin : begin + len(target)]
     weight, bias = gathered.weight, gathered.bias
     own = scores_at(hidden, weight, bias, torch.arange(len(target)), target)
-    solved = conjugate(found.scores, terms.alpha, part=0.0)  # a hint: no entries are needed
+    backend = backend_for(found.scores, terms.alpha)
+    # No entries are needed, which is a hint.
+    solved = backend.conjugate(found.scores, terms.alpha, sparse_part=0.0)
     probability = found.scores.new_zeros(found.scores.shape)
     entries = solved.entries
     probability.view(-1).scatter_(0, entries.position, entries.probability)
     for first, last in solved.dense:
         part = slice(first, last)
-        write_probabilities(
+        backend.write_probabilities(
             found.scores[part],
             terms.alpha,
             solved.maxima[part],
@@ -528,7 +526,7 @@ def _filtered_loss(
 def _sum_of_losses(solved: Conjugate, own: Tensor, smoothing: float) -> Tensor:
     """Return the summed loss without the ``spread`` term; ``own`` ``(rows, 1)``: target scores."""
     logit_margins = solved.maxima - own  # small differences first: they keep their digits
-    loss = (solved.excess + (1 - smoothing) * logit_margins.squeeze(1)).sum()
+    loss = (solved.shifted + (1 - smoothing) * logit_margins.squeeze(1)).sum()
     return loss + smoothing * solved.maxima.sum() if smoothing else loss
 
 
@@ -575,11 +573,8 @@ class _Gathered:
             if alpha == 1 and not self._needed:
                 support += (last - first) * vocab
                 continue
-            for a, b in row_groups(first, last, vocab, WHOLE):
-                part = slice(a, b)
-                write_probabilities(
-                    scores[part], alpha, solved.maxima[part], solved.threshold[part], scores[part]
-                )
+            given = (scores[rows], alpha, solved.maxima[rows], solved.threshold[rows], scores[rows])
+            backend_for(*given).write_probabilities(*given)
             count = (last - first) * vocab if alpha == 1 else int(scores[rows].count_nonzero())
             support += count
             if self._needed:

@@ -1,13 +1,16 @@
-"""Scores and alphas as users give them, checked."""
+"""Checks of scores and alphas, and of tensors whose values cannot be read."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+# The number of active dispatch modes. It is private; without it only `torch.compile` is noticed.
+_active_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+
 
 def working_type(scores: Tensor) -> torch.dtype:
-    """The type to compute in: float32 for the half types, else that of the scores.
+    """Return the type to compute in: float32 for the half types, else the scores' own.
 
     Raises:
         ValueError: if the scores are not floating point.
@@ -21,11 +24,11 @@ def working_type(scores: Tensor) -> torch.dtype:
 
 
 def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Tensor:
-    """Alpha as a number, or as a tensor expanded to the shape of ``scores``, with 1 in ``dim``.
+    """Return alpha as a number, or as a tensor in the shape of ``scores`` with 1 in ``dim``.
 
     Raises:
-        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where looking
-            at a tensor would mean waiting, an alpha below 1 becomes nan.
+        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where reading
+            a tensor would synchronise, an alpha below 1 becomes nan instead.
     """
     if not isinstance(alpha, Tensor):
         return float(valid_alpha(alpha))
@@ -54,10 +57,10 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
 
 
 def valid_alpha(alpha: float | Tensor) -> float | Tensor:
-    """An alpha that a module may keep: a tensor may still change, a number is right now or never.
+    """Return an alpha that a module may keep; tensors may change and are checked when used.
 
     Raises:
-        ValueError: it is a number below 1, or none.
+        ValueError: if a number is below 1, infinite or nan.
     """
     if not isinstance(alpha, Tensor) and not 1 <= alpha < float("inf"):
         raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
@@ -65,25 +68,32 @@ def valid_alpha(alpha: float | Tensor) -> float | Tensor:
 
 
 def alpha_text(alpha: float | Tensor) -> str:
-    """An alpha for printing: a number, or the shape of a tensor."""
+    """Return an alpha for printing: a number, or the shape of a tensor."""
     return f"tensor{tuple(alpha.shape)}" if isinstance(alpha, Tensor) else f"{alpha:g}"
 
 
-# What a tensor is besides its numbers: without memory, or only recorded.
-
-
 def has_memory(tensor: Tensor) -> bool:
-    """Whether the storage holds the values: false for the wrappers of vmap, lazily negated tensors
-    and zeros without storage."""
-    return (
-        type(tensor) in (Tensor, torch.nn.Parameter)
-        and torch._C._has_storage(tensor)
-        and not tensor.is_neg()
-        and not tensor._is_zerotensor()
-    )
+    """Return whether the tensor's values lie at its address.
+
+    False for the wrappers of `torch.vmap`, subclasses such as fake tensors, lazily negated tensors
+    and zeros without storage.
+    """
+    if type(tensor) not in (Tensor, torch.nn.Parameter) or tensor.is_neg():
+        return False
+    try:
+        return tensor.data_ptr() != 0 or tensor.numel() == 0
+    except RuntimeError:
+        return False
 
 
 def is_traced() -> bool:
-    """Whether PyTorch records what is done, or does it without data: compiling, under `make_fx`,
-    with fake tensors. Then only operators that it knows may look at tensors."""
-    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
+    """Return whether PyTorch records operations: `torch.compile`, `make_fx`, fake tensors.
+
+    Then only operators that PyTorch knows may read tensors.
+    """
+    return torch.compiler.is_compiling() or (_active_modes is not None and _active_modes() > 0)
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Return whether the tensor's values can be read now, without waiting for a GPU."""
+    return tensor.device.type == "cpu" and not is_traced() and has_memory(tensor)

@@ -1,9 +1,10 @@
-"""Entmax as autograd functions over the last dimension: values here, derivatives in gradient.py.
+"""Entmax and its loss as autograd functions, and as the operators that `torch.compile` sees.
 
-Each function saves one of its own outputs, so that a gradient of a gradient finds its way back.
+All work on the last dimension. Each function saves one of its own outputs, through which gradients
+of gradients find their way back; the derivatives are in jacobian.py.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,238 +12,326 @@ from torch.autograd import Function
 
 from onmt_entmax.sparse import jacobian
 from onmt_entmax.sparse.arguments import has_memory
-from onmt_entmax.sparse.backends import by_kernel
-from onmt_entmax.sparse.conjugate import (
-    WHOLE,
-    Entries,
-    conjugate,
-    entries_gradient,
-    row_groups,
-    write_probabilities,
-)
-from onmt_entmax.sparse.solvers import (
-    has_power_form,
-    power,
-    refuse_rows_without_answer,
-    solve_log,
-    solve_power,
-    sorted_margin,
-    wide,
-)
-
-# Scores that are sorted faster than Newton's method is started.
-_FEW = 1 << 11
+from onmt_entmax.sparse.backends import backend_for
+from onmt_entmax.sparse.conjugate import Conjugate, Entries
 
 
-def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    """Entmax of scores (..., n), n >= 1, in float32 or float64, without autograd; (..., n)."""
-    made = by_kernel("probabilities", scores, alpha)
-    if made is not None:
-        return made
-    scores = wide(scores)
-    if not isinstance(alpha, Tensor):
-        if has_power_form(alpha):
-            solved = solve_power(scores, alpha)
-            return power(solved.margin, alpha - 1, solved.below)
-        if alpha == 1:
-            result = torch.softmax(scores, -1)
-            if bool(result[..., 0].isnan().any()):
-                refuse_rows_without_answer(scores.amax(-1))
-            return result
-    return solve_log(scores, alpha).log_probabilities.exp().to(scores.dtype)
+def _save(ctx: Any, alpha: float | Tensor, *tensors: Tensor | None) -> None:
+    """Save alpha, a number or a tensor, and other tensors for :func:`_saved`."""
+    is_tensor = isinstance(alpha, Tensor)
+    ctx.number = None if is_tensor else alpha
+    ctx.save_for_backward(alpha if is_tensor else None, *tensors)
 
 
-def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    """Logarithm of entmax, -inf exactly outside the support; as ``probabilities``."""
-    made = by_kernel("log_probabilities", scores, alpha)
-    if made is not None:
-        return made
-    scores = wide(scores)
-    if not isinstance(alpha, Tensor):
-        if has_power_form(alpha):
-            return solve_power(scores, alpha).margin.mul_(alpha - 1).log_().div_(alpha - 1)
-        if alpha == 1:
-            result = torch.log_softmax(scores, -1)
-            if bool(result[..., 0].isnan().any()):
-                refuse_rows_without_answer(scores.amax(-1))
-            return result
-    return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
+def _saved(ctx: Any) -> tuple[Any, ...]:
+    """Return alpha and the other tensors that :func:`_save` saved."""
+    alpha, *tensors = ctx.saved_tensors
+    return (ctx.number if alpha is None else alpha, *tensors)
 
 
-def the_given(number: float | None, alpha: Tensor | None) -> float | Tensor:
-    """Whichever form of alpha is there."""
-    given = alpha if number is None else number
-    assert given is not None
-    return given
+def _scores_gradient(
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Return the gradient in the scores, with a graph if autograd is recording."""
+    if torch.is_grad_enabled():
+        return jacobian.scores_gradient(probabilities, alpha, gradient)
+    backend = backend_for(probabilities, alpha, gradient)
+    return backend.scores_gradient(probabilities, alpha, gradient, dtype)
 
 
-class Entmax(Function):
+class EntmaxFunction(Function):
     """Probabilities over the last dimension.
 
-    ``apply(scores, number, alpha)``: scores (..., n); alpha as a number, or None and a tensor
-    (..., 1) in its place. Returns probabilities (..., n), in float32 or float64.
+    ``apply(scores, alpha)`` with scores ``(..., n)`` and alpha a number or ``(..., 1)`` returns
+    probabilities ``(..., n)`` in float32 or float64.
     """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
-        slope = None
-        result = by_kernel("probabilities", scores, the_given(number, alpha))
-        if result is not None:
-            pass
-        elif number == 1.5:
-            scores = wide(scores)
-            # The square root of the probability is its slope: kept, it need not be taken again.
-            few = scores.numel() <= _FEW
-            margin = sorted_margin(scores) if few else solve_power(scores, number).margin
-            slope = margin.mul_(0.5)
-            result = slope * slope
-        else:
-            result = probabilities(scores, the_given(number, alpha))
-        ctx.number, ctx.dtype = number, scores.dtype
-        ctx.save_for_backward(result, alpha, slope)
+    def forward(ctx: Any, scores: Tensor, alpha: float | Tensor) -> Tensor:
+        result = backend_for(scores, alpha).probabilities(scores, alpha)
+        ctx.dtype = scores.dtype
+        _save(ctx, alpha, result)
         return result
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
-        result, alpha_tensor, slope = ctx.saved_tensors
-        alpha = alpha_tensor if ctx.number is None else ctx.number
-        (output,) = gradients
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        alpha, result = _saved(ctx)
+        (gradient,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            with_graph = torch.is_grad_enabled()
-            if slope is None and not with_graph:
-                scores_grad = by_kernel("scores_gradient", result, alpha, output, ctx.dtype)
-            if scores_grad is None:
-                known = None if with_graph else slope
-                scores_grad = jacobian.scores_gradient(result, alpha, output, known)
-        if ctx.needs_input_grad[2]:
-            derivative = jacobian.alpha_derivative(result, alpha_tensor.to(result.dtype))
-            alpha_grad = (output * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)
-        return scores_grad, None, alpha_grad
+            scores_grad = _scores_gradient(result, alpha, gradient, ctx.dtype)
+        if ctx.needs_input_grad[1]:
+            derivative = jacobian.alpha_derivative(result, alpha.to(result.dtype))
+            alpha_grad = (gradient * derivative).sum(-1, keepdim=True).to(alpha.dtype)
+        return scores_grad, alpha_grad
 
 
-class LogEntmax(Function):
-    """Log-probabilities over the last dimension; ``apply`` as for :class:`Entmax`.
+class LogEntmaxFunction(Function):
+    """Log-probabilities over the last dimension; ``apply`` as for :class:`EntmaxFunction`.
 
-    What arrives for an entry outside the support is not used: its -inf does not move.
+    Gradients that arrive outside the support are ignored: -inf does not move.
     """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, number: float | None, alpha: Tensor | None) -> Tensor:
-        result = log_probabilities(scores, the_given(number, alpha))
-        ctx.number = number
-        ctx.save_for_backward(result, alpha)
+    def forward(ctx: Any, scores: Tensor, alpha: float | Tensor) -> Tensor:
+        result = backend_for(scores, alpha).log_probabilities(scores, alpha)
+        _save(ctx, alpha, result)
         return result
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
-        result, alpha_tensor = ctx.saved_tensors
-        alpha = ctx.number if alpha_tensor is None else alpha_tensor.to(result.dtype)
-        (output,) = gradients
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        given, result = _saved(ctx)
+        alpha = given.to(result.dtype) if isinstance(given, Tensor) else given
+        (gradient,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            scores_grad = jacobian.log_scores_gradient(result, alpha, output)
-        if ctx.needs_input_grad[2]:
+            scores_grad = jacobian.log_scores_gradient(result, alpha, gradient)
+        if ctx.needs_input_grad[1]:
             derivative = jacobian.log_alpha_derivative(result, alpha)
-            inside = torch.where(torch.isneginf(result), 0.0, output)
-            alpha_grad = (inside * derivative).sum(-1, keepdim=True).to(alpha_tensor.dtype)
-        return scores_grad, None, alpha_grad
+            inside = torch.where(torch.isneginf(result), 0.0, gradient)
+            alpha_grad = (inside * derivative).sum(-1, keepdim=True).to(given.dtype)
+        return scores_grad, alpha_grad
 
 
-class LongEntmax(Function):
-    """Probabilities over a long last dimension, of which the support alone is kept for backward.
+class LongEntmaxFunction(Function):
+    """Probabilities over a long last dimension, which keeps the support alone for backward.
 
-    ``apply(scores, alpha)`` with a number. Returns probabilities (..., n), and those of the
-    support (k,): as an output they carry gradients of gradients. When the support is large in some
-    rows, the probabilities themselves are kept.
+    ``apply(scores, alpha)`` with a number returns probabilities ``(..., n)`` and those of the
+    support ``(entries,)``: as an output, they carry gradients of gradients. If the support is large
+    in some rows, all probabilities are kept instead.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-        n = scores.shape[-1]
-        rows = scores.reshape(-1, n).contiguous()
-        solved = conjugate(rows, alpha)
-        position, _, probability = solved.entries
-        result = torch.zeros_like(rows) if len(position) else torch.empty_like(rows)
-        result.view(-1).scatter_(0, position, probability)
-        for begin, end in solved.dense:
-            for first, last in row_groups(begin, end, n, WHOLE):
-                part = slice(first, last)
-                maxima, threshold = solved.maxima[part], solved.threshold[part]
-                write_probabilities(rows[part], alpha, maxima, threshold, result[part])
-        result = result.view(scores.shape)
+        rows = scores.reshape(-1, scores.shape[-1]).contiguous()
+        solved = backend_for(rows, alpha).conjugate(rows, alpha)
+        result = _all_probabilities(rows, alpha, solved).view(scores.shape)
         ctx.alpha, ctx.shape = alpha, scores.shape
         ctx.save_for_backward(result if solved.dense else None, *solved.entries)
         ctx.set_materialize_grads(False)
-        return result, probability
+        return result, solved.entries.probability
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:
-        result, position, row, probability = ctx.saved_tensors
+        result, *parts = ctx.saved_tensors
         whole, per_entry = gradients
         if result is not None:
-            # In this case nothing uses the entries.
-            return whole if whole is None else _long_gradient(result, ctx.alpha, whole), None
+            # Nothing used the entries, so they have no gradient.
+            if whole is None:
+                return None, None
+            return _scores_gradient(result, ctx.alpha, whole, result.dtype), None
+        entries = Entries(*parts)
         if whole is not None:
-            at_support = whole.reshape(-1)[position]
+            at_support = whole.reshape(-1)[entries.position]
             per_entry = at_support if per_entry is None else per_entry + at_support
         if per_entry is None:
             return None, None
         rows = torch.Size([ctx.shape[:-1].numel(), ctx.shape[-1]])
-        entries = Entries(position, row, probability)
-        return entries_gradient(entries, ctx.alpha, per_entry, rows).view(ctx.shape), None
+        return jacobian.entries_gradient(entries, ctx.alpha, per_entry, rows).view(ctx.shape), None
 
 
-def _long_gradient(result: Tensor, alpha: float, output: Tensor) -> Tensor:
-    """Gradient in the scores, group by group of rows where no graph is needed."""
-    if torch.is_grad_enabled() or not has_memory(output):
-        return jacobian.scores_gradient(result, alpha, output)
-    made: Tensor | None = by_kernel("scores_gradient", result, alpha, output, result.dtype)
-    if made is not None:
-        return made
-    n = result.shape[-1]
-    rows, outputs = result.view(-1, n), output.reshape(-1, n)
-    whole = torch.empty_like(rows)
-    for first, last in row_groups(0, len(rows), n, WHOLE):
-        part = slice(first, last)
-        whole[part] = jacobian.scores_gradient(rows[part], alpha, outputs[part])
-    return whole.view(result.shape)
+def _all_probabilities(scores: Tensor, alpha: float, solved: Conjugate) -> Tensor:
+    """Return the probabilities ``(rows, n)`` of solved rows, sparse and dense ones."""
+    sparse = solved.entries.row.numel() > 0
+    result = torch.zeros_like(scores) if sparse else torch.empty_like(scores)
+    result.view(-1).scatter_(0, solved.entries.position, solved.entries.probability)
+    for begin, end in solved.dense:
+        rows = slice(begin, end)
+        given = (scores[rows], alpha, solved.maxima[rows], solved.threshold[rows], result[rows])
+        backend_for(*given).write_probabilities(*given)
+    return result
 
 
-# Entmax and its conjugate as operators that ``torch.compile`` takes whole.
-#
-# How long Newton's method runs depends on the scores, which a compiled graph cannot follow. So the
-# solving is one opaque operator, and the gradient is ordinary code that the compiler may fuse.
+class ClassTargets(NamedTuple):
+    """Targets of scores ``(rows, classes)``, as coefficients of one loss for each row.
+
+    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
+    ``mass`` is the sum of the other coefficients, only differences to the largest score matter.
+
+    Attributes:
+        label: ``(rows,)`` int64, the class; any valid class in an ignored row.
+        mass: ``(rows,)`` the coefficient of the conjugate, 0 in an ignored row.
+        own: ``(rows,)`` the coefficient of the row's class.
+        spread: ``(rows,)`` the coefficient of each class by label smoothing; None without it.
+        weight: ``(classes,)`` class weights under ``spread``; None for ones.
+    """
+
+    label: Tensor
+    mass: Tensor
+    own: Tensor
+    spread: Tensor | None
+    weight: Tensor | None
+
+
+class RowLossFunction(Function):
+    """One loss for each row of scores; without targets, their conjugate.
+
+    ``apply(scores, alpha, targets)`` with contiguous scores ``(rows, classes)`` and alpha a number
+    or ``(rows, 1)`` returns the losses ``(rows,)``, and the probabilities of the sparse rows'
+    support ``(entries,)``: as an output, they carry gradients of gradients.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, scores: Tensor, alpha: float | Tensor, targets: ClassTargets | None
+    ) -> tuple[Tensor, Tensor]:
+        solved = backend_for(scores, alpha).conjugate(scores, alpha, ctx.needs_input_grad[0])
+        shifted, maxima, threshold, entries, dense, whole = solved
+        if targets is None:
+            losses = shifted + maxima.squeeze(1)
+        else:
+            losses = class_losses(scores, shifted, maxima, targets)
+        ctx.targets, ctx.dense, ctx.shape = targets, dense, scores.shape
+        _save(ctx, alpha, scores if dense else None, maxima, threshold, whole, *entries)
+        ctx.set_materialize_grads(False)
+        return losses, entries.probability
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, Tensor | None, None]:
+        per_row, per_entry = gradients
+        alpha, scores, maxima, threshold, whole_kept, *parts = _saved(ctx)
+        entries = Entries(*parts)
+        scores_grad = alpha_grad = None
+        if per_row is not None:
+            factors = per_row if ctx.targets is None else per_row * ctx.targets.mass
+            # Without memory there are several gradients at once.
+            if torch.is_grad_enabled() or not has_memory(factors):
+                whole = _differentiable_probabilities(ctx, scores, alpha, entries)
+                scores_grad = whole * factors.unsqueeze(1)
+            else:
+                solved = Conjugate(factors, maxima, threshold, entries, ctx.dense, whole_kept)
+                scores_grad = _scaled_probabilities(solved, factors, scores, alpha, ctx.shape)
+            if ctx.targets is not None:
+                scores_grad = _minus_target(scores_grad, per_row, ctx.targets)
+            if ctx.needs_input_grad[1]:
+                whole = _differentiable_probabilities(ctx, scores, alpha, entries)
+                derivative = jacobian.entropy_alpha_derivative(whole, alpha.to(whole.dtype))
+                alpha_grad = (factors.unsqueeze(1) * derivative).to(alpha.dtype)
+        if per_entry is not None and per_entry.numel():
+            second = jacobian.entries_gradient(entries, alpha, per_entry, ctx.shape)
+            scores_grad = second if scores_grad is None else scores_grad + second
+        return scores_grad, alpha_grad, None
+
+
+def class_losses(scores: Tensor, shifted: Tensor, maxima: Tensor, targets: ClassTargets) -> Tensor:
+    """Return the losses ``(rows,)`` of scores, from their shifted conjugates.
+
+    Args:
+        scores: ``(rows, classes)``.
+        shifted: ``(rows,)``.
+        maxima: the largest scores, ``(rows, 1)``.
+        targets: of the rows.
+    """
+    label = scores.gather(1, targets.label.unsqueeze(1)).to(maxima.dtype)
+    # A class of weight 0 adds nothing, even if its score is -inf.
+    logit_margin = torch.where(targets.own == 0, 0.0, (maxima - label).squeeze(1))
+    losses = shifted * targets.mass + targets.own * logit_margin
+    if targets.spread is not None:
+        logit_margins = maxima - scores
+        if targets.weight is None:
+            total = logit_margins.sum(1)
+        else:
+            total = torch.where(targets.weight == 0, 0.0, logit_margins) @ targets.weight
+        losses = losses + targets.spread * total
+    # An ignored row adds nothing, even if its scores are infinite: 0 times those would be nan.
+    return torch.where(targets.mass == 0, 0.0, losses)
+
+
+def _scaled_probabilities(
+    solved: Conjugate,
+    factors: Tensor,
+    scores: Tensor | None,
+    alpha: float | Tensor,
+    shape: torch.Size,
+) -> Tensor:
+    """Return each row's probabilities times its factor.
+
+    Args:
+        solved: the solved rows; their shifted conjugates are not used.
+        factors: ``(rows,)``.
+        scores: ``(rows, classes)``, or None if all rows are sparse.
+        alpha: a number, or ``(rows, 1)``.
+        shape: of the scores and the result.
+    """
+    _, maxima, threshold, entries, dense, whole = solved
+    product = factors.new_empty(shape, dtype=factors.dtype if scores is None else scores.dtype)
+    if entries.row.numel():
+        product.zero_()
+    for begin, end in dense:
+        assert scores is not None
+        rows = slice(begin, end)
+        if whole is not None:
+            torch.mul(whole[rows], factors[rows].unsqueeze(1), out=product[rows])
+            continue
+        alphas = alpha[rows] if isinstance(alpha, Tensor) else alpha
+        known = (maxima[rows], threshold[rows], product[rows], factors[rows])
+        backend = backend_for(scores[rows], alphas, *known)
+        backend.write_probabilities(scores[rows], alphas, *known)
+    values = entries.probability * factors.index_select(0, entries.row)
+    product.view(-1).scatter_(0, entries.position, values)
+    return product
+
+
+def _differentiable_probabilities(
+    ctx: Any, scores: Tensor | None, alpha: float | Tensor, entries: Entries
+) -> Tensor:
+    """Return the probabilities ``(rows, classes)``, with a graph to the scores."""
+    whole = entries.probability.new_zeros(ctx.shape.numel())
+    whole = whole.scatter(0, entries.position, entries.probability).view(ctx.shape)
+    for begin, end in ctx.dense:
+        assert scores is not None
+        alphas = alpha[begin:end] if isinstance(alpha, Tensor) else alpha
+        rows = EntmaxFunction.apply(scores[begin:end], alphas)
+        whole = whole.slice_scatter(rows, 0, begin, end)
+    return whole
+
+
+def _minus_target(scores_grad: Tensor, per_row: Tensor, targets: ClassTargets) -> Tensor:
+    """Subtract each row's target, times the gradient in its loss, from the scores' gradient."""
+    in_place = not torch.is_grad_enabled()
+    if targets.spread is not None:
+        even = (per_row * targets.spread).unsqueeze(1)
+        even = even if targets.weight is None else even * targets.weight
+        scores_grad = scores_grad.sub_(even) if in_place else scores_grad - even
+    own = -(per_row * targets.own).unsqueeze(1).to(scores_grad.dtype)
+    index = targets.label.unsqueeze(1)
+    if in_place:
+        return scores_grad.scatter_add_(1, index, own)
+    return scores_grad.scatter_add(1, index, own)
+
+
+# Operators for torch.compile. The number of Newton steps depends on the scores, which a compiled
+# graph cannot follow: solving is one opaque operator, and the gradient is code that can be fused.
 
 
 @torch.library.custom_op("onmt_entmax::entmax", mutates_args=())
 def entmax_operator(scores: Tensor, alpha: float) -> Tensor:
-    """Entmax of float32 or float64 scores over the last dimension, for one alpha."""
-    return probabilities(scores, alpha).contiguous()
+    """Return entmax of float32 or float64 scores ``(..., n)``."""
+    return backend_for(scores, alpha).probabilities(scores, alpha).contiguous()
 
 
 @torch.library.custom_op("onmt_entmax::log_entmax", mutates_args=())
 def log_entmax_operator(scores: Tensor, alpha: float) -> Tensor:
-    """Logarithm of :func:`entmax_operator`."""
-    return log_probabilities(scores, alpha).contiguous()
+    """Return the logarithm of :func:`entmax_operator`."""
+    return backend_for(scores, alpha).log_probabilities(scores, alpha).contiguous()
 
 
 @torch.library.custom_op("onmt_entmax::conjugate", mutates_args=())
 def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Of contiguous scores (rows, n): excess and largest score (rows,), probabilities (rows, n).
+    """Return shifted conjugates, largest scores and probabilities of rows.
 
-    The sum of the first two is the conjugate. Its whole gradient, the probabilities, goes through
-    the excess; the largest scores count as constants.
+    The conjugate is the sum of the first two. Its whole gradient, the probabilities, goes through
+    the first; the largest scores count as constants.
+
+    Args:
+        scores: ``(rows, n)``, contiguous.
+        alpha: a number >= 1.
+
+    Returns:
+        Tensors ``(rows,)``, ``(rows,)`` and ``(rows, n)``.
     """
-    solved = conjugate(scores, alpha)
-    has_entries = solved.entries.row.numel() > 0
-    whole = torch.zeros_like(scores) if has_entries else torch.empty_like(scores)
-    whole.view(-1).scatter_(0, solved.entries.position, solved.entries.probability)
-    for begin, end in solved.dense:
-        part = slice(begin, end)
-        maxima, threshold = solved.maxima[part], solved.threshold[part]
-        write_probabilities(scores[part], alpha, maxima, threshold, whole[part])
-    return solved.excess, solved.maxima.squeeze(1), whole
+    solved = backend_for(scores, alpha).conjugate(scores, alpha)
+    return solved.shifted, solved.maxima.squeeze(1), _all_probabilities(scores, alpha, solved)
 
 
 @entmax_operator.register_fake
@@ -268,14 +357,14 @@ def _keep_probabilities(
     _keep_output(ctx, inputs, output[2])
 
 
-def _entmax_backward(ctx: Any, output: Tensor) -> tuple[Tensor, None]:
+def _entmax_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
     (result,) = ctx.saved_tensors
-    return jacobian.scores_gradient(result, ctx.alpha, output), None
+    return jacobian.scores_gradient(result, ctx.alpha, gradient), None
 
 
-def _log_entmax_backward(ctx: Any, output: Tensor) -> tuple[Tensor, None]:
+def _log_entmax_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
     (result,) = ctx.saved_tensors
-    return jacobian.log_scores_gradient(result, ctx.alpha, output), None
+    return jacobian.log_scores_gradient(result, ctx.alpha, gradient), None
 
 
 def _conjugate_backward(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import has_memory, is_traced
+from onmt_entmax.sparse.arguments import is_readable
 
 _SERIES_BELOW = 0.5
 _SERIES_TERMS = 14
@@ -11,12 +11,12 @@ _TINY = 1e-30
 
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
-    r"""Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
+    r"""Return the Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
 
     .. math:: H_\alpha(p) = \frac{1}{\alpha(\alpha-1)} \sum_j (p_j - p_j^\alpha)
 
-    Computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, and by its series where
-    the exponent is small, so that nothing cancels when alpha is near 1, in gradients neither.
+    Computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, with a series for small
+    exponents, so that neither value nor gradient cancels near alpha = 1.
     Source: Peters, Niculae and Martins (2019), equation 9.
 
     Args:
@@ -25,19 +25,16 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         dim: the dimension of the classes.
 
     Returns:
-        The shape of ``probabilities`` without ``dim``. Its gradient at a probability of 0 is that
-        from the right; at alpha = 1, where that is infinite, 0.
+        The shape of ``probabilities`` without ``dim``. The gradient at a probability of 0 is the
+        derivative from the right; at alpha = 1, where that is infinite, 0.
 
     Raises:
-        ValueError: if alpha is below 1 (of a tensor, where it can be looked at without waiting).
+        ValueError: if alpha is below 1 (tensors are checked on a CPU only).
     """
-    if isinstance(alpha, Tensor):
-        looked_at = alpha.device.type == "cpu" and has_memory(alpha) and not is_traced()
-    else:
-        looked_at = True
-    if looked_at and not bool(torch.as_tensor(alpha >= 1).all()):
+    known = not isinstance(alpha, Tensor) or is_readable(alpha)
+    if known and not bool(torch.as_tensor(alpha >= 1).all()):
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
-    # log 1 = 0 stands for the zeros, where p^(alpha - 1) is 0. They add nothing to the value.
+    # Zeros add nothing to the value: log 1 = 0 stands in for their logarithm.
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
@@ -47,7 +44,7 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 
 
 def _expm1_ratio(y: Tensor) -> Tensor:
-    """``expm1(y) / y``, 1 at 0: by its series near 0, where the derivative of this cancels."""
+    """Return ``expm1(y) / y``, 1 at 0; by its series near 0 where a gradient is needed."""
     if not (torch.is_grad_enabled() and y.requires_grad):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)
     near = y.abs() < _SERIES_BELOW

@@ -1,339 +1,148 @@
-r"""The Fenchel-Young loss of entmax, with the interface of PyTorch's cross-entropy.
+r"""Entmax, its logarithm and its loss as functions, for any alpha from 1 (softmax) upwards.
 
-For a class :math:`y` the loss is :math:`L(z, y) = \Omega^*(z) - z_y`, where :math:`\Omega^*(z) =
-\max_p p^\top z + H_\alpha(p)` (Peters, Niculae and Martins 2019, equation 11). It is convex, its
-gradient is entmax(z) minus the one-hot target, and for alpha above 1 it is 0 as soon as the target
-leads every other class by 1 / (alpha - 1). At alpha = 1 it is cross-entropy.
-
-For a distribution :math:`q` over classes the loss is the mean :math:`\sum_c q_c L(z, c)`, as
-cross-entropy does it: it exceeds the Fenchel-Young divergence, which is 0 at entmax(z) = q, by the
-entropy of the target, a constant (``tsallis_entropy(q, alpha)``).
+Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and for the gradient in
+alpha Correia, Niculae and Martins (2019).
 """
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
-from onmt_entmax.sparse.arguments import checked_alpha, has_memory, is_traced, working_type
+from onmt_entmax.sparse.arguments import checked_alpha, is_traced, working_type
 from onmt_entmax.sparse.autograd import (
-    Entmax,
-    LogEntmax,
-    LongEntmax,
+    ClassTargets,
+    EntmaxFunction,
+    LogEntmaxFunction,
+    LongEntmaxFunction,
+    RowLossFunction,
+    class_losses,
     conjugate_operator,
     entmax_operator,
     log_entmax_operator,
-    the_given,
 )
-from onmt_entmax.sparse.backends import by_kernel, has_kernels
-from onmt_entmax.sparse.conjugate import (
-    WHOLE,
-    Conjugate,
-    Entries,
-    conjugate,
-    entries_gradient,
-    row_groups,
-    write_probabilities,
-)
-from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.jacobian import entropy_alpha_derivative
+from onmt_entmax.sparse.backends import has_kernels
 from onmt_entmax.sparse.solvers import MEDIUM, refuse_rows_without_answer
 
-# Entmax and its logarithm: from scores to probabilities, for any alpha from softmax upwards.
-#
-# ``alpha`` is 1 for softmax, 1.5 for 1.5-entmax, 2 for sparsemax; any number from 1 up will do.
-# Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and for the gradient in
-# alpha Correia, Niculae and Martins (2019).
+__all__ = ["entmax", "entmax_loss", "log_entmax"]
 
-__all__ = ["entmax", "log_entmax", "tsallis_entropy"]
-
-# From this many scores on, it pays to look for the support before solving.
+# From so many scores on, a search for the support before solving pays.
 _LONG_WORK = 1 << 16
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
-    r"""Probabilities of scores by alpha-entmax, with true zeros when alpha is above 1.
+    r"""Map scores to probabilities by alpha-entmax, with exact zeros when alpha is above 1.
 
     .. math:: \arg\max_p \; p^\top z + H_\alpha(p), \qquad p \text{ a distribution}
 
     with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
-    equation 10). A score of -inf, or more than 1 / (alpha - 1) under the largest, gets an exact 0.
-    Gradients of gradients are there; the transforms of `torch.func` (vmap, jacrev) and forward mode
-    are not.
+    equation 10): softmax at 1, 1.5-entmax at 1.5, sparsemax at 2. A score of -inf, or more than
+    1 / (alpha - 1) below the largest, gets an exact 0. Gradients of gradients work; forward mode
+    and the transforms of `torch.func` (vmap, jacrev) do not.
 
     Args:
-        scores: any shape, floating point; float16 and bfloat16 are computed in float32. Scores
-            that are all -inf along ``dim`` have no answer.
+        scores: any shape, floating point; float16 and bfloat16 are computed in float32.
         alpha: a number >= 1, or a tensor of such numbers that broadcasts to ``scores`` with size 1
-            in ``dim`` (for example (heads, 1, 1) with scores (batch, heads, queries, keys)). A
-            tensor may be a parameter: it gets its gradient, at alpha = 1 too; make it of a free one
-            that keeps it above 1 (``1 + sigmoid(a)``, as Correia, Niculae and Martins 2019 do). It
-            takes several times as long as a number, and `torch.compile` makes a graph break there.
+            in ``dim``, for example ``(heads, 1, 1)`` for ``(batch, heads, queries, keys)``. A
+            tensor may be a parameter and gets its gradient, at alpha = 1 too; keep it above 1, for
+            example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). A tensor takes
+            several times as long as a number, and breaks the graph of `torch.compile`.
         dim: the dimension to normalise.
 
     Returns:
-        Probabilities, the shape and type of ``scores`` (float32 under autocast, on a CPU too).
+        Probabilities, the shape and type of ``scores``; under autocast float32, on a CPU too.
 
     Raises:
-        ValueError: if alpha is below 1 or does not fit, the scores are not floating point, or are
-            all -inf in a row (for alpha = 1 too, where PyTorch's softmax returns nan). Where
-            looking for such a row or at such a tensor would mean waiting, as on a GPU, it gives
-            nan.
-        IndexError: if there is no such dimension.
+        ValueError: if alpha is below 1 or does not broadcast, the scores are not floating point, or
+            a row is all -inf (at alpha = 1 too, where PyTorch's softmax returns nan). On a GPU, a
+            wrong tensor of alphas and rows of -inf give nan instead, to avoid a synchronisation.
+        IndexError: if ``dim`` does not exist.
     """
-    return _along_dim(_entmax_last, scores, alpha, dim)
+    if scores.dim() == 0:
+        return entmax(scores.unsqueeze(0), alpha, dim).squeeze(0)
+    rows, alpha = _normalised_last(scores, alpha, dim)
+    if not rows.numel():
+        result = rows
+    elif isinstance(alpha, Tensor):
+        result = EntmaxFunction.apply(rows, alpha)
+    elif alpha == 1:
+        result = _checked_softmax(torch.softmax(rows, -1, working_type(rows)), rows)
+    elif is_traced():
+        result = entmax_operator(rows, alpha)
+    elif rows.shape[-1] >= MEDIUM and rows.numel() >= _LONG_WORK and not has_kernels(rows):
+        result = LongEntmaxFunction.apply(rows, alpha)[0]
+    else:
+        result = EntmaxFunction.apply(rows, alpha)
+    return _as_given(result, scores, dim)
 
 
 def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
-    """Logarithm (natural) of :func:`entmax`, -inf exactly outside the support.
+    """Return the natural logarithm of :func:`entmax`, -inf exactly outside the support.
 
-    Membership and logarithm both come from how far a score is above the threshold, so an entry
-    whose probability is too small for its type still has a finite logarithm. In training, what
-    arrives as gradient for an entry of -inf is not used.
+    It is computed from the difference between score and threshold, so it is finite where a
+    probability of the support underflows. Gradients that arrive for an entry of -inf are ignored.
 
     Args, returns and raises: as :func:`entmax`.
     """
-    return _along_dim(_log_entmax_last, scores, alpha, dim)
+    if scores.dim() == 0:
+        return log_entmax(scores.unsqueeze(0), alpha, dim).squeeze(0)
+    rows, alpha = _normalised_last(scores, alpha, dim)
+    if not rows.numel():
+        result = rows
+    elif isinstance(alpha, Tensor):
+        result = LogEntmaxFunction.apply(rows, alpha)
+    elif alpha == 1:
+        result = _checked_softmax(torch.log_softmax(rows, -1, working_type(rows)), rows)
+        if result.requires_grad:
+            # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
+            result = torch.where(result == -torch.inf, -torch.inf, result)
+    elif is_traced():
+        result = log_entmax_operator(rows, alpha)
+    else:
+        result = LogEntmaxFunction.apply(rows, alpha)
+    return _as_given(result, scores, dim)
 
 
-def _along_dim(
-    mapping: Callable[[Tensor, float | Tensor], Tensor],
-    scores: Tensor,
-    alpha: float | Tensor,
-    dim: int,
-) -> Tensor:
-    """Apply a mapping of the last dimension, with alpha as :func:`checked_alpha` returns it."""
-    given, dimensions = scores.dtype, scores.dim()
-    dtype = working_type(scores)
-    if dimensions == 0:
-        return _along_dim(mapping, scores.unsqueeze(0), alpha, dim).squeeze(0)
+def _normalised_last(
+    scores: Tensor, alpha: float | Tensor, dim: int
+) -> tuple[Tensor, float | Tensor]:
+    """Check arguments, and return scores and alpha with the normalised dimension last.
+
+    Scores are in the type to compute in, or in a half type if kernels read that.
+    """
+    dtype, dimensions = working_type(scores), scores.dim()
     if not -dimensions <= dim < dimensions:
         raise IndexError(f"dim must be from {-dimensions} to {dimensions - 1}, got {dim}")
-    checked = checked_alpha(alpha, scores, dim)
-    if given != dtype and torch.is_autocast_enabled(scores.device.type):
-        given = dtype
-    if scores.numel() == 0:
-        return scores.to(given, copy=True)
+    alpha = checked_alpha(alpha, scores, dim)
     if scores.dtype != dtype and not has_kernels(scores):
         scores = scores.to(dtype)
     if dim in (-1, dimensions - 1):
-        result = mapping(scores, checked)
-    else:
-        rows = checked.movedim(dim, -1) if isinstance(checked, Tensor) else checked
-        result = mapping(scores.movedim(dim, -1), rows).movedim(-1, dim).contiguous()
-    return result if result.dtype == given else result.to(given)
+        return scores, alpha
+    return scores.movedim(dim, -1), alpha.movedim(dim, -1) if isinstance(alpha, Tensor) else alpha
 
 
-def _entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    if isinstance(alpha, Tensor):
-        return Entmax.apply(scores, None, alpha)
-    if alpha == 1:
-        return _checked_softmax(torch.softmax(scores, -1, working_type(scores)), scores)
-    if is_traced():
-        return entmax_operator(scores, alpha)
-    if scores.shape[-1] >= MEDIUM and scores.numel() >= _LONG_WORK and not has_kernels(scores):
-        return LongEntmax.apply(scores, alpha)[0]
-    return Entmax.apply(scores, alpha, None)
+def _as_given(result: Tensor, scores: Tensor, dim: int) -> Tensor:
+    """Return a result with the scores' dimensions in their order, and in the scores' type."""
+    if dim not in (-1, scores.dim() - 1):
+        result = result.movedim(-1, dim).contiguous()
+    dtype = _returned_type(scores)
+    if not result.numel():
+        return result.to(dtype, copy=True)
+    return result if result.dtype == dtype else result.to(dtype)
 
 
-def _log_entmax_last(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    if isinstance(alpha, Tensor):
-        return LogEntmax.apply(scores, None, alpha)
-    if alpha == 1:
-        logs = _checked_softmax(torch.log_softmax(scores, -1, working_type(scores)), scores)
-        if not logs.requires_grad:
-            return logs
-        # What arrives for an entry of -inf stops here: times its probability it would be nan.
-        return torch.where(logs == -torch.inf, -torch.inf, logs)
-    if is_traced():
-        return log_entmax_operator(scores, alpha)
-    return LogEntmax.apply(scores, alpha, None)
+def _returned_type(scores: Tensor) -> torch.dtype:
+    """Return the scores' type; under autocast float32 for the half types."""
+    dtype = scores.dtype
+    if dtype.itemsize < 4 and torch.is_autocast_enabled(scores.device.type):
+        return torch.float32
+    return dtype
 
 
 def _checked_softmax(result: Tensor, scores: Tensor) -> Tensor:
-    """The result, unless a row of the scores is -inf everywhere (the result is nan there)."""
+    """Return a softmax, unless a row of the scores is -inf everywhere (the result is nan there)."""
     looking = scores.device.type == "cpu" and not is_traced()
     if looking and bool(result.detach()[..., 0].isnan().any()):
         refuse_rows_without_answer(scores.amax(-1))
     return result
-
-
-class ClassTargets(NamedTuple):
-    """Targets of rows of scores (rows, classes), as coefficients of one loss per row.
-
-    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
-    ``mass`` is the sum of the other coefficients, only differences to the largest score matter.
-
-    Attributes:
-        label: (rows,) int64, the class of each row; any valid class where the row is ignored.
-        mass: (rows,) what the row's target sums to, class weights included.
-        own: (rows,) the part of it on the row's class.
-        spread: (rows,) label smoothing's part per class; None without smoothing.
-        weight: (classes,) class weights under ``spread``; None for ones.
-    """
-
-    label: Tensor
-    mass: Tensor
-    own: Tensor
-    spread: Tensor | None
-    weight: Tensor | None
-
-
-class EntmaxRowLoss(Function):
-    """One loss per row of scores (rows, classes); without targets, their conjugate.
-
-    ``apply(scores, number, alpha, targets)``: contiguous scores, alpha as a number, or None and a
-    tensor (rows, 1) in its place. Returns the losses (rows,), and the probabilities of the sparse
-    rows' support: backward uses them, and as an output they carry gradients of gradients.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        scores: Tensor,
-        number: float | None,
-        alpha: Tensor | None,
-        targets: ClassTargets | None,
-    ) -> tuple[Tensor, Tensor]:
-        solved = conjugate(scores, the_given(number, alpha), ctx.needs_input_grad[0])
-        entries = solved.entries
-        if targets is None:
-            losses = solved.excess + solved.maxima.squeeze(1)
-        else:
-            losses = _loss_of(scores, solved.excess, solved.maxima, targets)
-        ctx.number, ctx.targets, ctx.dense, ctx.shape = number, targets, solved.dense, scores.shape
-        ctx.save_for_backward(
-            scores if solved.dense else None,
-            alpha,
-            solved.maxima,
-            solved.threshold,
-            solved.whole,
-            *entries,
-        )
-        ctx.set_materialize_grads(False)
-        return losses, entries.probability
-
-    @staticmethod
-    def backward(
-        ctx: Any, *gradients: Tensor | None
-    ) -> tuple[Tensor | None, None, Tensor | None, None]:
-        per_row, per_entry = gradients
-        scores, alpha_tensor, maxima, threshold, whole_kept, *parts = ctx.saved_tensors
-        entries = Entries(*parts)
-        alpha = ctx.number if alpha_tensor is None else alpha_tensor
-        scores_grad = alpha_grad = None
-        if per_row is not None:
-            massed = per_row if ctx.targets is None else per_row * ctx.targets.mass
-            if torch.is_grad_enabled() or not has_memory(massed):  # several gradients at once
-                whole = _differentiable_probabilities(ctx, scores, alpha, entries)
-                scores_grad = whole * massed.unsqueeze(1)
-            else:
-                solved = Conjugate(massed, maxima, threshold, entries, ctx.dense, whole_kept)
-                scores_grad = _times_probabilities(solved, scores, alpha, ctx.shape)
-            if ctx.targets is not None:
-                scores_grad = _minus_target(scores_grad, per_row, ctx.targets)
-            if ctx.needs_input_grad[2]:
-                whole = _differentiable_probabilities(ctx, scores, alpha, entries)
-                derivative = entropy_alpha_derivative(whole, alpha.to(whole.dtype))
-                alpha_grad = (massed.unsqueeze(1) * derivative).to(alpha.dtype)
-        if per_entry is not None and per_entry.numel():
-            second = entries_gradient(entries, alpha, per_entry, ctx.shape)
-            scores_grad = second if scores_grad is None else scores_grad + second
-        return scores_grad, None, alpha_grad, None
-
-
-def _loss_of(scores: Tensor, excess: Tensor, maxima: Tensor, targets: ClassTargets) -> Tensor:
-    """Losses (rows,) of scores (rows, classes), from the conjugate's excess (rows,) over the
-    largest scores (rows, 1)."""
-    label = scores.gather(1, targets.label.unsqueeze(1)).to(maxima.dtype)
-    # A class of weight 0 counts nothing, also where its score is -inf.
-    lead = torch.where(targets.own == 0, 0.0, (maxima - label).squeeze(1))
-    losses = excess * targets.mass + targets.own * lead
-    if targets.spread is not None:
-        losses = losses + targets.spread * _leads(scores, maxima, targets.weight)
-    # An ignored row counts nothing, also where its scores are huge.
-    return torch.where(targets.mass == 0, 0.0, losses)
-
-
-def _leads(scores: Tensor, maxima: Tensor, weight: Tensor | None) -> Tensor:
-    """Sums (rows,) of what the largest scores (rows, 1) lead the others by, with weights (classes,)
-    if there are any; a class of weight 0 may have a score of -inf."""
-    leads = maxima - scores
-    return leads.sum(1) if weight is None else torch.where(weight == 0, 0.0, leads) @ weight
-
-
-def _times_probabilities(
-    solved: Conjugate, scores: Tensor | None, alpha: float | Tensor, shape: torch.Size
-) -> Tensor:
-    """Each row's probabilities times its factor, in the place of the excess: (rows, classes)."""
-    factors, maxima, threshold, entries, dense, whole = solved
-    dtype = factors.dtype if scores is None else scores.dtype
-    product = factors.new_empty(shape, dtype=dtype)
-    if scores is not None:
-        known = (alpha, maxima, threshold, product, factors)
-        if by_kernel("write_probabilities", scores, *known) is not None:
-            return product
-    if entries.row.numel():
-        product.zero_()
-    for begin, end in dense:
-        assert scores is not None
-        if whole is not None:
-            rows = slice(begin, end)
-            torch.mul(whole[rows], factors[rows].unsqueeze(1), out=product[rows])
-            continue
-        for first, last in row_groups(begin, end, shape[1], WHOLE):
-            rows = slice(first, last)
-            alphas = alpha[rows] if isinstance(alpha, Tensor) else alpha
-            part = product[rows]
-            write_probabilities(scores[rows], alphas, maxima[rows], threshold[rows], part)
-            part *= factors[rows].unsqueeze(1)
-    values = entries.probability * factors.index_select(0, entries.row)
-    product.view(-1).scatter_(0, entries.position, values)
-    return product
-
-
-def _differentiable_probabilities(
-    ctx: Any, scores: Tensor | None, alpha: float | Tensor, entries: Entries
-) -> Tensor:
-    """The probabilities (rows, classes), with a graph to the scores."""
-    whole = entries.probability.new_zeros(ctx.shape.numel())
-    whole = whole.scatter(0, entries.position, entries.probability).view(ctx.shape)
-    for begin, end in ctx.dense:
-        assert scores is not None
-        tensor = alpha[begin:end] if isinstance(alpha, Tensor) else None
-        rows = Entmax.apply(scores[begin:end], ctx.number, tensor)
-        whole = whole.slice_scatter(rows, 0, begin, end)
-    return whole
-
-
-def _minus_target(scores_grad: Tensor, per_row: Tensor, targets: ClassTargets) -> Tensor:
-    """Subtract each row's target, times its gradient, from the gradient in the scores."""
-    in_place = not torch.is_grad_enabled()
-    if targets.spread is not None:
-        even = (per_row * targets.spread).unsqueeze(1)
-        even = even if targets.weight is None else even * targets.weight
-        scores_grad = scores_grad.sub_(even) if in_place else scores_grad - even
-    own = -(per_row * targets.own).unsqueeze(1).to(scores_grad.dtype)
-    index = targets.label.unsqueeze(1)
-    if in_place:
-        return scores_grad.scatter_add_(1, index, own)
-    return scores_grad.scatter_add(1, index, own)
-
-
-def row_losses(
-    scores: Tensor, alpha: float | Tensor, targets: ClassTargets | None = None
-) -> Tensor:
-    """Losses (rows,) of scores (rows, classes); alpha a number or (rows, 1)."""
-    if isinstance(alpha, Tensor):
-        return EntmaxRowLoss.apply(scores, None, alpha, targets)[0]
-    if not is_traced():
-        return EntmaxRowLoss.apply(scores, alpha, None, targets)[0]
-    excess, maxima, _ = conjugate_operator(scores, alpha)
-    if targets is None:
-        return excess + maxima
-    return _loss_of(scores, excess, maxima.unsqueeze(1), targets)
 
 
 def entmax_loss(
@@ -345,35 +154,44 @@ def entmax_loss(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Fenchel-Young loss of entmax; at alpha = 1 equal to ``torch.nn.functional.cross_entropy``.
+    r"""Return the Fenchel-Young loss of entmax, with the interface of PyTorch's cross-entropy.
 
-    Three differences from cross-entropy: a batch in which every target is ignored has mean 0, not
-    nan, a class of probability 0 in the target may have a score of -inf, and no `torch.func`.
+    For a class :math:`y` the loss is :math:`L(z, y) = \Omega^*(z) - z_y` with
+    :math:`\Omega^*(z) = \max_p p^\top z + H_\alpha(p)` (Peters, Niculae and Martins 2019, equation
+    11). It is convex, its gradient is entmax(z) minus the one-hot target, and for alpha above 1 it
+    is 0 once the target's score is 1 / (alpha - 1) above every other. At alpha = 1 it equals
+    ``torch.nn.functional.cross_entropy``.
+
+    For a distribution :math:`q` over the classes the loss is :math:`\sum_c q_c L(z, c)`, as in
+    cross-entropy: the Fenchel-Young divergence, which is 0 at entmax(z) = q, plus
+    ``tsallis_entropy(q, alpha)``, which does not depend on the scores.
+
+    Unlike cross-entropy, a batch in which every target is ignored has mean 0, not nan; a class with
+    target probability 0 may have a score of -inf; `torch.func` does not work.
 
     Args:
-        scores: (classes,), (rows, classes) or (rows, classes, d1, ...), floating point.
-        target: class indices, the shape of ``scores`` without classes, integers; or distributions
-            over the classes, the shape of ``scores``, floating point (for multi-label targets, or
+        scores: ``(classes,)``, ``(rows, classes)`` or ``(rows, classes, d1, ...)``, floating point.
+        target: integer class indices, the shape of ``scores`` without classes; or floating-point
+            distributions over the classes, the shape of ``scores`` (for multi-label targets, or
             smoothing by a prior).
         alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
-        weight: (classes,) weight of each class.
-        ignore_index: a class index whose rows count nothing; their scores must be numbers too.
-        reduction: "none", "sum", or "mean", of the indices by weight or of all distributions.
+        weight: ``(classes,)`` weight of each class.
+        ignore_index: a class index whose rows do not count; their scores must still be numbers.
+        reduction: "none", "sum" or "mean", weighted for class indices, over all distributions else.
         label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
 
     Returns:
-        A scalar, or the losses in the shape of ``scores`` without classes.
+        A scalar, or with "none" the losses in the shape of ``scores`` without classes.
 
     Raises:
         ValueError: if alpha, reduction or label_smoothing is out of range, shapes do not fit, a
-            class does not exist or is to be ignored in distributions, or a row of scores is all
-            -inf (on a GPU that gives nan).
+            class does not exist, ignore_index is given with distributions, or a row of scores is
+            all -inf (nan on a GPU).
     """
-    _check(scores, weight, reduction, label_smoothing)
+    _check_loss_arguments(scores, weight, reduction, label_smoothing)
     class_dim = 0 if scores.dim() == 1 else 1
     classes = scores.shape[class_dim]
     dtype = working_type(scores)
-    returned = dtype if torch.is_autocast_enabled(scores.device.type) else scores.dtype
     checked = checked_alpha(alpha, scores, class_dim)
     rows = (scores if has_kernels(scores) else scores.to(dtype)).movedim(class_dim, -1)
     shape = rows.shape[:-1]
@@ -390,16 +208,19 @@ def entmax_loss(
         if target.shape != shape or target.dtype == torch.bool:
             raise ValueError(_shape_message(scores, target))
         index = target.reshape(-1).long()
-        targets, count = class_targets(index, rows, weight, ignore_index, label_smoothing)
-        losses = row_losses(rows, checked, targets) if rows.numel() else rows.sum(1)
+        targets, count = _class_targets(index, rows, weight, ignore_index, label_smoothing)
+        losses = _row_losses(rows, checked, targets) if rows.numel() else rows.sum(1)
+    returned = _returned_type(scores)
     if reduction == "none":
         return losses.reshape(shape).to(returned)
     total = losses.sum()
     return (total / count if reduction == "mean" else total).to(returned)
 
 
-def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float) -> None:
-    """Refuse arguments of :func:`entmax_loss` that do not fit, whatever the target."""
+def _check_loss_arguments(
+    scores: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> None:
+    """Refuse arguments of :func:`entmax_loss` that are wrong for every target."""
     check_options(reduction, label_smoothing)
     if scores.dim() == 0:
         raise ValueError("scores must have a dimension for the classes")
@@ -413,10 +234,10 @@ def _check(scores: Tensor, weight: Tensor | None, reduction: str, label_smoothin
 
 
 def check_options(reduction: str, label_smoothing: float) -> None:
-    """Refuse them where they are out of range.
+    """Check the options of :func:`entmax_loss` that are not tensors.
 
     Raises:
-        ValueError: names the one that is.
+        ValueError: names the one that is out of range.
     """
     if reduction not in ("none", "sum", "mean"):
         raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
@@ -439,14 +260,21 @@ def _shape_message(scores: Tensor, target: Tensor) -> str:
     )
 
 
-def class_targets(
+def _class_targets(
     index: Tensor,
     rows: Tensor,
     weight: Tensor | None,
     ignore_index: int,
     label_smoothing: float,
 ) -> tuple[ClassTargets, Tensor]:
-    """Targets (rows,) of scores ``rows`` (rows, classes), and the 0-dim divisor of their mean.
+    """Return the targets of rows of scores, and the divisor of their mean, a scalar.
+
+    Args:
+        index: the classes, ``(rows,)``.
+        rows: the scores, ``(rows, classes)``.
+        weight: ``(classes,)``, or None for ones.
+        ignore_index: the class index of ignored rows.
+        label_smoothing: in [0, 1].
 
     Raises:
         ValueError: if a target that is not ignored is not a class.
@@ -474,6 +302,18 @@ def class_targets(
     return ClassTargets(index, mass, own, spread, weight), divisor
 
 
+def _row_losses(
+    scores: Tensor, alpha: float | Tensor, targets: ClassTargets | None = None
+) -> Tensor:
+    """Return the losses ``(rows,)`` of scores ``(rows, classes)``, or their conjugates."""
+    if isinstance(alpha, Tensor) or not is_traced():
+        return RowLossFunction.apply(scores, alpha, targets)[0]
+    shifted, maxima, _ = conjugate_operator(scores, alpha)
+    if targets is None:
+        return shifted + maxima
+    return class_losses(scores, shifted, maxima.unsqueeze(1), targets)
+
+
 def _distribution_losses(
     rows: Tensor,
     distributions: Tensor,
@@ -481,17 +321,17 @@ def _distribution_losses(
     weight: Tensor | None,
     label_smoothing: float,
 ) -> Tensor:
-    """Losses (rows,) of scores against distributions, both (rows, classes)."""
+    """Return the losses ``(rows,)`` against distributions; both arguments ``(rows, classes)``."""
     if not rows.numel():
         return rows.sum(1)
     if label_smoothing > 0:
         distributions = distributions * (1 - label_smoothing) + label_smoothing / rows.shape[1]
     if weight is not None:
         distributions = distributions * weight
-    # Differences to the largest score, which keep their digits where all scores are far from 0.
+    # Differences to the largest score keep their digits when all scores are far from 0.
     rows = rows.to(distributions.dtype)
     maxima = rows.detach().amax(1, keepdim=True)
     rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
-    # 0 times a score of -inf counts 0.
+    # A class of probability 0 adds nothing, even if its score is -inf.
     expected = torch.where(distributions == 0, 0.0, rows) * distributions
-    return row_losses(rows, alpha) * distributions.sum(1) - expected.sum(1)
+    return _row_losses(rows, alpha) * distributions.sum(1) - expected.sum(1)

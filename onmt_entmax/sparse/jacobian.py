@@ -1,20 +1,21 @@
-r"""Derivatives of entmax, written with differentiable operations on the probabilities alone.
+r"""Derivatives of entmax and its conjugate, from probabilities and by differentiable operations.
 
-The Jacobian in the scores is :math:`\mathrm{diag}(s) - s s^\top / \lVert s \rVert_1` with
-:math:`s_i = p_i^{2-\alpha}` on the support and 0 elsewhere (Peters, Niculae and Martins 2019,
-Proposition 1). The derivative in alpha is Proposition 1 of Correia, Niculae and Martins (2019),
-rearranged so that nothing cancels as alpha nears 1: with :math:`u = p^{\alpha-1}`,
+With Jacobian weights :math:`s_i = p_i^{2-\alpha}` on the support and 0 elsewhere, the Jacobian in
+the scores is :math:`\mathrm{diag}(s) - s s^\top / \lVert s \rVert_1` (Peters, Niculae and Martins
+2019, Proposition 1). The derivative in alpha is Proposition 1 of Correia, Niculae and Martins
+(2019), rearranged so that nothing cancels as alpha nears 1: with :math:`u = p^{\alpha-1}`,
 :math:`w = -\log u` and :math:`k = (\log p)^2 (e^w - 1 - w) / w^2`,
 
 .. math:: \partial p_i / \partial\alpha = -p_i k_i + s_i \sum_j p_j k_j / \sum_j s_j .
 
-Since only operations that autograd knows are used, gradients of gradients follow by themselves.
+Autograd differentiates these operations again for second derivatives.
 """
 
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import has_memory, is_traced
+from onmt_entmax.sparse.arguments import is_readable
+from onmt_entmax.sparse.conjugate import Entries
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
 _SERIES_BELOW = 0.5
@@ -22,7 +23,12 @@ _SERIES_TERMS = 14
 
 
 def jacobian_weights(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
-    """``p ** (2 - alpha)`` on the support, 0 elsewhere; the shape of ``probabilities``."""
+    """Return ``p ** (2 - alpha)`` on the support and 0 elsewhere, in the shape of ``p``.
+
+    Args:
+        probabilities: ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+    """
     if not isinstance(alpha, Tensor):
         if alpha == 1:
             return probabilities
@@ -31,68 +37,136 @@ def jacobian_weights(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
                 return (probabilities > 0).to(probabilities.dtype)
             if alpha < 2:
                 return probabilities.sqrt() if alpha == 1.5 else probabilities.pow(2 - alpha)
-    # Outside the support 1 stands in for 0, whose power (or its derivative) may be infinite.
+    # 1 stands in for 0, whose power or derivative may be infinite.
     support = probabilities > 0
     return torch.where(support, torch.where(support, probabilities, 1.0) ** (2 - alpha), 0.0)
 
 
 def scores_gradient(
-    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, slope: Tensor | None = None
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, weights: Tensor | None = None
 ) -> Tensor:
-    """Gradient in the scores, given that in the probabilities; all (..., n).
+    """Return the gradient in the scores, given the gradient in the probabilities.
 
     Args:
-        probabilities: of the scores.
-        alpha: a number, or (..., 1).
-        gradient: in the probabilities.
-        slope: :func:`jacobian_weights` of them, if they are known.
+        probabilities: ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+        gradient: in the probabilities, ``(..., n)``.
+        weights: :func:`jacobian_weights` of the probabilities if they are known already; used for
+            alpha <= 2 only.
+
+    Returns:
+        ``(..., n)``.
     """
-    if _may_be_steep(alpha):
-        return _steep_gradient(probabilities, alpha, gradient)
-    slope = jacobian_weights(probabilities, alpha) if slope is None else slope
-    along = slope * gradient
-    return torch.addcmul(along, slope, along.sum(-1, True) / slope.sum(-1, True), value=-1)
+    if _may_exceed_two(alpha):
+        return _gradient_above_two(probabilities, alpha, gradient)
+    weights = jacobian_weights(probabilities, alpha) if weights is None else weights
+    weighted = weights * gradient
+    mean = weighted.sum(-1, True) / weights.sum(-1, True)
+    return torch.addcmul(weighted, weights, mean, value=-1)
 
 
-def _may_be_steep(alpha: float | Tensor) -> bool:
-    """Whether an alpha is above 2; also where a tensor cannot be looked at without waiting."""
+def jacobian_parts(probabilities: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """Return what :func:`apply_jacobian` needs, e.g. for all steps of a recurrence at once.
+
+    Args:
+        probabilities: ``(..., n)``; rows of zeros are allowed.
+        alpha: a number <= 2.
+
+    Returns:
+        Jacobian weights, and their shares of each row's sum; both ``(..., n)``.
+    """
+    weights = jacobian_weights(probabilities, alpha)
+    sums = weights.sum(-1, keepdim=True)
+    return weights, weights / sums.masked_fill_(sums == 0, 1)
+
+
+def apply_jacobian(weights: Tensor, shares: Tensor, gradient: Tensor) -> Tensor:
+    """Turn the gradient in the probabilities ``(..., n)`` into that in the scores, in place.
+
+    Args:
+        weights: see :func:`jacobian_parts`.
+        shares: likewise.
+        gradient: overwritten and returned.
+    """
+    mean = torch.linalg.vecdot(shares, gradient).unsqueeze(-1)
+    return gradient.sub_(mean).mul_(weights)
+
+
+def _may_exceed_two(alpha: float | Tensor) -> bool:
+    """Return whether an alpha is above 2, or cannot be read."""
     if not isinstance(alpha, Tensor):
         return alpha > 2
-    looking = alpha.device.type == "cpu" and has_memory(alpha) and not is_traced()
-    return not looking or bool((alpha > 2).any())
+    return not is_readable(alpha) or bool((alpha > 2).any())
 
 
-def _steep_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
-    """Above alpha 2 the smallest probability has the largest slope, which may be infinite and takes
-    nearly all the mean. Its gradient, a difference of next to nothing times that, is what the
-    others leave: they all add up to 0."""
+def _gradient_above_two(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
+    """Return :func:`scores_gradient` where alpha may exceed 2; rows of any alpha are right.
+
+    There the smallest probability has the largest weight, possibly infinite, and its own gradient
+    would be that weight times a difference near 0. Gradients add up to 0, so it is computed as
+    minus the sum of the others.
+    """
     logs = torch.where(probabilities > 0, _logs(probabilities), -torch.inf)
-    steepest = _steepest(logs)
-    mean = (_shares(logs, alpha) * gradient).sum(-1, True)
-    slope = jacobian_weights(torch.where(steepest, 0.0, probabilities), alpha)
-    others = slope * (gradient - mean)
-    return torch.where(steepest, -others.sum(-1, True), others)
+    smallest = _smallest_member(logs)
+    mean = (_normalized_weights(logs, alpha) * gradient).sum(-1, True)
+    weights = jacobian_weights(torch.where(smallest, 0.0, probabilities), alpha)
+    others = weights * (gradient - mean)
+    return torch.where(smallest, -others.sum(-1, True), others)
 
 
-def _steepest(logs: Tensor) -> Tensor:
-    """A mask (..., n) with one smallest member of the support of log-probabilities (..., n)."""
+def entries_gradient(entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size) -> Tensor:
+    """Return the gradient in the scores, given the gradient in the entries of sparse rows.
+
+    Args:
+        entries: the support of rows of scores.
+        alpha: a number.
+        gradient: in the entries, ``(entries,)``.
+        shape: of the scores and the result, ``(rows, n)``.
+    """
+    if alpha > 2:
+        return _entries_gradient_above_two(entries, alpha, gradient, shape)
+    weights = jacobian_weights(entries.probability, alpha)
+    weighted = weights * gradient
+    sums = gradient.new_zeros(2, shape[0])
+    sums = sums.index_add(1, entries.row, torch.stack([weighted, weights]))
+    mean = (sums[0] / sums[1].clamp_min(torch.finfo(weights.dtype).tiny))[entries.row]
+    whole = gradient.new_zeros(shape.numel())
+    return whole.scatter_(0, entries.position, weighted - weights * mean).view(shape)
+
+
+def _entries_gradient_above_two(
+    entries: Entries, alpha: float, gradient: Tensor, shape: torch.Size
+) -> Tensor:
+    """Return :func:`entries_gradient` for alpha > 2, through the whole rows that have entries."""
+    rows, of_entry = entries.row.unique(return_inverse=True)
+    place = entries.position + (of_entry - entries.row) * shape[1]
+
+    def spread(values: Tensor) -> Tensor:
+        return values.new_zeros(len(rows) * shape[1]).scatter(0, place, values).view(-1, shape[1])
+
+    of_rows = scores_gradient(spread(entries.probability), alpha, spread(gradient))
+    return gradient.new_zeros(shape).index_copy(0, rows, of_rows)
+
+
+def _smallest_member(logs: Tensor) -> Tensor:
+    """Return a mask ``(..., n)`` of one smallest member of the support in each row."""
     place = torch.where(torch.isneginf(logs), torch.inf, logs).argmin(-1, keepdim=True)
     return torch.zeros_like(logs, dtype=torch.bool).scatter_(-1, place, True)
 
 
-def _shares(logs: Tensor, alpha: float | Tensor) -> Tensor:
-    """The slopes over their sum, of log-probabilities (..., n) with -inf outside the support."""
-    return _log_shares(logs, alpha).exp()
+def _normalized_weights(logs: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return Jacobian weights that sum to 1, of log-probabilities ``(..., n)``."""
+    return _log_normalized_weights(logs, alpha).exp()
 
 
-def _log_shares(logs: Tensor, alpha: float | Tensor) -> Tensor:
+def _log_normalized_weights(logs: Tensor, alpha: float | Tensor) -> Tensor:
     outside = torch.isneginf(logs)
     exponents = torch.where(outside, -torch.inf, (2 - alpha) * torch.where(outside, 0.0, logs))
     return torch.log_softmax(exponents, -1)
 
 
 def _second_order(w: Tensor) -> Tensor:
-    """``(exp(w) - 1 - w) / w ** 2`` for w >= 0, by its series where the difference would cancel."""
+    """Return ``(exp(w) - 1 - w) / w ** 2`` for w >= 0, by its series near 0."""
     small = w < _SERIES_BELOW
     near = torch.where(small, w, 0.0)
     series = torch.zeros_like(w)
@@ -103,63 +177,73 @@ def _second_order(w: Tensor) -> Tensor:
 
 
 def _logs(probabilities: Tensor) -> Tensor:
-    """Logarithms on the support; 0 elsewhere, where they are multiplied by 0."""
+    """Return logarithms on the support and 0 elsewhere, where a factor of 0 follows."""
     return torch.where(probabilities > 0, probabilities, 1.0).log()
 
 
-def curvature(logs: Tensor, alpha: float | Tensor) -> Tensor:
-    """The ``k`` of the module's docstring from log-probabilities: how alpha bends the curve."""
+def _curvature(logs: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return the ``k`` of the module's docstring, from log-probabilities."""
     return logs**2 * _second_order((1 - alpha) * logs)
 
 
 def alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
-    """Derivative of each probability in its row's alpha; the shape of ``probabilities``."""
+    """Return the derivative of each probability ``(..., n)`` in its row's alpha."""
     logs = _logs(probabilities)
-    bend = probabilities * curvature(logs, alpha)
-    shares = _shares(torch.where(probabilities > 0, logs, -torch.inf), alpha)
-    return shares * bend.sum(-1, keepdim=True) - bend
+    bend = probabilities * _curvature(logs, alpha)
+    weights = _normalized_weights(torch.where(probabilities > 0, logs, -torch.inf), alpha)
+    return weights * bend.sum(-1, keepdim=True) - bend
 
 
 def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
-    """Gradient in the scores, given the gradient in the log-probabilities ``logs``; all (..., n).
+    """Return the gradient in the scores, given the gradient in the log-probabilities.
 
-    ``d log p_i = (d z_i - sum s d z / sum s) / u_i`` on the support; what arrives for an entry
-    outside it is not used.
+    On the support ``d log p_i = (d z_i - sum s d z / sum s) / u_i``.
+
+    Args:
+        logs: log-probabilities ``(..., n)``, -inf outside the support.
+        alpha: a number, or ``(..., 1)``.
+        gradient: ``(..., n)``; ignored outside the support.
     """
     support = ~torch.isneginf(logs)
     inside = torch.where(support, logs, 0.0)
-    shares = _shares(logs, alpha)
-    along = torch.where(support, gradient, 0.0) * torch.exp((1 - alpha) * inside)
-    if not _may_be_steep(alpha):
-        return along - shares * along.sum(-1, keepdim=True)
-    # See _steep_gradient: here what the steepest gives to the others is finite as a product.
-    steepest = _steepest(logs)
-    others = torch.where(steepest, 0.0, along)
-    own = torch.where(steepest, torch.where(support, gradient, 0.0), 0.0).sum(-1, keepdim=True)
-    least = torch.where(steepest, inside, 0.0).sum(-1, keepdim=True)
-    given = own * torch.exp(_log_shares(logs, alpha) + (1 - alpha) * least)
-    others = others - shares * others.sum(-1, keepdim=True) - given
-    others = torch.where(support & ~steepest, others, 0.0)
-    return torch.where(steepest, -others.sum(-1, keepdim=True), others)
+    weights = _normalized_weights(logs, alpha)
+    weighted = torch.where(support, gradient, 0.0) * torch.exp((1 - alpha) * inside)
+    if not _may_exceed_two(alpha):
+        return weighted - weights * weighted.sum(-1, keepdim=True)
+    # As in _gradient_above_two; what the smallest member adds to the others is finite as a product.
+    smallest = _smallest_member(logs)
+    others = torch.where(smallest, 0.0, weighted)
+    own = torch.where(smallest, torch.where(support, gradient, 0.0), 0.0).sum(-1, keepdim=True)
+    least = torch.where(smallest, inside, 0.0).sum(-1, keepdim=True)
+    from_smallest = own * torch.exp(_log_normalized_weights(logs, alpha) + (1 - alpha) * least)
+    others = others - weights * others.sum(-1, keepdim=True) - from_smallest
+    others = torch.where(support & ~smallest, others, 0.0)
+    return torch.where(smallest, -others.sum(-1, keepdim=True), others)
 
 
 def log_alpha_derivative(logs: Tensor, alpha: float | Tensor) -> Tensor:
-    """Derivative of each log-probability in its row's alpha, 0 outside the support; (..., n)."""
+    """Return the derivative of log-probabilities ``(..., n)`` in alpha; 0 outside the support."""
     support = ~torch.isneginf(logs)
     inside = torch.where(support, logs, 0.0)
-    bend = curvature(inside, alpha)
-    weighed = (torch.where(support, torch.exp(inside), 0.0) * bend).sum(-1, keepdim=True)
-    # Slopes over their sum, and over the probabilities.
-    ratio = torch.exp(_log_shares(logs, alpha) - inside)
-    return torch.where(support, ratio * weighed - bend, 0.0)
+    bend = _curvature(inside, alpha)
+    mean = (torch.where(support, torch.exp(inside), 0.0) * bend).sum(-1, keepdim=True)
+    ratio = torch.exp(_log_normalized_weights(logs, alpha) - inside)
+    return torch.where(support, ratio * mean - bend, 0.0)
 
 
 def entropy_alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
-    r"""Derivative in alpha of the Tsallis entropy of fixed probabilities (..., n) -> (..., 1).
+    r"""Return the derivative in alpha of the Tsallis entropy of fixed probabilities.
 
-    By Danskin's theorem this is also the derivative of the conjugate, hence of the loss.
+    By Danskin's theorem it is also the derivative of the conjugate, hence of the loss.
+
+    Args:
+        probabilities: ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+
+    Returns:
+        ``(..., 1)``.
     """
     logs = _logs(probabilities)
     entropy = tsallis_entropy(probabilities, alpha).unsqueeze(-1)
-    bend = probabilities * torch.exp((alpha - 1) * logs) * curvature(logs, alpha)
+    bend = probabilities * torch.exp((alpha - 1) * logs) * _curvature(logs, alpha)
     return -(entropy + bend.sum(-1, keepdim=True)) / alpha

@@ -1,5 +1,4 @@
-"""Entmax and its loss as modules, for where a network keeps PyTorch's `Softmax` and
-`CrossEntropyLoss`."""
+"""Entmax and its loss as modules, in place of PyTorch's `Softmax` and `CrossEntropyLoss`."""
 
 from __future__ import annotations
 
@@ -10,15 +9,15 @@ from onmt_entmax.sparse.functional import check_options, entmax, entmax_loss
 
 
 class Entmax(nn.Module):
-    """`entmax` with its alpha and dimension fixed.
+    """Module form of :func:`entmax`, with alpha and dimension fixed.
 
     Args:
-        alpha: a number from 1 (softmax) up; 2 is sparsemax. Or a tensor as `entmax` takes it; a
-            parameter is one of the module's, and learnt.
+        alpha: a number from 1 (softmax) up, 2 is sparsemax; or a tensor as :func:`entmax` takes it.
+            A parameter becomes one of the module's, and is learned.
         dim: the dimension to normalise.
 
     Raises:
-        ValueError: a number is below 1.
+        ValueError: if alpha is a number below 1.
     """
 
     def __init__(self, alpha: float | Tensor = 1.5, dim: int = -1) -> None:
@@ -26,16 +25,27 @@ class Entmax(nn.Module):
         self.alpha, self.dim = valid_alpha(alpha), dim
 
     def forward(self, scores: Tensor) -> Tensor:
-        """Probabilities of `scores`, any shape."""
+        """Return probabilities of scores of any shape."""
         return entmax(scores, self.alpha, self.dim)
 
     def extra_repr(self) -> str:
-        """Its arguments, for printing."""
+        """Return the arguments for printing."""
         return f"alpha={alpha_text(self.alpha)}, dim={self.dim}"
 
 
 class EntmaxLoss(nn.Module):
-    """Module form of :func:`entmax_loss`: ``torch.nn.CrossEntropyLoss``'s arguments by name."""
+    """Module form of :func:`entmax_loss`, with the arguments of ``torch.nn.CrossEntropyLoss``.
+
+    Args:
+        alpha: as in :class:`Entmax`.
+        weight: ``(classes,)`` weight of each class; a buffer of the module.
+        ignore_index: a class index whose rows do not count.
+        reduction: "none", "sum" or "mean".
+        label_smoothing: in [0, 1].
+
+    Raises:
+        ValueError: if alpha, reduction or label_smoothing is out of range.
+    """
 
     weight: Tensor | None
 
@@ -56,7 +66,7 @@ class EntmaxLoss(nn.Module):
         self.label_smoothing = label_smoothing
 
     def forward(self, scores: Tensor, target: Tensor) -> Tensor:
-        """Loss of scores (rows, classes, ...) against targets; see :func:`entmax_loss`."""
+        """Return the loss of scores ``(rows, classes, ...)``; see :func:`entmax_loss`."""
         return entmax_loss(
             scores,
             target,
@@ -68,5 +78,5 @@ class EntmaxLoss(nn.Module):
         )
 
     def extra_repr(self) -> str:
-        """The arguments that matter, for printing."""
+        """Return the main arguments for printing."""
         return f"alpha={alpha_text(self.alpha)}, reduction={self.reduction!r}"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from onmt_entmax.nn import bf16_filter, output
 from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput, Support, find_support, join_supports
-from onmt_entmax.sparse.conjugate import Conjugate, conjugate
+from onmt_entmax.sparse.backends import Backend, backend_for
 from onmt_entmax.sparse.functional import entmax_loss, log_entmax
 
 fast_bfloat16 = pytest.mark.skipif(
@@ -333,11 +333,11 @@ def test_peaked_rows_beside_a_flat_one_keep_their_gradients(
     target = torch.randint(5000, (300,))
     widths, found = [], []
 
-    def spying(scores: Tensor, *more: object, **named: object) -> Conjugate:
+    def spying(scores: Tensor, *more: object) -> Backend:
         widths.append(scores.shape[1])
-        return conjugate(scores, *more, **named)
+        return backend_for(scores, *more)
 
-    monkeypatch.setattr(output, "conjugate", spying)
+    monkeypatch.setattr(output, "backend_for", spying)
     for filtered in (True, False):
         monkeypatch.setattr(output, "is_worthwhile", lambda *given, yes=filtered: yes)
         result = layer.loss(hidden, target, -100)

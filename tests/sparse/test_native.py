@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from onmt_entmax.sparse.backends import cpu
-from onmt_entmax.sparse.conjugate import conjugate, write_probabilities
+from onmt_entmax.sparse.backends import backend_for, cpu, pytorch
 from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from tests.commands import ROOT
 from tests.native_modules import assert_built, under
@@ -131,7 +130,7 @@ def test_entries_and_dense_rows_are_one_row_each(part: float) -> None:
     torch.manual_seed(3)
     scores = torch.randn(30, 3000) * torch.tensor([0.01, 5.0, 5.0]).repeat(10).unsqueeze(1)
     scores = scores.sort(stable=True)[0][scores.std(1).argsort()]
-    solved = conjugate(scores, 1.5, part=part)
+    solved = cpu.conjugate(scores, 1.5, sparse_part=part)
     position, row, probability = solved.entries
     assert (position.diff() > 0).all()
     assert torch.equal(position // 3000, row)
@@ -141,14 +140,14 @@ def test_entries_and_dense_rows_are_one_row_each(part: float) -> None:
     for begin, end in solved.dense:
         limits = slice(begin, end)
         known = (solved.maxima[limits], solved.threshold[limits])
-        write_probabilities(scores[limits], 1.5, *known, whole[limits])
+        cpu.write_probabilities(scores[limits], 1.5, *known, whole[limits])
     torch.testing.assert_close(whole, entmax(scores, 1.5), rtol=1e-5, atol=1e-7)
 
 
 @built
 def test_many_changes_between_dense_and_sparse_rows_make_all_dense() -> None:
     scores = torch.randn(40, 3000) * torch.tensor([0.001, 9.0]).repeat(20).unsqueeze(1)
-    solved = conjugate(scores, 1.5)
+    solved = cpu.conjugate(scores, 1.5)
     assert solved.dense == [(0, 40)]
     assert len(solved.entries.row) == 0
 
@@ -192,11 +191,12 @@ def test_what_is_not_finite_stays_in_its_row(instructions: int, length: int, bad
 @built
 def test_what_it_leaves_to_pytorch() -> None:
     scores = torch.randn(3, 5)
+    assert backend_for(scores, 1.5) is cpu
     for alpha in (1.0, 1.05, torch.full((3, 1), 1.5)):
-        assert cpu.probabilities(scores, alpha) is None
-        assert cpu.conjugate(scores, alpha, 0.1) is None
-    for others in (scores.bfloat16(), scores[:0]):
-        assert cpu.probabilities(others, 1.5) is None
+        assert backend_for(scores, alpha) is pytorch
+    for others in (scores.bfloat16(), scores[:0], torch._neg_view(scores)):
+        assert backend_for(others, 1.5) is pytorch
+    assert backend_for(scores, 1.5, torch._efficientzerotensor((3, 5))) is pytorch
     strided = scores.t()
     assert torch.equal(entmax(strided, 1.5), entmax(strided.contiguous(), 1.5))
 
@@ -209,13 +209,19 @@ def test_an_instruction_set_that_is_not_there_is_refused() -> None:
 
 
 @built
-def test_without_it_all_tests_of_mappings_and_losses_hold_too() -> None:
-    """What is tested with it elsewhere, by the PyTorch code alone; an alpha of a tensor, which it
-    does not do, is left out."""
-    tests = ["test_losses.py", "mappings/test_entmax.py", "mappings/test_gradient.py"]
-    files = [f"tests/{name}" for name in tests]
+@pytest.mark.parametrize(
+    "file",
+    [
+        "test_gradient.py",
+        pytest.param("test_entmax.py", marks=pytest.mark.slow),
+        pytest.param("test_losses.py", marks=pytest.mark.slow),
+    ],
+)
+def test_all_holds_without_it_too(file: str) -> None:
+    """The PyTorch code alone; it has no gradient in a tensor of alphas, so that is left out."""
+    path = f"tests/sparse/{file}"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-k", "not in_alpha", *files],
+        [sys.executable, "-m", "pytest", "-x", "-k", "not in_alpha", path],
         cwd=ROOT,
         env={**os.environ, "ONMT_ENTMAX_NATIVE": "0", "OMP_NUM_THREADS": "1"},
         capture_output=True,

@@ -1,82 +1,125 @@
-"""Chooses who computes: a Triton kernel (triton.py), C++ (cpu.py) or PyTorch operations.
+"""The backends that compute entmax: PyTorch operations, C++ for CPUs, Triton kernels for GPUs.
 
-Triton is imported when the first scores on a GPU arrive, and each kernel is compiled when it is
-first wanted. With ``TRITON_INTERPRET=1`` in the environment the kernels run on the CPU, slowly:
-that is how they are tested.
+`backend_for` is the only place that chooses among them. Triton is imported when the first scores on
+a GPU arrive; with ``TRITON_INTERPRET=1`` in the environment its kernels run on the CPU, slowly, for
+tests.
 """
 
 import os
-import warnings
-from contextlib import nullcontext
 from functools import cache
-from types import ModuleType
-from typing import Any
+from importlib import import_module
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends import cpu
+from onmt_entmax.sparse.backends import cpu, pytorch
+from onmt_entmax.sparse.conjugate import SPARSE_PART, Conjugate
 
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
+class Backend(Protocol):
+    """Operations on rows of scores, without autograd; each backend is a module of these functions.
+
+    Scores are float32 or float64, or a half type where :func:`has_kernels` is true, and have at
+    least one row and one column. Alpha is a number >= 1, or a tensor with one number for each row
+    and 1 in the last dimension. On a CPU, a row of scores that are all -inf raises ValueError; on a
+    GPU it gives nan, to avoid a synchronisation.
+    """
+
+    def probabilities(self, scores: Tensor, alpha: float | Tensor) -> Tensor:
+        """Return entmax of scores ``(..., n)``, in float32 or float64."""
+
+    def log_probabilities(self, scores: Tensor, alpha: float | Tensor) -> Tensor:
+        """Return the logarithm of entmax of scores ``(..., n)``, -inf outside the support."""
+
+    def conjugate(
+        self,
+        scores: Tensor,
+        alpha: float | Tensor,
+        keep: bool = False,
+        sparse_part: float = SPARSE_PART,
+    ) -> Conjugate:
+        """Return conjugates of rows, and what their gradient needs.
+
+        Args:
+            scores: ``(rows, n)``, contiguous.
+            alpha: a number, or ``(rows, 1)``.
+            keep: whether the probabilities of dense rows may be kept if the scores are few.
+            sparse_part: the part of a row up to which its support is returned as entries. A hint:
+                the PyTorch code decides by its search for candidates.
+        """
+
+    def write_probabilities(
+        self,
+        scores: Tensor,
+        alpha: float | Tensor,
+        maxima: Tensor,
+        threshold: Tensor,
+        out: Tensor,
+        factors: Tensor | None = None,
+    ) -> None:
+        """Write the probabilities of solved rows into ``out``.
+
+        Args:
+            scores: ``(rows, n)``, contiguous.
+            alpha: a number, or ``(rows, 1)``.
+            maxima: of `Conjugate`, ``(rows, 1)``.
+            threshold: of `Conjugate`, ``(rows, 1)``.
+            out: ``(rows, n)``, contiguous; may be the scores.
+            factors: ``(rows,)`` to multiply the rows by.
+        """
+
+    def scores_gradient(
+        self, probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype
+    ) -> Tensor:
+        """Return the gradient in the scores, given the gradient in the probabilities.
+
+        Args:
+            probabilities: ``(..., n)``.
+            alpha: a number, or ``(..., 1)``.
+            gradient: in the probabilities, ``(..., n)``.
+            dtype: of the scores, and of the result.
+        """
+
+
+def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Backend:
+    """Choose the fastest backend that covers the arguments of an operation.
+
+    Args:
+        scores: the scores, or the probabilities of `Backend.scores_gradient`.
+        alpha: a number, or a tensor.
+        others: the operation's other tensors.
+    """
+    if has_kernels(scores):
+        from onmt_entmax.sparse.backends import triton
+
+        if triton.covers(scores, alpha, *others):
+            return triton
+    return cpu if cpu.covers(scores, alpha, *others) else pytorch
+
+
 def has_kernels(scores: Tensor) -> bool:
-    """Whether kernels are there for such scores, the half types as they are."""
+    """Return whether Triton kernels take such scores; half types then need no conversion."""
     if not (scores.is_cuda or _INTERPRETED) or torch.compiler.is_compiling():
         return False
-    possible = scores.dtype in _TYPES and scores.numel() > 0 and not _failed
-    return possible and _launch() is not None
+    return scores.dtype in _TYPES and scores.numel() > 0 and _triton_works()
 
 
-def by_kernel(name: str, scores: Tensor, *arguments: Any) -> Any:
-    """What a function of triton.py or cpu.py makes of scores; None where PyTorch must do it.
+def _triton_works() -> bool:
+    if not _has_triton():
+        return False
+    from onmt_entmax.sparse.backends import triton
 
-    PyTorch must: on a CPU, in cases that cpu.py does not cover; on a GPU, without Triton, under
-    ``torch.compile``, and (after one warning) once a kernel has failed.
-    """
-    if not has_kernels(scores) or not _suit(scores, *arguments):
-        return getattr(cpu, name)(scores, *arguments)
-    try:
-        # Triton starts kernels on the current device.
-        with torch.cuda.device(scores.device) if scores.is_cuda else nullcontext():
-            return getattr(_launch(), name)(scores, *arguments)
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:
-        _failed.append(error)
-        warnings.warn(
-            f"the GPU kernels of entmax cannot be used, PyTorch does their work, slower: {error}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return None
-
-
-# Above this alpha a threshold in float64 leaves the smallest probabilities open, see `steep_logs`.
-_STEEP = 3.0
-# Longer rows would need more programs than a GPU can start in the second place of a grid.
-_LONGEST = 1 << 27
-
-
-def _suit(scores: Tensor, alpha: float | Tensor, *more: Any) -> bool:
-    """Whether kernels can work with such arguments: with tensors that have memory (under vmap they
-    have none), rows that they can start on, and an alpha for which they are exact."""
-    tensors = [given for given in (scores, alpha, *more) if isinstance(given, Tensor)]
-    exact = isinstance(alpha, Tensor) or alpha <= _STEEP
-    return (
-        exact and scores.shape[-1] < _LONGEST and all(cpu.has_memory(tensor) for tensor in tensors)
-    )
-
-
-_failed: list[Exception] = []
+    return not triton.failures
 
 
 @cache
-def _launch() -> ModuleType | None:
-    """The module that starts the kernels, if Triton is installed."""
+def _has_triton() -> bool:
     try:
-        from onmt_entmax.sparse.backends import triton
+        import_module("onmt_entmax.sparse.backends.triton")
     except ImportError:
-        return None
-    return triton
+        return False
+    return True

@@ -1,18 +1,16 @@
-"""Entmax on a CPU in native code, row by row in the caches: started here, written in C++.
+"""The C++ backend: entmax of float32 and float64 rows on a CPU, each row in the cache.
 
-The module is built when the package is installed, where there is a C++ compiler. Without it, and
-for what it does not do (alpha below 1.1, or one for each row; tensors that PyTorch traces or
-wraps), these functions return None and the PyTorch code does the work, with the same results to
-rounding. With ``ONMT_ENTMAX_NATIVE=0`` in the environment it is left alone. In passes over the
-scores, the mapping reads once and writes once, its gradient reads twice and writes once, the loss
-reads once and its gradient writes once; where supports are large, that reads once more. The
-mathematics is in ``native_threshold.h``.
+It exists where the package was installed with a C++ compiler and ``ONMT_ENTMAX_NATIVE`` is not 0.
+``csrc/native_threshold.h`` explains the method. In passes over the scores, the mapping reads once
+and writes once, its gradient reads twice and writes once, the loss reads once, and its gradient
+writes once and, for large supports, reads once.
 """
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -21,18 +19,18 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import has_memory, is_traced
+from onmt_entmax.sparse.conjugate import SPARSE_PART, Conjugate, Entries
 from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA, refuse_rows_without_answer, whole_power
 
-# Columns are 32-bit numbers there.
+# The C++ code counts columns in 32 bits.
 _LONGEST = 1 << 31
-# Runs of rows with large supports above which every row is taken as one.
+# With more ranges of dense rows than these, all rows are dense.
 _MOST_RANGES = 8
 _KINDS = {torch.float32: "f", torch.float64: "d"}
-_Solved = tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor, Tensor], list[tuple[int, int]]]
 
 
 def load(name: str) -> ModuleType | None:
-    """A native module of this package, if it was built and is wanted."""
+    """Return a C++ extension module of this package, or None without it."""
     if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
         return None
     try:
@@ -41,13 +39,14 @@ def load(name: str) -> ModuleType | None:
         return None
 
 
-module = load("onmt_entmax.sparse.backends._native")
+module: Any = load("onmt_entmax.sparse.backends._native")
 
 
-def _does(scores: Tensor, alpha: float) -> bool:
-    """Whether the native module solves such scores."""
+def covers(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> bool:
+    """Return whether the C++ code takes these arguments: one alpha >= 1.1, tensors in memory."""
     return (
         module is not None
+        and not isinstance(alpha, Tensor)
         and scores.dtype in _KINDS
         and scores.device.type == "cpu"
         and alpha >= SMALLEST_POWER_ALPHA
@@ -55,67 +54,76 @@ def _does(scores: Tensor, alpha: float) -> bool:
         and scores.shape[-1] < _LONGEST
         and has_memory(scores)
         and not is_traced()
+        and all(other is None or has_memory(other) for other in others)
     )
 
 
-def _call(name: str, scores: Tensor, alpha: float, *tensors: Tensor | None, **more: int) -> Any:
-    """Call a native function on rows of contiguous scores (..., n) and other tensors."""
+def _call(
+    function: Callable[..., Any],
+    scores: Tensor,
+    alpha: float | Tensor,
+    *tensors: Tensor | None,
+    option: int | None = None,
+) -> Any:
+    """Call a C++ function on contiguous scores ``(..., n)``, other tensors and its last option."""
+    assert not isinstance(alpha, Tensor), "`covers` refuses it"
     n = scores.shape[-1]
-    common = (
-        _KINDS[scores.dtype],
-        alpha,
-        whole_power(1 / (alpha - 1)) or -1,
-        scores.numel() // n,
-        n,
-        torch.get_num_threads(),
-    )
-    addresses = (0 if tensor is None else tensor.data_ptr() for tensor in tensors)
+    arguments = [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
+    if option is not None:
+        arguments.append(option)
     try:
-        return getattr(module, name)(*common, scores.data_ptr(), *addresses, *more.values())
+        return function(
+            _KINDS[scores.dtype],
+            alpha,
+            whole_power(1 / (alpha - 1)) or -1,
+            scores.numel() // n,
+            n,
+            torch.get_num_threads(),
+            scores.data_ptr(),
+            *arguments,
+        )
     except ValueError:
         refuse_rows_without_answer(scores.amax(-1))
         raise
 
 
-def probabilities(scores: Tensor, alpha: float | Tensor, logs: bool = False) -> Tensor | None:
-    """Entmax of scores (..., n), or its logarithm.
-
-    Raises:
-        ValueError: if a row is -inf everywhere.
-    """
-    if isinstance(alpha, Tensor) or not _does(scores, alpha):
-        return None
+def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return entmax of scores; see `Backend.probabilities`."""
     scores = scores.contiguous()
     out = torch.empty_like(scores)
-    _call("probabilities", scores, alpha, out, logs=logs)
+    _call(module.probabilities, scores, alpha, out, option=False)
     return out
 
 
-def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor | None:
-    """Logarithm of entmax, -inf outside the support; as :func:`probabilities`."""
-    return probabilities(scores, alpha, True)
+def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return the logarithm of entmax; see `Backend.log_probabilities`."""
+    scores = scores.contiguous()
+    out = torch.empty_like(scores)
+    _call(module.probabilities, scores, alpha, out, option=True)
+    return out
 
 
-def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | None:
-    """What :func:`onmt_entmax.mappings.conjugate.conjugate` finds, of the same arguments.
-
-    Returns:
-        Excess (rows,), maxima (rows, 1), thresholds (rows, 1) in float64; position, row and
-        probability (k,) of the entries; ranges of dense rows.
-    """
-    if isinstance(alpha, Tensor) or not _does(scores, alpha):
-        return None
+def conjugate(
+    scores: Tensor,
+    alpha: float | Tensor,
+    keep: bool = False,
+    sparse_part: float = SPARSE_PART,
+) -> Conjugate:
+    """Solve rows of scores; see `Backend.conjugate`. Nothing of dense rows is kept."""
+    assert not isinstance(alpha, Tensor), "`covers` refuses it"
     scores = scores.contiguous()
     rows = len(scores)
-    excess = scores.new_empty(rows)
+    shifted = scores.new_empty(rows)
     maxima = scores.new_empty(rows, 1)
     threshold = scores.new_empty(rows, 1, dtype=torch.float64)
     dense = torch.empty(rows, dtype=torch.bool, device=scores.device)
-    # Powers that are not whole cost several times as much as reading: make few of them.
-    most = int(min(part if whole_power(1 / (alpha - 1)) else 8 * part, 1) * scores.shape[1])
-    found = _call("conjugates", scores, alpha, excess, maxima, threshold, dense, most=most)
-    if alpha > 2:  # as the PyTorch code has it: see `Conjugate.threshold`
-        # A threshold next to zero is not to become one: nothing would be above it.
+    # Powers that are not products cost several reads, so more entries pay.
+    part = sparse_part if whole_power(1 / (alpha - 1)) else 8 * sparse_part
+    most = int(min(part, 1) * scores.shape[1])
+    found = _call(module.conjugates, scores, alpha, shifted, maxima, threshold, dense, option=most)
+    if alpha > 2:
+        # The PyTorch code's threshold is the shift; it must stay below its largest value, above
+        # which the support would be empty.
         end = 1 / (alpha - 1)
         threshold.add_(end).clamp_(max=math.nextafter(end, 0.0))
     ranges = _ranges(dense)
@@ -126,11 +134,11 @@ def conjugate(scores: Tensor, alpha: float | Tensor, part: float) -> _Solved | N
         torch.frombuffer(part, dtype=dtype) if part else scores.new_empty(0, dtype=dtype)
         for part, dtype in zip(found, types, strict=True)
     )
-    return excess, maxima, threshold, (position, row, probability), ranges
+    return Conjugate(shifted, maxima, threshold, Entries(position, row, probability), ranges, None)
 
 
 def _ranges(mask: Tensor) -> list[tuple[int, int]]:
-    """Ranges (begin, end) in which a mask (rows,) is true."""
+    """Return the ranges (begin, end) in which a mask ``(rows,)`` is true."""
     if not bool(mask.any()):
         return []
     if bool(mask.all()):
@@ -147,39 +155,26 @@ def write_probabilities(
     threshold: Tensor,
     out: Tensor,
     factors: Tensor | None = None,
-) -> Tensor | None:
-    """Probabilities (rows, n) of solved rows into ``out``, times a factor (rows,) for each row.
-
-    Args and returns as :func:`onmt_entmax.mappings.conjugate.write_probabilities`.
-    """
-    if isinstance(alpha, Tensor) or not _does(scores, alpha):
-        return None
-    if not (scores.is_contiguous() and out.is_contiguous() and out.dtype == scores.dtype):
-        return None
-    if factors is not None and not has_memory(factors):
-        return None
+) -> None:
+    """Write the probabilities of solved rows; see `Backend.write_probabilities`."""
+    assert not isinstance(alpha, Tensor), "`covers` refuses it"
+    assert out.is_contiguous(), "C++ writes rows one after the other"
+    assert out.dtype == scores.dtype, "C++ writes in the type of the scores"
     threshold = threshold.double()
     if alpha > 2:
-        # A lower bound again, which the sum and the difference may have rounded up.
+        # From the shift back to a lower bound of the threshold, despite rounding.
         threshold = threshold - math.nextafter(1 / (alpha - 1), math.inf)
-    kept = (maxima.contiguous(), threshold.contiguous())
     factors = None if factors is None else factors.to(scores.dtype).contiguous()
-    _call("written", scores, alpha, *kept, factors, out)
-    return out
+    scores, maxima, threshold = scores.contiguous(), maxima.contiguous(), threshold.contiguous()
+    _call(module.written, scores, alpha, maxima, threshold, factors, out)
 
 
 def scores_gradient(
-    probability: Tensor, alpha: float | Tensor, incoming: Tensor, dtype: torch.dtype
-) -> Tensor | None:
-    """Gradient in the scores, in their type, given that in the probabilities; all (..., n)."""
-    if isinstance(alpha, Tensor) or not _does(probability, alpha) or dtype != probability.dtype:
-        return None
-    if not has_memory(incoming):
-        return None
-    probability, incoming = probability.contiguous(), incoming.to(dtype).contiguous()
-    out = torch.empty_like(probability)
-    _call("gradients", probability, alpha, incoming, out)
-    return out
-
-
-# Modules written in C++, which are there where the package was built with a compiler.
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Return the gradient in the scores; see `Backend.scores_gradient`."""
+    probabilities = probabilities.contiguous()
+    gradient = gradient.to(probabilities.dtype).contiguous()
+    out = torch.empty_like(probabilities)
+    _call(module.gradients, probabilities, alpha, gradient, out)
+    return out.to(dtype)

@@ -1,16 +1,18 @@
-r"""Entmax as Triton kernels, for GPUs; see launch.py for what a caller gets.
+r"""The Triton kernels of entmax; triton.py starts them.
 
-One program solves a group of short rows, or one long row. With scores ``z``, maximum ``m`` and
+A program solves a group of short rows or one long row. With scores ``z``, maximum ``m`` and
 ``x = z - m``, the *base* of a score is ``w = [beta (x - c)]_+`` in the power form and
-``[1 + beta (x - c)]_+`` in the log form (threshold.py); its probability is ``w ** (1 / beta)``.
+``[1 + beta (x - c)]_+`` in the log form (see solvers.py); its probability is ``w ** (1 / beta)``.
 
-Memory traffic in passes over the scores, which is what such kernels take their time for. Short rows
-are read once and stay in registers. A long row is read once for its maximum and, at no further
-cost, the maximum of each lane, a column of the tiles it is read by: the threshold of those few is a
-lower bound for the row, and almost exact. A second pass, mostly out of the cache, lists the scores
-above the bound; the rest is work on that short list. Only a row with more of them than the list
-holds (nearly uniform scores) is read again at every step. The result is written once.
+The time goes to memory traffic. Short rows are read once and stay in registers. A long row is read
+once for its maximum and for the maximum of each lane, a column of the tiles that it is read by: the
+threshold of these few is a lower bound for the row, and almost exact. A second pass, mostly from
+the cache, lists the scores above the bound, and Newton's method runs on the list. Only a row with
+more of them than the list holds (nearly uniform scores) is read again in every step. The result is
+written once.
 """
+
+# mypy: allow-untyped-defs
 
 import triton
 import triton.language as tl

@@ -1,0 +1,78 @@
+"""The reference backend: entmax in PyTorch operations, for every device, alpha and tensor."""
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.sparse import jacobian
+from onmt_entmax.sparse.arguments import has_memory
+from onmt_entmax.sparse.conjugate import CACHED, conjugate, row_groups, write_probabilities
+from onmt_entmax.sparse.solvers import (
+    has_power_form,
+    power,
+    refuse_rows_without_answer,
+    solve_log,
+    solve_power,
+    sorted_margin,
+    upcast_half,
+)
+
+__all__ = [
+    "conjugate",
+    "log_probabilities",
+    "probabilities",
+    "scores_gradient",
+    "write_probabilities",
+]
+
+# Up to so many scores, sorting is faster than starting Newton's method.
+_SORTED = 1 << 11
+
+
+def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return entmax of scores; see `Backend.probabilities`."""
+    scores = upcast_half(scores)
+    if not isinstance(alpha, Tensor):
+        if alpha == 1.5 and scores.numel() <= _SORTED:
+            margin = sorted_margin(scores)
+            return power(margin, alpha - 1, torch.empty_like(margin))
+        if has_power_form(alpha):
+            solved = solve_power(scores, alpha)
+            return power(solved.margin, alpha - 1, solved.below)
+        if alpha == 1:
+            return _checked(torch.softmax(scores, -1), scores)
+    return solve_log(scores, alpha).log_probabilities.exp().to(scores.dtype)
+
+
+def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return the logarithm of entmax; see `Backend.log_probabilities`."""
+    scores = upcast_half(scores)
+    if not isinstance(alpha, Tensor):
+        if has_power_form(alpha):
+            return solve_power(scores, alpha).margin.mul_(alpha - 1).log_().div_(alpha - 1)
+        if alpha == 1:
+            return _checked(torch.log_softmax(scores, -1), scores)
+    return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
+
+
+def _checked(result: Tensor, scores: Tensor) -> Tensor:
+    """Return a softmax, unless a row of the scores is -inf everywhere."""
+    if bool(result[..., 0].isnan().any()):
+        refuse_rows_without_answer(scores.amax(-1))
+    return result
+
+
+def scores_gradient(
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Return the gradient in the scores; see `Backend.scores_gradient`."""
+    n = probabilities.shape[-1]
+    few = probabilities.numel() <= CACHED or probabilities.device.type != "cpu"
+    if few or isinstance(alpha, Tensor) or not has_memory(gradient):
+        return jacobian.scores_gradient(probabilities, alpha, gradient).to(dtype)
+    # On a CPU, group by group of rows in the cache.
+    rows, gradients = probabilities.reshape(-1, n), gradient.reshape(-1, n)
+    result = torch.empty_like(rows, dtype=dtype)
+    for first, last in row_groups(0, len(rows), n, CACHED):
+        group = slice(first, last)
+        result[group] = jacobian.scores_gradient(rows[group], alpha, gradients[group])
+    return result.view(probabilities.shape)
