@@ -20,11 +20,11 @@ from onmt_entmax.data.inflection import (
     encode_source,
     encode_word,
     is_tag,
-    turned,
+    order_tokens,
 )
 from onmt_entmax.data.transforms import copying
 from onmt_entmax.errors import UserError
-from onmt_entmax.report.combine import mixed
+from onmt_entmax.report.combine import combined
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
@@ -230,7 +230,7 @@ class Inflector:
         assert answer.result is not None, "a question is never blank"
         # Copied characters have taken their places in a text already, so it is safe to turn.
         forms = tuple(
-            _form(turned(each.text, self._ways[0].reverse), each.hypothesis.log_prob)
+            _form(order_tokens(each.text, self._ways[0].reverse), each.hypothesis.log_prob)
             for each in answer.hypotheses
         )
         return forms, answer.result.certificate, answer.result.finished
@@ -240,7 +240,7 @@ class Inflector:
         total = sum(way.models for way in self._ways)
         weights = [way.models / total for way in self._ways]
         reverse = [way.reverse for way in self._ways]
-        record = mixed([answer.record() for answer in answers], reverse, weights)
+        record = combined([answer.record() for answer in answers], reverse, weights)
         forms = tuple(
             _form(each["text"], -math.inf if each["log_prob"] is None else each["log_prob"])
             for each in record["hypotheses"][: self._n_best or None]

@@ -1,4 +1,4 @@
-"""Records of exactness reports, of one sentence and several models, put together to one."""
+"""Combine the exactness reports of several models into that of their sequence-level ensemble."""
 
 from __future__ import annotations
 
@@ -9,18 +9,41 @@ from typing import Any
 
 from onmt_entmax.data.inflection import turned
 from onmt_entmax.report.writers import ROUNDING
-from onmt_entmax.search.ensemble import Listed, Mixture, mix
+from onmt_entmax.search.ensemble import ListedSequences, SequenceEnsemble, average_sequences
 
 
-def listed(record: dict[str, Any], reverse: bool) -> Listed:
-    """What a record says of the strings.
+def combined(
+    records: Sequence[dict[str, Any]], reverse: Sequence[bool], weights: Sequence[float]
+) -> dict[str, Any]:
+    """Return the record of a sequence-level ensemble.
 
-    A string that finished and is not listed, because `-n_best` was small, has at most what is
-    left of `mass`; any other at most `bound`, or `slack` where the record has one.
+    A `prob` is a lower bound of the average probability, which exceeds it by `slack` at most; the
+    key is missing where that is 0. There are no counts of dropped and truncated prefixes.
 
     Args:
-        record: as `Answer.record` has it.
-        reverse: whether its texts are to be turned around, token by token.
+        records: one for each model, of the same sentence, which is not blank.
+        reverse: whether each model's texts are reversed, token by token.
+        weights: of the models, positive, with sum 1.
+    """
+    pairs = list(zip(records, reverse, strict=True))
+    ensemble = average_sequences([_listed(*pair) for pair in pairs], weights)
+    excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
+    record = _record(records[0], ensemble, excluded)
+    unfinished = [turned(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
+    if unfinished and not ensemble.sequences:
+        record["unfinished"] = unfinished[0]
+    return record
+
+
+def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
+    """Return what a record says about each text's probability.
+
+    A finished hypothesis that `-n_best` left out has at most the rest of `mass`; any other text at
+    most `bound`, or `slack` if the record has one.
+
+    Args:
+        record: as `Answer.record` returns it.
+        reverse: whether to reverse its texts, token by token.
     """
     found: dict[str, float] = {}
     for hypothesis in record["hypotheses"]:
@@ -31,48 +54,26 @@ def listed(record: dict[str, Any], reverse: bool) -> Listed:
     if record["finished"] > len(record["hypotheses"]):
         rest = max(rest, max(0.0, record["mass"] - sum(found.values())) + ROUNDING)
     if record["certificate"] != "exhaustive":
-        rest = max(rest, sys.float_info.min)  # a bound too small for a float is not 0
-    return Listed(found, rest, slack)
+        rest = max(rest, sys.float_info.min)  # a bound too small for a float must not be 0
+    return ListedSequences(found, rest, slack)
 
 
-def mixed(
-    records: Sequence[dict[str, Any]], reverse: Sequence[bool], weights: Sequence[float]
-) -> dict[str, Any]:
-    """The record of a mixture, without what one does not have (dropped and truncated prefixes).
-
-    A probability is the least that a string has on average; it has at most `slack` more, which is
-    missing where that is nothing.
-
-    Args:
-        records: one for each model, of the same sentence, which is not blank.
-        reverse: of each, whether its texts are to be turned around.
-        weights: as many, positive, with sum 1.
-    """
-    pairs = list(zip(records, reverse, strict=True))
-    mixture = mix([listed(*pair) for pair in pairs], weights)
-    excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
-    record = _as_record(records[0], mixture, excluded)
-    unfinished = [turned(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
-    if unfinished and not mixture.strings:
-        record["unfinished"] = unfinished[0]
-    return record
-
-
-def _as_record(of_first: dict[str, Any], mixture: Mixture, excluded: float) -> dict[str, Any]:
-    pairs = zip(mixture.strings, mixture.probabilities, strict=True)
+def _record(first: dict[str, Any], ensemble: SequenceEnsemble, excluded: float) -> dict[str, Any]:
+    """Return an ensemble as a record; `first` is that of its first model."""
+    pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
     record = {
-        "id": of_first["id"],
-        "source": of_first["source"],
-        "certificate": mixture.level,
-        "bound": mixture.bound,
-        "gap": mixture.gap if math.isfinite(mixture.gap) else None,
-        "proven": mixture.proven,
-        "mass": min(sum(mixture.probabilities), 1.0),
+        "id": first["id"],
+        "source": first["source"],
+        "certificate": ensemble.level,
+        "bound": ensemble.bound,
+        "gap": ensemble.gap if math.isfinite(ensemble.gap) else None,
+        "proven": ensemble.proven,
+        "mass": min(sum(ensemble.probabilities), 1.0),
         "excluded": excluded,
-        "finished": len(mixture.strings),
+        "finished": len(ensemble.sequences),
         "hypotheses": [
             {"text": text, "log_prob": math.log(prob) if prob else None, "prob": prob}
             for text, prob in pairs
         ],
     }
-    return record | ({"slack": mixture.bound} if mixture.bound else {})
+    return record | ({"slack": ensemble.bound} if ensemble.bound else {})

@@ -1,11 +1,16 @@
-"""Finding outputs, and proving what was found. Sees a `Stepper`, never a model class."""
+"""Search with certificates, scoring and ensembles; models are seen as a `Stepper` only."""
 
 from onmt_entmax.nn.output import Support
 from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import Budget, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.ensemble import EnsembleStepper, Listed, Mixture, mix
+from onmt_entmax.search.ensemble import (
+    EnsembleStepper,
+    ListedSequences,
+    SequenceEnsemble,
+    average_sequences,
+)
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
 from onmt_entmax.search.model_stepper import ModelStepper
@@ -18,13 +23,13 @@ __all__ = [
     "Constraints",
     "EnsembleStepper",
     "Hypothesis",
-    "Listed",
-    "Mixture",
+    "ListedSequences",
     "ModelStepper",
     "Penalties",
     "SearchConfig",
     "SearchResult",
     "SearchTask",
+    "SequenceEnsemble",
     "Step",
     "Stepper",
     "Suggestion",
@@ -32,10 +37,10 @@ __all__ = [
     "TargetScore",
     "TokenScore",
     "Verification",
+    "average_sequences",
     "beam_search",
     "exact_search",
     "is_settled",
-    "mix",
     "score_targets",
     "stream_search",
     "suggest",

@@ -2,17 +2,15 @@
 
 Let F be the finished hypotheses and D every prefix of positive probability that was not followed
 to its end: pruned from the beam, cut by the length limit, or still alive when the search stopped.
-Each string of the model is in F or starts with a member of D. A probability never grows along a
-string, so no string outside F is more probable than `bound`, the largest probability in D.
+Every sequence of the model is in F or starts with a member of D. A probability never grows along a
+sequence, so no sequence outside F is more probable than `bound`, the largest probability in D.
 
-Floating point. Steps are computed in the model's precision, summed in float64, and a step that
-rounding lifts above log 1 counts as log 1; adding a number <= 0 never gives a larger one, in
-floating point too, so the bound holds exactly for the probabilities as this run computed them,
-without any margin. F and D share out the mass, hence 1 - sum over F is never below the bound in
-exact arithmetic: taking the minimum of the two, with the margin for rounding that the second needs,
-would give the same number, and only the first is used. The same prefix computed in another batch
-may round differently (about 3e-6 in a float32 log-probability): a `gap` below that says "the argmax
-up to rounding".
+Floating point. Steps are computed in the model's precision and summed in float64; a step that
+rounding lifts above log 1 counts as log 1. Adding a number <= 0 never gives a larger one, in
+floating point too, so the bound holds exactly, without a margin, for the probabilities that this
+run computed. In exact arithmetic 1 - sum over F is never below the bound, so the minimum of the two
+would be no better. The same prefix computed in another batch may round differently (about 3e-6 in
+a float32 log-probability): a `gap` below that means "the argmax up to rounding".
 """
 
 import math
@@ -28,39 +26,39 @@ Level = Literal["exhaustive", "optimal", "none"]
 class Certificate:
     """What is proven about the finished hypotheses F of one sentence.
 
-    Tokens that the user's own wishes ruled out (bans, minimum length, ..., and always padding and
-    the start symbol) change the question: the level speaks of the strings that were asked for, and
-    `excluded` says what was ruled out.
+    Constraints (bans, minimum length, ..., and always padding and the start symbol) change the
+    question: the level is about the sequences that they allow, and `excluded` says how much
+    probability they rule out.
     """
 
     level: Level
     """`exhaustive`: F is the whole support. `optimal`: the first hypothesis is the most probable
-    string of all (or shares that place in a tie). `none`: neither is proven; the bound still
-    holds. Under penalties `optimal` speaks of scores, and of strings within the length limit."""
+    sequence of all (or ties with it). `none`: neither is proven; the bound still holds. Under
+    penalties `optimal` is about scores, and about sequences within the length limit."""
     log_bound: float
-    """No string outside F has a log-probability above this; -inf where nothing was dropped."""
+    """No sequence outside F has a log-probability above this; -inf if nothing was dropped."""
     gap: float
-    """Score of the first hypothesis minus the best score that a string outside F may have (the
-    bound itself where scores are log-probabilities); inf where nothing was dropped, else -inf
-    where nothing finished. `optimal` means that it is not negative."""
+    """Score of the first hypothesis minus the best score that a sequence outside F may have (the
+    bound itself without penalties); inf if nothing was dropped, else -inf if nothing finished.
+    `optimal` means that it is not negative."""
     proven: int
-    """How many of the returned hypotheses, from the first, hold their rank among all strings."""
+    """How many of the returned hypotheses, from the first, have their rank among all sequences."""
     mass: float
     """Sum of the probabilities of F."""
     dropped: int
-    """Number of prefixes pruned from the beam or still alive when the search stopped."""
+    """Prefixes pruned from the beam or still alive when the search stopped."""
     truncated: int
-    """Number of prefixes cut by the length limit."""
+    """Prefixes cut by the length limit."""
     excluded: float
-    """Probability of what was excluded by request at the prefixes that were followed: all of it
-    where the level is `exhaustive`, else at least so much."""
+    """Probability that constraints ruled out at the prefixes that were followed: all of it if the
+    level is `exhaustive`, else a lower bound."""
     log_excluded_bound: float
-    """No excluded string has a log-probability above the larger of this and `log_bound`; -inf if
-    the model gave every token excluded there zero. Where the first hypothesis is at least this,
-    `optimal` also answers the question without the requests."""
+    """No excluded sequence has a log-probability above the larger of this and `log_bound`; -inf if
+    the model gave every excluded token zero. If the first hypothesis is at least this, `optimal`
+    also holds without the constraints."""
     strict: bool
-    """The paper's reading of an exhaustive search: finished and live hypotheses together always
-    fitted the beam. False after an exact search, which goes on without one."""
+    """Exhaustive in the stricter reading of Peters, Niculae and Martins (2019): finished and live
+    hypotheses together always fitted the beam. False after an exact search, which has no beam."""
 
     @property
     def bound(self) -> float:
@@ -70,26 +68,25 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One string, without start and end symbols."""
+    """One sequence, without start and end symbols."""
 
     tokens: tuple[int, ...]
     log_prob: float
-    """Log-probability of the string and its end symbol, in nats."""
+    """Log-probability of the sequence and its end symbol, in nats."""
     score: float
-    """What hypotheses are ranked by: `log_prob`, after length and coverage penalties if any."""
+    """What hypotheses are ranked by: `log_prob`, with length and coverage penalties if any."""
     attention: torch.Tensor | None = None
-    """(steps, source length), the last step being that of the end symbol; only where it was asked
-    for."""
+    """`(steps, source length)`, the last step for the end symbol, if the stepper returns it."""
 
     @property
     def prob(self) -> float:
-        """The probability; 0.0 where it is too small for a float."""
+        """Probability; 0.0 if it is too small for a float."""
         return math.exp(self.log_prob)
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What was found for one sentence, and what it cost."""
+    """The result of searching one sentence, and its cost."""
 
     hypotheses: tuple[Hypothesis, ...]
     """Finished hypotheses, best score first; at most `n_best`."""
@@ -97,20 +94,20 @@ class SearchResult:
     finished: int
     """Size of F, of which `hypotheses` are the first."""
     unfinished: Hypothesis | None
-    """Where nothing finished and the length limit cut something: the most probable prefix cut."""
+    """Best truncated hypothesis, if none finished."""
     rows: int
-    """How many prefixes the decoder computed."""
+    """Prefixes that the decoder computed."""
     support: int
-    """How many next tokens of positive probability these rows had in total."""
+    """Next tokens of positive probability, summed over these prefixes."""
 
     @property
     def only(self) -> bool:
-        """Whether the model gives no other string than the first any probability, proven."""
+        """Whether the support is proven to be a single hypothesis."""
         certificate = self.certificate
         alone = certificate.level == "exhaustive" and self.finished == 1
         return alone and certificate.log_excluded_bound == -math.inf
 
     @property
     def best(self) -> Hypothesis | None:
-        """The first hypothesis, else the unfinished one, else None."""
+        """First hypothesis, else the unfinished one, else None."""
         return self.hypotheses[0] if self.hypotheses else self.unfinished

@@ -1,4 +1,4 @@
-"""Ranking by more than probability: OpenNMT-py's length and coverage penalties."""
+"""Options of a search: penalties, beam search, budget of an exact search, and the task."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Penalties:
     """
 
     length_penalty: Literal["none", "wu", "avg"] = "none"
-    """`wu`: ((5 + n) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: n. As in OpenNMT-py, n counts
-    the start and end symbols too."""
+    """`wu`: ((5 + n) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: n. As in OpenNMT-py, n includes
+    the start and end symbols."""
     alpha: float = 0.0
     coverage_penalty: Literal["none", "wu", "summary"] = "none"
-    """From the attention that each source position received in total, c: `wu`: the sum of
-    -log(min(c, 1)) (Wu et al. 2016, Eq. 14), infinite where sparse attention leaves a position
-    out; `summary`: the sum of max(c, 1) - 1 (Gehrmann et al. 2018)."""
+    """With c the total attention that a source position received: `wu`: the sum of -log(min(c, 1))
+    (Wu et al. 2016, Eq. 14), infinite if sparse attention leaves a position out; `summary`: the sum
+    of max(c, 1) - 1 (Gehrmann et al. 2018)."""
     beta: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,88 +51,88 @@ class Penalties:
         return self.coverage_penalty != "none" and self.beta > 0
 
     def is_finite(self, max_length: int) -> bool:
-        """Whether the length penalty of strings of up to `max_length` tokens is a finite number."""
+        """Tell whether the length penalty of up to `max_length` tokens is a finite number."""
         try:
             return math.isfinite(self.length(max_length))
         except OverflowError:
             return False
 
     def length(self, tokens: Any) -> Any:
-        """The length penalty of strings of so many tokens, start and end symbols not counted.
+        """Return the length penalty.
 
         Args:
-            tokens: a number, or an array of any shape; the result is of the same kind.
+            tokens: length without start and end symbols, a number or an array; the result is of the
+                same kind.
         """
         if self.length_penalty == "wu":
             return ((5 + tokens + 2) / 6) ** self.alpha
         return tokens + 2.0 if self.length_penalty == "avg" else tokens * 0 + 1.0
 
     def coverage(self, attention: Tensor) -> float:
-        """The coverage penalty, at least 0, of attention (steps, source length without padding)."""
+        """Return the coverage penalty, at least 0, of `(steps, source length without padding)`."""
         covered = attention.double().sum(0)
         if self.coverage_penalty == "wu":
             return self.beta * float(-covered.clamp(max=1).log().sum())
         return self.beta * float((covered.clamp(min=1) - 1).sum())
 
     def score(self, log_prob: float, tokens: int, attention: Tensor | None) -> float:
-        """The score of a finished hypothesis.
+        """Return the score of a finished hypothesis.
 
         Args:
             log_prob: of the hypothesis.
             tokens: its length without start and end symbols.
-            attention: (steps, source length without padding); needed for a coverage penalty.
+            attention: `(steps, source length without padding)`; needed for a coverage penalty.
         """
         score = float(log_prob / self.length(tokens))
         if self.covers:
-            assert attention is not None, "beam search asks the stepper for attention"
+            assert attention is not None, "a coverage penalty needs attention"
             score -= self.coverage(attention)
         return score
 
     def attainable(self, log_prob: Any, max_length: int) -> Any:
-        """The most that a string can score which starts with a prefix of this log-probability.
+        """Return the best score of any sequence that starts with a prefix of this log-probability.
 
-        Only strings of at most `max_length` tokens are considered where there is a length penalty.
-        Their log-probability is at most the prefix's, no length penalty is larger than that of the
-        longest string, and no coverage penalty is negative. Division by a positive number keeps
-        the order in floating point too, so no margin is needed.
+        With a length penalty, only sequences of at most `max_length` tokens count. Their
+        log-probability is at most the prefix's, no length penalty exceeds that of the longest, and
+        no coverage penalty is negative. Division by a positive number keeps the order in floating
+        point too, so no margin is needed.
 
         Args:
             log_prob: a number or an array; the result is of the same kind.
+            max_length: longest sequence, without its end symbol.
         """
         return log_prob / self.length(max_length)
 
-
-# The options of a search.
 
 Stop = Literal["exhaustive", "optimal", "first"]
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How to search; names are OpenNMT-py's where it has the option.
+    """How to search; options that OpenNMT-py has keep its names.
 
     Raises:
         ValueError: if a value is out of range.
     """
 
     beam_size: int = 5
-    """Live prefixes kept per sentence and step."""
+    """Live prefixes kept for each sentence."""
     n_best: int = 1
-    """Hypotheses returned per sentence; 0 returns all that finished."""
+    """Hypotheses returned for each sentence; 0 returns all that finished."""
     max_length: int = 100
-    """Longest string, without its end symbol; longer prefixes are cut, and the certificate counts
+    """Longest sequence, without its end symbol; longer prefixes are cut, and the certificate counts
     them."""
     stop: Stop = "exhaustive"
-    """When a sentence is done. `exhaustive`: when nothing is alive, or the beam has overflowed
-    (then the support cannot be exhausted any more) and the next rule holds. `optimal`: when no live
-    prefix is more probable than the n-th best finished hypothesis (with penalties: can score more
-    at any length). `first`: when none is more probable than the best one, and as many have
-    finished as the beam has places, or n (with penalties: when none scores more now); OpenNMT-py's
-    habit. Without penalties what cannot beat the n-th best is dropped, and nothing waited for."""
+    """When a sentence is done. `exhaustive`: when no prefix is alive, or the beam has overflowed
+    (the support cannot be exhausted any more) and `optimal` holds. `optimal`: when no live prefix
+    is more probable than the n-th best finished hypothesis (with penalties: can score more at any
+    length). `first`, as in OpenNMT-py: when no live prefix is more probable than the best finished
+    hypothesis (with penalties: scores more now) and max(beam_size, n_best) have finished. Unless
+    the support may still be exhausted, prefixes that cannot beat the n-th best are dropped."""
     constraints: Constraints = field(default_factory=Constraints)
-    """Which strings are asked for."""
+    """Which sequences are allowed."""
     penalties: Penalties = field(default_factory=Penalties)
-    """What else than their probability strings are ranked by."""
+    """How hypotheses are scored."""
 
     def __post_init__(self) -> None:
         for name, least in (("beam_size", 1), ("n_best", 0), ("max_length", 0)):
@@ -147,23 +147,20 @@ class SearchConfig:
             )
 
 
-# What a user asks of a search, before the vocabulary is known.
-
-
 @dataclass(frozen=True)
 class Budget:
-    """What an exact search may cost before it gives up and returns the best found and a bound.
+    """Limits of an exact search, which then returns the best found and a bound.
 
     Raises:
         ValueError: if a number is not positive.
     """
 
     expansions: int = 10_000
-    """Prefixes computed."""
+    """Prefixes computed, for one sentence."""
     states: int = 20_000
-    """Prefixes whose decoder state is kept; for a recurrent decoder a few kilobytes each."""
+    """Prefixes whose decoder state is kept: a few kilobytes each for a recurrent decoder."""
     rows: int = 64
-    """Prefixes computed at a time."""
+    """Prefixes computed together."""
 
     def __post_init__(self) -> None:
         for name in ("expansions", "states", "rows"):
@@ -176,23 +173,24 @@ Method = Literal["beam", "exact", "enumerate"]
 
 @dataclass(frozen=True)
 class SearchTask:
-    """A search by its method, limits and requests; tokens are still named by their text."""
+    """What to search for, with tokens named by their text: the vocabulary is not needed yet."""
 
     config: SearchConfig = field(default_factory=SearchConfig)
-    """Constraints may name tokens by id; those named in the fields below are added."""
+    """Its constraints may name tokens by id; the fields below are added to them."""
     method: Method = "beam"
-    """`exact`: a beam search, ended by `config.stop` (not `first`), then a search on where the
-    `n_best` are not proven; `enumerate` lists the support from the most probable string down."""
+    """`exact`: a beam search (whose `stop` must not be `first`), then an exact search of sentences
+    whose `n_best` are not proven; `enumerate`: list the support from the most probable sequence
+    down."""
     budget: Budget = field(default_factory=Budget)
-    """Of a sentence, for the last two."""
+    """Limits of `exact` and `enumerate`, for one sentence."""
     mass: float = 1.0
-    """Probability at which `enumerate` may stop."""
+    """Total probability at which `enumerate` may stop."""
     verify: bool = False
-    """Whether certified sentences are recomputed alone, in float64."""
+    """Whether to recompute certified sentences, one at a time in float64."""
     ban_unknown: bool = False
-    """Whether `<unk>` is banned."""
+    """Whether to ban `<unk>`."""
     ignore_when_blocking: tuple[str, ...] = ()
-    """Tokens that may repeat in spite of `block_ngram_repeat`."""
+    """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):

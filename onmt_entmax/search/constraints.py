@@ -1,4 +1,7 @@
-"""Requests that rule strings out: they change the question, and what they cost is counted."""
+"""Constraints on the output: minimum length, repeated n-grams, banned tokens, target prefixes.
+
+They change the question that a search answers, so it counts the probability that they rule out.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,22 @@ from onmt_entmax.search.expansion import Ints
 
 @dataclass(frozen=True)
 class Constraints:
-    """Which strings are asked for; names are OpenNMT-py's where it has the option.
+    """Which sequences are allowed; options that OpenNMT-py has keep its names.
 
-    Positions of a forced target prefix are exempt from all of these.
+    Positions of a forced target prefix are exempt.
 
     Raises:
         ValueError: if a number is negative.
     """
 
     min_length: int = 0
-    """Shortest string, without its end symbol."""
+    """Shortest sequence, without its end symbol."""
     block_ngram_repeat: int = 0
-    """No string may contain the same n tokens in a row twice; 0 allows it."""
+    """No sequence may contain an n-gram of this size twice; 0 allows it."""
     ignore_when_blocking: frozenset[int] = frozenset()
-    """An n-gram with one of these token ids may repeat."""
+    """Token ids; an n-gram with one of them may repeat."""
     banned: frozenset[int] = frozenset()
-    """Token ids that no string may contain (`-ban_unk_token`: that of `<unk>`)."""
+    """Token ids that no sequence may contain (`-ban_unk_token`: that of `<unk>`)."""
 
     def __post_init__(self) -> None:
         for name in ("min_length", "block_ngram_repeat"):
@@ -41,17 +44,16 @@ class Constraints:
         lengths: Ints,
         history: Callable[[int], tuple[int, ...]],
     ) -> tuple[Ints, Ints]:
-        """The tokens that may not follow each row.
+        """Return the tokens that may not follow each row.
 
         Args:
-            never: ids that no string contains, whatever the request.
+            never: ids that no sequence contains, whatever the constraints.
             eos: id of the end symbol.
-            lengths: (rows,) tokens of each row's prefix.
-            history: gives the prefix of a row; only asked where n-grams are blocked.
+            lengths: `(rows,)` tokens of each row's prefix.
+            history: returns the prefix of a row; only called if n-grams are blocked.
 
         Returns:
-            Pairs of a row and a token, as two arrays (pairs,), each pair once, rows ascending
-            within each kind of request.
+            Pairs of a row and a token, as two arrays `(pairs,)`, each pair once.
         """
         count = len(lengths)
         columns = np.array(sorted({*never, *self.banned}), dtype=np.int64)
@@ -70,7 +72,7 @@ class Constraints:
         return np.concatenate(rows), np.concatenate(tokens)
 
     def _repeats(self, prefix: tuple[int, ...]) -> set[int]:
-        """The tokens that would make an n-gram of the prefix occur twice."""
+        """Return the tokens that would make an n-gram of the prefix occur twice."""
         n = self.block_ngram_repeat
         last = prefix[len(prefix) - n + 1 :] if n > 1 else ()
         if len(last) < n - 1 or self.ignore_when_blocking & set(last):
@@ -80,10 +82,10 @@ class Constraints:
 
 
 def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
-    """Refuse ids of no token; a negative one would be taken for one of the last.
+    """Check that ids are in the vocabulary; a negative one would index from its end.
 
     Raises:
-        ValueError: there is one.
+        ValueError: if one is not.
     """
     for token in tokens:
         if not 0 <= token < vocabulary_size:
@@ -93,33 +95,33 @@ def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
 def check_prefixes(
     prefixes: Sequence[Sequence[int]], sentences: int, vocabulary_size: int, eos: int
 ) -> None:
-    """Refuse prefixes that no string starts with.
+    """Check that there is one prefix for each sentence, of tokens that an output may have.
 
     Raises:
-        ValueError: they are not as many as sentences, or one has a token that is not in the
-            vocabulary, or goes on after the end.
+        ValueError: if their number is another, or one has a token that is not in the vocabulary,
+            or the end symbol.
     """
     if len(prefixes) != sentences:
         raise ValueError(f"{len(prefixes)} prefixes for {sentences} sentences")
     for prefix in prefixes:
         check_tokens(prefix, vocabulary_size)
         if eos in prefix:
-            raise ValueError("a prefix has the end symbol in it, and no string goes on after that")
+            raise ValueError("a prefix has the end symbol in it, and no output goes on after that")
 
 
 def force(
     row: Ints, token: Ints, forced: Mapping[int, int], vocabulary_size: int
 ) -> tuple[Ints, Ints]:
-    """Rule out every token but one at forced positions, and nothing else there.
+    """Allow one single token at forced positions, in place of other constraints.
 
     Args:
-        row: (pairs,) of a row and
-        token: (pairs,) a token that may not follow it.
-        forced: rows at a forced position, ascending, with the token to come.
+        row: `(pairs,)` row of each forbidden pair.
+        token: `(pairs,)` token of each forbidden pair.
+        forced: the token to come at each row at a forced position, rows ascending.
         vocabulary_size: number of tokens.
 
     Returns:
-        Such pairs again.
+        All forbidden pairs, as two arrays.
     """
     rows = np.array(list(forced), dtype=np.int64)
     others = np.ones((len(rows), vocabulary_size), dtype=bool)

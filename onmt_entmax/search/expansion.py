@@ -1,5 +1,4 @@
-"""From the log-probabilities of a step to candidates: the few tokens that a beam can still care
-about."""
+"""Select the candidates for a beam from the log-probabilities of one step."""
 
 from __future__ import annotations
 
@@ -13,15 +12,11 @@ from torch import Tensor
 from onmt_entmax.nn.output import Distribution, Support
 from onmt_entmax.search.stepper import SearchError, no_support
 
-# Blocks of a row whose largest entries are looked for first, where there are so many more blocks
-# than entries are asked for; entries that are counted at once.
-_WIDTH = 64
-_BLOCKS = 4
-_COUNTED = 1 << 18
-# Entries of a support, for each that a beam can need, above which it is sooner looked at as a whole
-# row.
-_MANY = 16
-_ROUNDING = 0.1  # a sum of 16-bit probabilities may come out so far above 1
+_BLOCK = 64  # entries of a row whose maximum is taken first in a top-k
+_LEAST_BLOCKS = 4  # blocks a row must have, for each entry wanted, for that to pay
+_COUNTED = 1 << 18  # entries counted at once, which fit the cache
+_DENSE_ABOVE = 16  # entries of a support, for each that a beam needs, above which rows are dense
+_ROUNDING = 0.1  # how far a sum of 16-bit probabilities may exceed 1
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,25 +24,25 @@ Flags = NDArray[np.bool_]
 
 
 class Expansion(NamedTuple):
-    """What may follow each row. Log-probabilities are those of the step alone, at most 0."""
+    """The tokens that may follow each row; log-probabilities are those of the step, at most 0."""
 
     finish: Floats
-    """(rows,) of ending here; -inf where the model excludes it."""
+    """`(rows,)` log-probability of ending here; -inf where the model excludes it"""
     row: Ints
-    """(candidates,) the row that a candidate continues, ascending."""
+    """`(candidates,)` row that each candidate continues, ascending"""
     token: Ints
-    """(candidates,) never `eos`."""
+    """`(candidates,)`, never `eos`"""
     log_prob: Floats
-    """(candidates,)"""
+    """`(candidates,)`"""
     continuations: Ints
-    """(rows,) how many tokens other than `eos` have positive probability, candidates or not."""
+    """`(rows,)` tokens other than `eos` of positive probability, candidates or not"""
 
 
 def check_columns(distribution: Distribution, vocabulary_size: int) -> None:
-    """Refuse a step of other tokens than the vocabulary's.
+    """Check that a step gives every token of the vocabulary a probability.
 
     Raises:
-        SearchError: it gives more or fewer tokens probabilities.
+        SearchError: if it gives more or fewer tokens one.
     """
     columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
     if columns != vocabulary_size:
@@ -57,18 +52,21 @@ def check_columns(distribution: Distribution, vocabulary_size: int) -> None:
 
 
 def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
-    """Find what may follow each row: the whole support, or each row's most probable tokens.
+    """Return the whole support of each row, or its most probable tokens.
 
     Args:
-        distribution: the log-probabilities of the rows; where they are of all tokens, -inf outside
-            the support.
+        distribution: log-probabilities of the rows: of all tokens, -inf outside the support, or of
+            the support alone.
         eos: id of the end symbol.
         width: a row's `width` most probable tokens other than `eos` are always among the
             candidates; the rest of its support may be left out.
+
+    Raises:
+        SearchError: if a value is nan or no log-probability.
     """
     rows, vocabulary = distribution[:2] if isinstance(distribution, Support) else distribution.shape
     kept = min(width + 1, vocabulary)  # one more, since `eos` may be one of them
-    if isinstance(distribution, Support) and len(distribution.row) > _MANY * rows * kept:
+    if isinstance(distribution, Support) and len(distribution.row) > _DENSE_ABOVE * rows * kept:
         distribution = distribution.dense()
     if isinstance(distribution, Support):
         row, token = distribution.row.cpu().numpy(), distribution.token.cpu().numpy()
@@ -80,7 +78,7 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
     else:
         support = _support_sizes(distribution)
         if int(support.sum()) <= rows * kept:
-            index = (distribution != -torch.inf).nonzero()  # a nan is found, and refused below
+            index = (distribution != -torch.inf).nonzero()  # nan is found too, and refused below
             row, token = index.cpu().numpy().T
             values = distribution[index[:, 0], index[:, 1]]
         else:
@@ -99,15 +97,16 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
 
 
 def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribution, Ints, Floats]:
-    """Take tokens out of distributions.
+    """Remove tokens from distributions.
 
     Args:
-        distribution: of rows; may be changed in place.
-        row: (pairs,) of a row and
-        token: (pairs,) a token, each pair once.
+        distribution: of the rows; may be changed in place.
+        row: `(pairs,)` row of each pair.
+        token: `(pairs,)` token of each pair; no pair twice.
 
     Returns:
-        What is left; of the pairs that had positive probability, their rows and log-probabilities.
+        The distribution without them; row and log-probability of each pair that had positive
+        probability.
     """
     if isinstance(distribution, Support):
         _, vocabulary, *entries = distribution
@@ -133,11 +132,13 @@ def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribu
 
 
 def _at_most_one(log_prob: Tensor) -> Floats:
-    """In float64, and cut: rounding can lift a certain token to slightly more than probability one,
-    but a probability never grows along a string.
+    """Return log-probabilities in float64, clipped to 0.
+
+    Rounding can lift a certain token slightly above probability 1, and certificates rely on
+    probabilities that never grow along a sequence.
 
     Raises:
-        SearchError: one is nan, which is not the same as impossible, or more than rounding above 0.
+        SearchError: if one is nan, or above 0 by more than rounding.
     """
     values = log_prob.double().cpu().numpy()
     if np.isnan(values).any():
@@ -151,9 +152,9 @@ def _at_most_one(log_prob: Tensor) -> Floats:
 
 
 def _support_sizes(log_probs: Tensor) -> Ints:
-    """How many entries of each row (rows, vocabulary) are not -inf.
+    """Return how many entries of each row `(rows, vocabulary)` are not -inf.
 
-    As a sum of numbers in cached memory, which takes a tenth of the time of one of booleans.
+    Summing floats in cached memory takes a tenth of the time of summing booleans.
     """
     sizes = [
         torch.ne(part, -torch.inf, out=torch.empty_like(part)).sum(1)
@@ -163,21 +164,22 @@ def _support_sizes(log_probs: Tensor) -> Ints:
 
 
 def _largest(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The largest entries of each row (rows, vocabulary), and their places: both (rows, count).
+    """Return the largest entries of each row `(rows, vocabulary)`, and their places.
 
-    They lie in the blocks with the largest maxima, or behind the last block.
+    Both are `(rows, count)`. The entries lie in the blocks with the largest maxima, or behind the
+    last block.
     """
     vocabulary = log_probs.shape[1]
-    blocks = vocabulary // _WIDTH
-    if blocks < _BLOCKS * count:
+    blocks = vocabulary // _BLOCK
+    if blocks < _LEAST_BLOCKS * count:
         return log_probs.topk(count, dim=1)
-    inside, rest = log_probs.split([blocks * _WIDTH, vocabulary - blocks * _WIDTH], 1)
-    chosen = inside.unflatten(1, (blocks, _WIDTH)).amax(2).topk(count, dim=1)[1]
+    inside, rest = log_probs.split([blocks * _BLOCK, vocabulary - blocks * _BLOCK], 1)
+    chosen = inside.unflatten(1, (blocks, _BLOCK)).amax(2).topk(count, dim=1)[1]
     column = torch.arange(vocabulary, device=log_probs.device)
     places = torch.cat(
         [
-            (chosen.unsqueeze(2) * _WIDTH + column[:_WIDTH]).flatten(1),
-            column[blocks * _WIDTH :].expand(rest.shape),
+            (chosen.unsqueeze(2) * _BLOCK + column[:_BLOCK]).flatten(1),
+            column[blocks * _BLOCK :].expand(rest.shape),
         ],
         1,
     )
@@ -186,14 +188,14 @@ def _largest(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def rank_within(group: Ints, score: Floats) -> tuple[Ints, Ints]:
-    """Order items by group, within a group by score, best first; ties keep their order.
+    """Sort items by group, and within a group by score, best first; ties keep their order.
 
     Args:
-        group: (n,) group numbers.
-        score: (n,)
+        group: `(n,)` group of each item.
+        score: `(n,)`.
 
     Returns:
-        The order (n,), and the rank of each item in that order within its group (n,), from 0.
+        The order `(n,)`, and `(n,)` the rank, from 0, of each item of that order in its group.
     """
     order = np.lexsort((-score, group))
     ordered = group[order]
@@ -203,7 +205,7 @@ def rank_within(group: Ints, score: Floats) -> tuple[Ints, Ints]:
 
 
 def largest_within(group: Ints, score: Floats, groups: int) -> Floats:
-    """The largest score of each group (groups,); -inf for an empty group."""
+    """Return the largest score of each group `(groups,)`; -inf for an empty group."""
     largest = np.full(groups, -np.inf)
     np.maximum.at(largest, group, score)
     return largest

@@ -1,4 +1,4 @@
-"""Forced decoding: what a model says of given targets, token by token."""
+"""Forced decoding: score given targets token by token, and suggest how a prefix goes on."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from onmt_entmax.search.stepper import Step, Stepper, no_support
 
 
 class ForcedStep(NamedTuple):
-    """One token of several targets at once."""
+    """One position of several targets."""
 
     sentences: list[int]
-    """Those whose targets go on, a row of the step each."""
+    """Sentences whose targets reach this position, one for each row of the step."""
     tokens: list[int]
-    """What comes next in the target of each: a token, or the end symbol."""
+    """Token, or end symbol, of each target at this position."""
     step: Step
-    """What the model says of all tokens there."""
+    """The model's distribution there."""
 
 
 class TokenScore(NamedTuple):
-    """One token of a target, or its end symbol."""
+    """Score of one token of a target, or of its end symbol."""
 
     log_prob: float
-    """-inf where the model excludes the token here."""
+    """-inf if the model excludes the token here."""
     rank: int
-    """1 + how many tokens are more probable here; support + 1 for an excluded token."""
+    """1 + number of more probable tokens; support + 1 for an excluded token."""
     support: int
-    """How many tokens have positive probability here."""
+    """Number of tokens of positive probability here."""
 
 
 @dataclass(frozen=True)
 class TargetScore:
-    """What the model says of one target."""
+    """Score of one target."""
 
     steps: tuple[TokenScore, ...]
     """One for each token, then one for the end symbol."""
 
     @property
     def log_prob(self) -> float:
-        """Log-probability of the target, -inf where the model cannot produce it."""
+        """Log-probability of the target, -inf if the model cannot produce it."""
         return sum(step.log_prob for step in self.steps)
 
     @property
@@ -55,18 +55,18 @@ class TargetScore:
 def along_targets(
     stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
 ) -> Iterator[ForcedStep]:
-    """Read given targets, all sentences together, whatever the model says of them.
+    """Step through given targets, all sentences together, even where the model excludes a token.
 
     Args:
         stepper: the model.
-        batch: the sentences; its `len` is how many.
+        batch: the sentences; its `len` is their number.
         targets: for each sentence token ids, without start and end symbol.
 
     Yields:
-        The first tokens of all targets, then the second ones, to the end symbol of the longest.
+        The first position of all targets, then the second, to the end symbol of the longest.
 
     Raises:
-        ValueError: there are not as many targets as sentences.
+        ValueError: if there are not as many targets as sentences.
     """
     if len(targets) != len(batch):
         raise ValueError(f"{len(targets)} targets for {len(batch)} sentences")
@@ -93,18 +93,18 @@ def score_targets(
 
     Args:
         stepper: the model.
-        batch: the sentences; its `len` is how many.
+        batch: the sentences; its `len` is their number.
         targets: for each sentence token ids, without start and end symbol.
 
     Returns:
         A score for each sentence.
 
     Raises:
-        ValueError: there are not as many targets as sentences.
+        ValueError: if there are not as many targets as sentences.
     """
     scores: list[list[TokenScore]] = [[] for _ in targets]
     for sentences, tokens, step in along_targets(stepper, batch, targets):
-        log_probs = step.log_probs.clamp(max=0.0)  # as search does with a sum rounded above 1
+        log_probs = step.log_probs.clamp(max=0.0)  # a sum may round above 1, as in search
         own = log_probs.gather(1, torch.tensor(tokens, device=log_probs.device)[:, None])
         ranks = 1 + (log_probs > own).sum(1)
         supports = (log_probs > -torch.inf).sum(1)
@@ -116,40 +116,40 @@ def score_targets(
     return [TargetScore(tuple(steps)) for steps in scores]
 
 
-# Suggesting how a string may go on (Peters, Niculae and Martins 2019, Figure 2).
-#
-# Where the output is sparse, the list of next tokens is finite and short, and often has one member:
-# then the continuation is forced, and a writer need not type it.
-
-
 @dataclass(frozen=True)
 class Suggestion:
-    """How the strings of a sentence may go on after a prefix."""
+    """How an output may go on after a prefix."""
 
     log_prob: float
-    """Log-probability of the prefix; -inf where the model excludes it."""
+    """Log-probability of the prefix; -inf if the model excludes it."""
     excluded_at: int | None
     """Position (from 0) of the prefix's first token that the model excludes, or None."""
     continuations: tuple[tuple[int, float], ...]
-    """Every next token of positive probability with its log-probability, the most probable first;
-    the end symbol may be among them."""
+    """All next tokens of positive probability, the end symbol included, with their
+    log-probabilities, the most probable first."""
     completion: tuple[int, ...]
-    """The tokens that follow for certain: as long as one single token is possible."""
+    """The tokens that must follow: as long as a single one is possible."""
     complete: bool
-    """Whether the string must end after `completion`."""
+    """Whether the output must end after `completion`."""
 
 
 @torch.inference_mode()
 def suggest(
     stepper: Stepper, batch: Any, prefix: Sequence[int] = (), max_length: int = 100
 ) -> Suggestion:
-    """Say how a string may go on.
+    """Suggest how an output may go on (Peters, Niculae and Martins 2019, Figure 2).
+
+    With a sparse output the next tokens are few, and often there is only one: then the continuation
+    is forced, and a writer need not type it.
 
     Args:
         stepper: the model.
         batch: one sentence.
         prefix: token ids that were written already.
         max_length: longest prefix and completion together.
+
+    Raises:
+        SearchError: if the model gives no token a positive probability.
     """
     known = score_targets(stepper, batch, [prefix])[0].steps[:-1]
     excluded = [i for i, step in enumerate(known) if step.log_prob == -torch.inf]

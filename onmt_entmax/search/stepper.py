@@ -1,7 +1,7 @@
-"""What a search needs of a model: the probabilities of the next token, one step at a time.
+"""The interface between search and models: log-probabilities of the next token, step by step.
 
 States are values: `step` and `select` return new ones and leave the old ones usable, so that a
-search may put a state aside and come back to it.
+search can keep a state and come back to it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from torch import Tensor
 from onmt_entmax.errors import UserError
 from onmt_entmax.nn.output import Distribution, Support
 
-# What a search cannot do.
-
 
 class SearchError(UserError):
-    """A model that cannot be searched as asked."""
+    """A model that cannot be searched this way."""
 
 
 def no_support() -> SearchError:
-    """The error of a model that gives nothing a probability."""
+    """Return the error for a model whose scores are not numbers."""
     return SearchError(
         "the model gives no token a positive probability: its scores are all -inf or nan, "
         "as those of a model whose training diverged"
@@ -33,26 +31,26 @@ def no_support() -> SearchError:
 
 @dataclass(frozen=True)
 class Step:
-    """What one step computed for each row."""
+    """The result of one step for each row."""
 
     distribution: Distribution
-    """Log-probabilities (natural) of all tokens (rows, vocabulary_size), -inf outside the support,
+    """Natural log-probabilities of all tokens `(rows, vocabulary_size)`, -inf outside the support,
     or those of the support alone; the caller may overwrite it."""
     attention: Tensor | None
-    """(rows, source length), where the stepper was asked for it."""
+    """`(rows, source length)`, if the stepper returns it"""
     state: Any
-    """The state after the step, for the same rows."""
+    """After the step, of the same rows."""
     source_lengths: Tensor | None = None
-    """(rows,) how much of `attention` is not padding, where there is attention."""
+    """`(rows,)` positions of `attention` that are not padding"""
 
     @cached_property
     def log_probs(self) -> Tensor:
-        """(rows, vocabulary), float, -inf outside the support."""
+        """Log-probabilities `(rows, vocabulary)`, -inf outside the support."""
         given = self.distribution
         return given.dense() if isinstance(given, Support) else given
 
     def attention_rows(self) -> list[Tensor] | None:
-        """The attention of each row (source length,), without padding."""
+        """Return the attention of each row `(source length,)`, without padding."""
         if self.attention is None:
             return None
         rows = self.attention.unbind(0)
@@ -63,47 +61,44 @@ class Step:
 
 
 class Stepper(Protocol):
-    """A model that is run one token at a time over rows, each of which holds one prefix of one
-    sentence.
+    """A model run one token at a time over rows, each of which is one prefix of one sentence.
 
     A search calls it in `torch.inference_mode`; tokens and rows are on the CPU. Several threads may
-    search with one stepper if it keeps what it computes in the states alone.
+    search with one stepper if all that changes is in the states.
     """
 
     bos: int
-    """Id of the token that every prefix starts with."""
+    """Id of the start symbol."""
     eos: int
-    """Id of the token that ends a string."""
+    """Id of the end symbol."""
     excluded: tuple[int, ...]
-    """Ids that have a column but are no symbol of any string: padding and `bos`. No target contains
-    them, yet a softmax gives them probability; a search never takes them and counts them as
-    excluded by request."""
+    """Ids that no output contains: padding and `bos`. A softmax gives them probability all the
+    same; a search never takes them, and counts it as excluded."""
     vocabulary_size: int
     dense: bool
     """Whether every token always has positive probability (softmax)."""
     can_join: bool
-    """Whether rows of different lengths may be in one state."""
+    """Whether one state may have rows of different lengths."""
 
     def start(self, batch: Any) -> Any:
-        """Return the state of one row for each sentence of the batch, in the batch's order.
+        """Return a state with one row for each sentence of the batch, in its order.
 
-        A batch is whatever the stepper takes, if its `len` is the number of its sentences.
+        A batch is any object whose `len` is the number of its sentences.
         """
         ...
 
     def step(self, state: Any, tokens: Tensor) -> Step:
-        """Append a token to each row. `tokens` (rows,) int64; the first ones are `bos`."""
+        """Append a token to each row: `tokens` `(rows,)` int64, `bos` at the first step."""
         ...
 
     def select(self, state: Any, rows: Tensor) -> Any:
-        """Return the state of the given rows (new rows,) int64, in that order, repetitions
-        allowed."""
+        """Return the state of `rows` `(new rows,)` int64, in that order; rows may repeat."""
         ...
 
     def join(self, states: Sequence[Any]) -> Any:
-        """Return one state of all rows, in order; only called where `can_join`."""
+        """Return one state of all rows, in order; only called if `can_join`."""
         ...
 
     def double(self) -> Stepper:
-        """Return a stepper of the same model in float64; only `verify` needs one."""
+        """Return a stepper of the same model in float64, for `verify`."""
         ...

@@ -1,8 +1,8 @@
-"""A second opinion: what a certificate claims, recomputed alone and in float64.
+"""Verification of a certificate: search the sentence again, alone and in float64.
 
-A certificate speaks of the probabilities as its own run computed them. In another batch, or another
-precision, the same prefix rounds differently, and two strings whose probabilities nearly agree may
-change places; a token at the very edge of the support may enter or leave it.
+A certificate is about the probabilities that its run computed. In another batch or precision the
+same prefix rounds differently: two sequences of nearly equal probability may change places, and a
+token at the very edge of the support may enter or leave it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from onmt_entmax.search.stepper import Stepper
 
 @dataclass(frozen=True)
 class Verification:
-    """How a result and its recomputation compare."""
+    """Comparison of a result with its recomputation."""
 
     agrees: bool | None
     """Whether the proven hypotheses are proven again, in the same order, and an exhausted support
-    is exhausted again with as many strings. True where nothing was claimed; None where the budget
-    ended before all of it was proven again, and nothing that was found contradicts it."""
+    is exhausted again with as many sequences. True if nothing was claimed; None if the budget ended
+    before all was proven again, and nothing found contradicts it."""
     level: Level
     """Of the recomputation."""
     difference: float
-    """The largest difference between the log-probabilities of proven strings found by both."""
+    """Largest difference between the log-probabilities of proven hypotheses that both found."""
 
 
 def _complete(result: SearchResult) -> bool:
@@ -38,7 +38,7 @@ def _complete(result: SearchResult) -> bool:
 
 
 def _contradicts(again: SearchResult, result: SearchResult) -> bool:
-    """Whether what a search found before it was ended is at odds with what is claimed."""
+    """Tell whether what an unfinished search found contradicts a result."""
     proven = [h.tokens for h in result.hypotheses[: result.certificate.proven]]
     both = min(again.certificate.proven, len(proven))
     if [h.tokens for h in again.hypotheses[:both]] != proven[:both]:
@@ -57,14 +57,14 @@ def verify(
     prefix: Sequence[int] = (),
     budget: Budget | None = None,
 ) -> Verification:
-    """Search one sentence again and compare; by an exact search where the beam does not suffice.
+    """Search one sentence again and compare; use an exact search if the beam does not suffice.
 
     Args:
         stepper: of the same model in float64 (`stepper.double()`).
         batch: the sentence alone.
-        result: what is claimed.
-        config: with which it was searched.
-        prefix: with which it was searched.
+        result: what is to be verified.
+        config: of the search that gave it.
+        prefix: target prefix of that search.
         budget: of the exact search.
     """
     proven = result.hypotheses[: result.certificate.proven]
@@ -72,11 +72,11 @@ def verify(
     ended = False
     again = beam_search(stepper, batch, config, [prefix])[0]
     if again.certificate.proven < len(proven) or (complete and not _complete(again)):
-        # What was proven by an exact search, or just fitted the beam, deserves another chance.
-        # Asked for one string more than there should be, it has to look everywhere.
+        # An exact search, or rounding at the edge of the beam, may have proven more than this beam.
+        # Looking for one sequence more than there should be makes the search go everywhere.
         count = result.finished + 1 if complete else max(1, len(proven))
         again = exact_search(stepper, batch, replace(config, n_best=count), budget, prefix)
-        # Strings cut by their length leave it unsettled too, and more of a budget would not help.
+        # Truncated prefixes also leave it unsettled, and a larger budget would not help.
         spent = again.rows >= (budget or Budget()).expansions
         ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
     agrees = [h.tokens for h in proven] == [h.tokens for h in again.hypotheses[: len(proven)]]

@@ -79,7 +79,7 @@ def test_a_large_support_is_looked_at_as_whole_rows(monkeypatch) -> None:
     whole, support = expand(log_probs, 3, 5), expand(as_support(log_probs), 3, 5)
     assert len(support.row) < 3 * 7
     assert all(np.array_equal(a, b) for a, b in zip(whole, support, strict=True))
-    monkeypatch.setattr(expansion, "_MANY", 10**6)
+    monkeypatch.setattr(expansion, "_DENSE_ABOVE", 10**6)
     assert len(expand(as_support(log_probs), 3, 5).row) == 3 * 1999
 
 

@@ -1,4 +1,4 @@
-"""The mixture of whole strings, against distributions that are known completely."""
+"""Sequence-level ensembles, against distributions that are known completely."""
 
 import math
 
@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.search.ensemble import Listed, mix
+from onmt_entmax.search.ensemble import ListedSequences, average_sequences
 
 STRINGS = "abcdef"
 
 
 @st.composite
-def distributions(draw: st.DrawFn) -> tuple[list[dict[str, float]], list[Listed], list[float]]:
+def distributions(
+    draw: st.DrawFn,
+) -> tuple[list[dict[str, float]], list[ListedSequences], list[float]]:
     """Distributions over six strings, the part of each that is listed, and weights."""
     full, listed = [], []
     for _ in range(draw(st.integers(1, 4))):
@@ -27,7 +29,7 @@ def distributions(draw: st.DrawFn) -> tuple[list[dict[str, float]], list[Listed]
         known = {s: max(0.0, whole[s] - slack) for s in STRINGS if s in shown}
         if not above:
             known = {string: p for string, p in known.items() if p > 0}
-        listed.append(Listed(known, max(others, default=0.0) + above, slack))
+        listed.append(ListedSequences(known, max(others, default=0.0) + above, slack))
     raw_weights = draw(st.lists(st.integers(1, 3), min_size=len(full), max_size=len(full)))
     return full, listed, [weight / sum(raw_weights) for weight in raw_weights]
 
@@ -36,62 +38,80 @@ def distributions(draw: st.DrawFn) -> tuple[list[dict[str, float]], list[Listed]
 def test_nothing_is_claimed_that_is_not_so(case) -> None:
     full, listed, weights = case
     truth = {s: sum(w * p[s] for w, p in zip(weights, full, strict=True)) for s in STRINGS}
-    found = mix(listed, weights)
+    found = average_sequences(listed, weights)
     assert list(found.probabilities) == sorted(found.probabilities, reverse=True)
-    for string, probability in zip(found.strings, found.probabilities, strict=True):
+    for string, probability in zip(found.sequences, found.probabilities, strict=True):
         assert probability <= truth[string] + 1e-12
         if found.level == "exhaustive":
             assert probability == pytest.approx(truth[string])
         assert truth[string] <= probability + found.bound + 1e-12
-    outside = [truth[string] for string in STRINGS if string not in found.strings]
+    outside = [truth[string] for string in STRINGS if string not in found.sequences]
     assert max(outside, default=0.0) <= found.bound + 1e-12
     assert (found.level == "exhaustive") == (found.bound == 0)
     # Every string that is proven is at least as probable as all that come after it.
-    for rank, string in enumerate(found.strings[: found.proven]):
-        ahead = found.strings[: rank + 1]
+    for rank, string in enumerate(found.sequences[: found.proven]):
+        ahead = found.sequences[: rank + 1]
         later = [truth[other] for other in STRINGS if other not in ahead]
         assert truth[string] >= max(later, default=0.0) - 1e-12
     assert (found.gap >= 0) == (found.level != "none")
     if found.level == "optimal":
-        assert truth[found.strings[0]] >= max(truth.values()) - 1e-12
+        assert truth[found.sequences[0]] >= max(truth.values()) - 1e-12
 
 
 def test_what_follows_from_the_bounds_is_claimed() -> None:
     """`b` may have 0.2 with the second model, and any other string 0.5 * 0.2 in all."""
-    parts = [Listed({"a": 0.6, "b": 0.4}, 0.0), Listed({"a": 0.7, "c": 0.3}, 0.2)]
-    found = mix(parts, [0.5, 0.5])
-    assert found.strings == ("a", "b", "c")
+    parts = [ListedSequences({"a": 0.6, "b": 0.4}, 0.0), ListedSequences({"a": 0.7, "c": 0.3}, 0.2)]
+    found = average_sequences(parts, [0.5, 0.5])
+    assert found.sequences == ("a", "b", "c")
     assert found.probabilities == pytest.approx((0.65, 0.2, 0.15))
     assert found.bound == pytest.approx(0.1)
     assert found.gap == pytest.approx(math.log(0.65 / 0.3))
     assert (found.level, found.proven) == ("optimal", 3)
     # A little more of the unknown and `b` is no longer known to be ahead of `c`, nor `c` proven.
-    worse = mix([Listed({"a": 0.6, "b": 0.4}, 0.2), parts[1]], [0.5, 0.5])
+    worse = average_sequences([ListedSequences({"a": 0.6, "b": 0.4}, 0.2), parts[1]], [0.5, 0.5])
     assert (worse.level, worse.proven) == ("optimal", 1)
 
 
 def test_one_alone_stays_what_it_was() -> None:
-    found = mix([Listed({"x": 0.75, "y": 0.25}, 0.0)], [1.0])
-    assert (found.strings, found.probabilities) == (("x", "y"), (0.75, 0.25))
+    found = average_sequences([ListedSequences({"x": 0.75, "y": 0.25}, 0.0)], [1.0])
+    assert (found.sequences, found.probabilities) == (("x", "y"), (0.75, 0.25))
     assert (found.level, found.proven, found.bound) == ("exhaustive", 2, 0.0)
 
 
 def test_two_that_are_sure_of_other_strings_tie_in_the_order_given() -> None:
-    found = mix([Listed({"x": 1.0}, 0.0), Listed({"y": 1.0}, 0.0)], [0.5, 0.5])
-    assert (found.strings, found.probabilities) == (("x", "y"), (0.5, 0.5))
+    found = average_sequences(
+        [ListedSequences({"x": 1.0}, 0.0), ListedSequences({"y": 1.0}, 0.0)], [0.5, 0.5]
+    )
+    assert (found.sequences, found.probabilities) == (("x", "y"), (0.5, 0.5))
     assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
 
 
 def test_what_is_too_small_for_a_float_is_not_nothing() -> None:
     tiny = math.ulp(0.0)
-    found = mix([Listed({"a": 1.0}, tiny), Listed({"a": 1.0}, 0.0)], [0.5, 0.5])
+    found = average_sequences(
+        [ListedSequences({"a": 1.0}, tiny), ListedSequences({"a": 1.0}, 0.0)], [0.5, 0.5]
+    )
     assert (found.level, found.proven) == ("optimal", 1)
     assert 0 < found.bound < 1e-300
-    found = mix([Listed({"a": 0.0}, tiny)], [1.0])  # the float of a string of a thousand tokens
+    found = average_sequences(
+        [ListedSequences({"a": 0.0}, tiny)], [1.0]
+    )  # the float of a string of a thousand tokens
     assert (found.level, found.proven, found.gap) == ("none", 0, -math.inf)
 
 
 def test_nothing_listed() -> None:
-    assert mix([Listed({}, 0.3)], [1.0]).level == "none"
-    assert mix([Listed({}, 0.3)], [1.0]).gap == -math.inf
-    assert mix([Listed({}, 0.0)], [1.0]).level == "exhaustive"  # no string has any probability
+    assert average_sequences([ListedSequences({}, 0.3)], [1.0]).level == "none"
+    assert average_sequences([ListedSequences({}, 0.3)], [1.0]).gap == -math.inf
+    assert (
+        average_sequences([ListedSequences({}, 0.0)], [1.0]).level == "exhaustive"
+    )  # no string has any probability
+
+
+def test_a_gap_is_negative_where_logarithms_round_to_the_same_number() -> None:
+    """The first is less probable than `below`, the most that another may have, by one bit."""
+    first = 0.2
+    below = math.nextafter(first, 1.0)
+    assert math.log(first) == math.log(below)
+    found = average_sequences([ListedSequences({"a": first}, below)], [1.0])
+    assert (found.level, found.proven) == ("none", 0)
+    assert found.gap < 0
