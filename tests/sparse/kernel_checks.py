@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.sparse import backends
-from onmt_entmax.sparse.backends import triton
-from onmt_entmax.sparse.conjugate import conjugate
+from onmt_entmax.sparse.backends import backend_for, has_kernels, triton
 from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.jacobian import scores_gradient
 from tests.oracles import entmax_oracle, loss_oracle
@@ -26,20 +24,20 @@ INF = float("inf")
 @contextmanager
 def in_pytorch() -> Iterator[None]:
     """Without kernels."""
-    backends._failed.append(RuntimeError("left out on purpose"))
+    triton.failures.append(RuntimeError("left out on purpose"))
     try:
         yield
     finally:
-        backends._failed.clear()
+        triton.failures.clear()
 
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> Iterator[None]:
     """Every test begins with kernels, and no test may end with one that failed."""
     torch.manual_seed(0)
-    assert backends.has_kernels(torch.zeros(1, 2, device=DEVICE))
+    assert has_kernels(torch.zeros(1, 2, device=DEVICE))
     yield
-    assert not backends._failed
+    assert not triton.failures
 
 
 @pytest.fixture
@@ -274,9 +272,9 @@ def test_thresholds_mean_what_they_mean_in_pytorch() -> None:
     """So that a kernel may fail between the forward and the backward pass."""
     scores = some(4, 60)
     for alpha in ALPHAS:
-        solved = conjugate(scores, alpha)
+        solved = backend_for(scores, alpha).conjugate(scores, alpha)
         with in_pytorch():
-            expected = conjugate(scores, alpha)
+            expected = backend_for(scores, alpha).conjugate(scores, alpha)
         for one, other in zip(solved[:3], expected[:3], strict=True):
             assert torch.allclose(one.double(), other.double(), atol=4e-6)
 
@@ -339,4 +337,4 @@ def test_a_kernel_that_fails_is_replaced_after_one_warning(
     assert [str(w.message) for w in recwarn if "no compiler" in str(w.message)] == [
         "the GPU kernels of entmax cannot be used, PyTorch does their work, slower: no compiler"
     ]
-    backends._failed.clear()
+    triton.failures.clear()
