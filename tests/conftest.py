@@ -1,6 +1,7 @@
 """Settings and fixtures that every test shares."""
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,10 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the toy corpora and a run trained on them; tests only read it."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "trained"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
     folder.mkdir(exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one worker trains, the others wait for it

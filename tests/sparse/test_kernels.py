@@ -16,7 +16,7 @@ COMPILE = """
 import triton.language as tl, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from onmt_entmax.mappings import kernels, kernels_gradient
+from onmt_entmax.sparse.backends import triton_kernels
 
 def compiled(kernel, capability, types, **constants):
     types = types | {name: "constexpr" for name in constants}
@@ -31,19 +31,19 @@ for capability in (80, 90):
         form = dict(each_row=log_form, log_form=log_form, power=power, work=work)
         types = rows | dict(thresholds=threshold, betas="*fp64")
         for result in ("probabilities", "logs", ""):
-            assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
+            assert compiled(triton_kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
                             result=result, height=4, width=64, **form)
-        assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
+        assert compiled(triton_kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
                         result="probabilities", width=512, room=256, **form)
         types = dict(scores="*bf16", out="*bf16", maxima="*fp32", thresholds=threshold,
                      betas="*fp64", factors="*fp32", n="i32")
-        assert compiled(kernels_gradient.write_probabilities, capability, types, scaled=True,
+        assert compiled(triton_kernels.write_probabilities, capability, types, scaled=True,
                         width=512, **form)
     types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", betas="*fp64", n="i32")
     for steep in (False, True):
         form = dict(each_row=steep, power=0, steep=steep, work=tl.float32)
-        assert compiled(kernels_gradient.gradient_long, capability, types, width=512, **form)
-        assert compiled(kernels_gradient.gradient_short, capability, types | dict(rows="i32"),
+        assert compiled(triton_kernels.gradient_long, capability, types, width=512, **form)
+        assert compiled(triton_kernels.gradient_short, capability, types | dict(rows="i32"),
                         height=4, width=64, **form)
 """
 
@@ -60,9 +60,10 @@ def run(*command: str, **environment: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
-def test_in_the_interpreter_or_on_a_gpu() -> None:
+@pytest.mark.parametrize("part", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
+def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
     interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    run("-m", "pytest", "-q", "tests/mappings/kernel_checks.py", **interpreted)
+    run("-m", "pytest", "-m", part, "tests/sparse/kernel_checks.py", **interpreted)
 
 
 def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
@@ -74,8 +75,8 @@ def test_triton_is_not_imported_for_scores_on_a_cpu() -> None:
     """It takes a second, and may not be there."""
     run(
         "-c",
-        "import sys, torch; from onmt_entmax.mappings import entmax; entmax(torch.zeros(2, 3)); "
-        "from onmt_entmax.losses import entmax_loss; "
+        "import sys, torch; from onmt_entmax.sparse.functional import entmax, entmax_loss; "
+        "entmax(torch.zeros(2, 3)); "
         "entmax_loss(torch.zeros(2, 3), torch.tensor([0, 1])); "
         "assert 'onmt_entmax.sparse.backends.triton_kernels' not in sys.modules; "
         "assert 'triton.language' not in sys.modules",
