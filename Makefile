@@ -8,13 +8,22 @@ export OMP_NUM_THREADS ?= 1
 
 NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/lstm/csrc/*)
 
-.PHONY: demo test bench lint check-wheel clean
+# One file of tests stays in one process, which keeps what the file has prepared.
+WORKERS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+.PHONY: demo test test-slow bench lint check-wheel clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not slow"
+
+# The long end-to-end checks, and the property tests once more with many more examples.
+test-slow: $(VENV)/.installed-dev
+	$(PYTEST) -m slow
+	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=thorough
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ COMPILE = """
 import triton.language as tl, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from onmt_entmax.sparse.backends import triton_kernels
+from onmt_entmax.sparse.backends import triton_kernels as kernels
 
 def compiled(kernel, capability, types, **constants):
     types = types | {name: "constexpr" for name in constants}
@@ -31,19 +31,19 @@ for capability in (80, 90):
         form = dict(each_row=log_form, log_form=log_form, power=power, work=work)
         types = rows | dict(thresholds=threshold, betas="*fp64")
         for result in ("probabilities", "logs", ""):
-            assert compiled(triton_kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
+            assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
                             result=result, height=4, width=64, **form)
-        assert compiled(triton_kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
+        assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
                         result="probabilities", width=512, room=256, **form)
         types = dict(scores="*bf16", out="*bf16", maxima="*fp32", thresholds=threshold,
                      betas="*fp64", factors="*fp32", n="i32")
-        assert compiled(triton_kernels.write_probabilities, capability, types, scaled=True,
+        assert compiled(kernels.write_probabilities, capability, types, scaled=True,
                         width=512, **form)
     types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", betas="*fp64", n="i32")
     for steep in (False, True):
         form = dict(each_row=steep, power=0, steep=steep, work=tl.float32)
-        assert compiled(triton_kernels.gradient_long, capability, types, width=512, **form)
-        assert compiled(triton_kernels.gradient_short, capability, types | dict(rows="i32"),
+        assert compiled(kernels.gradient_long, capability, types, width=512, **form)
+        assert compiled(kernels.gradient_short, capability, types | dict(rows="i32"),
                         height=4, width=64, **form)
 """
 
