@@ -1,12 +1,14 @@
-"""Model folders: written whole or not at all, and read without ever unpickling.
+"""Model folders and run folders, written atomically and read without running code.
+
+A model folder holds
 
     config.yaml        format version, package version, the network, every option of the run
     vocab.json         {"source": [...], "target": [...]}; the index of a token is its id
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
 
-A run folder holds one model folder for each checkpoint, `step_N`, and `best.json`, which names
-the best of them.
+A run folder holds a model folder `step_N` for each checkpoint, and `best.json`, which names the
+best one.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ from onmt_entmax.files import write_atomically, write_text
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.version import __version__
 
-# Keys of the network that are no more: folders hold them, with the value that turned them off.
+# Retired keys of the network in older folders, with the value that turned each off.
 _RETIRED: Mapping[str, Any] = {"tag_head": None}
-FORMAT_VERSION = (1, 0)  # a reader refuses a larger first number
+FORMAT_VERSION = (1, 0)  # folders with a larger first number are refused
 _STEP = re.compile(r"step_(\d+)")
-# What a run that is killed may leave beside: see `write_atomically`, and `Records`.
-_OF_A_RUN = re.compile(
+# Temporary names that a killed run may leave: see `write_atomically` and `Records`.
+_LEFTOVER = re.compile(
     r"\.step_\d+(\.\d+\.tmp|\.old)"
     r"|\.best\.json\.\d+\.tmp"
     r"|\.nonfinite_step_\d+\.json\.\d+\.tmp"
@@ -44,7 +46,7 @@ _OF_A_RUN = re.compile(
 
 
 class CheckpointError(UserError):
-    """A model folder that cannot be read or written: the message names the file."""
+    """A model folder that cannot be read or written; the message names the file."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class LoadedModel:
     model: SparseNMTModel
     config: ModelConfig
     vocabularies: Vocabularies
-    options: dict[str, Any]  # the options of the run that trained it
+    options: dict[str, Any]  # options of the run that trained the model
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -73,10 +75,13 @@ def save(
     Args:
         folder: replaced if it exists.
         model: its weights are saved, shared ones once.
-        config: the network, needed to build it again.
+        config: the network, to build it again.
         vocabularies: of source and target.
-        options: every option of the run, defaults filled in; kept as a record.
-        training_state: tensors, numbers, strings, lists and dicts only; None for a release.
+        options: every option of the run, defaults included, as a record.
+        training_state: tensors, numbers, strings, lists and dicts; None for a released model.
+
+    Raises:
+        CheckpointError: the folder cannot be written.
     """
 
     def write(temporary: Path) -> None:
@@ -95,12 +100,12 @@ def save(
         try:
             weights = temporary / "model.safetensors"
             safetensors.torch.save_model(model, str(weights))
-            # safetensors writes for the owner alone; a model folder is to be shared.
+            # safetensors makes a file that only its owner can read.
             shutil.copymode(temporary / "vocab.json", weights)
             if training_state is not None:
                 (temporary / "training").mkdir()
                 torch.save(dict(training_state), temporary / "training" / "state.pt")
-        except (SafetensorError, RuntimeError) as error:  # how both report a full disk
+        except (SafetensorError, RuntimeError) as error:  # such as a full disk
             reason = str(error).strip().splitlines()[0]
             raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
 
@@ -108,16 +113,15 @@ def save(
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
-    """Name checkpoint `step` the best of the run."""
+    """Write `best.json`: checkpoint `step` is the best of the run."""
     text = json.dumps({"step": step, "metric": metric, "value": value}) + "\n"
     write_text(run / "best.json", text)
 
 
 def remove_leftovers(run: Path) -> None:
-    """Delete what a run that was killed while writing has left half-written, and nothing that
-    another program writes there; a checkpoint that was about to be replaced gets its name back."""
+    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing."""
     for path in run.iterdir() if run.is_dir() else ():
-        if not _OF_A_RUN.fullmatch(path.name):
+        if not _LEFTOVER.fullmatch(path.name):
             continue
         if path.suffix == ".old" and not (named := path.with_name(path.stem[1:])).exists():
             path.rename(named)
@@ -128,13 +132,13 @@ def remove_leftovers(run: Path) -> None:
 
 
 def prune(run: Path, keep: int, newest: int) -> None:
-    """Delete checkpoints of a run.
+    """Delete old checkpoints of a run.
 
     Args:
-        run: its folder.
-        keep: how many stay, the newest, and the best one; negative keeps all.
-        newest: the run's current step. Checkpoints with larger numbers are damaged ones that a
-            resumed run has passed over; they are ignored.
+        run: the run folder.
+        keep: number of newest checkpoints to keep, besides the best one; negative keeps all.
+        newest: current step of the run. Checkpoints with larger numbers are damaged ones that a
+            resumed run skipped; they are ignored.
     """
     steps = [step for step in checkpoint_steps(run) if step <= newest]
     if keep < 0:
@@ -149,13 +153,13 @@ def prune(run: Path, keep: int, newest: int) -> None:
 
 
 def checkpoint_steps(run: Path) -> list[int]:
-    """Steps of the checkpoints in a run folder, oldest first."""
+    """Return the steps of the checkpoints in a run folder, oldest first."""
     names = [path.name for path in run.iterdir()] if run.is_dir() else []
     return sorted(int(match[1]) for match in map(_STEP.fullmatch, names) if match)
 
 
 def best_step(run: Path) -> int | None:
-    """The step that `remember_best` named; None where there is none, or the file is damaged."""
+    """Return the step in `best.json`; None if the file is missing or damaged."""
     try:
         return int(json.loads((run / "best.json").read_text(encoding="utf-8"))["step"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -163,10 +167,14 @@ def best_step(run: Path) -> int | None:
 
 
 def find_model(path: Path, newest: bool = False) -> Path:
-    """The model folder that `path` means: itself, or the best (or newest) checkpoint of a run.
+    """Return the model folder at `path`: itself, or the best checkpoint of a run folder.
+
+    Args:
+        path: a model folder or a run folder.
+        newest: take the newest checkpoint of a run, not the best.
 
     Raises:
-        CheckpointError: there is none.
+        CheckpointError: there is no model.
     """
     if (path / "config.yaml").is_file():
         return path
@@ -178,8 +186,8 @@ def find_model(path: Path, newest: bool = False) -> Path:
         raise CheckpointError(f"{path}: no such model folder")
     if path.is_file():
         raise CheckpointError(
-            f"{path}: a file, and models are folders; tools/import_onmt_checkpoint.py makes one of "
-            f"a checkpoint of OpenNMT-py"
+            f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "
+            f"checkpoint of OpenNMT-py"
         )
     raise CheckpointError(f"{path}: not a model folder (it has neither config.yaml nor step_N)")
 
@@ -199,7 +207,7 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
 def _check_format(path: Path, version: object) -> None:
     match = re.fullmatch(r"(\d+)\.(\d+)", str(version))
     if match is None:
-        model = path.parent / "model"  # as in the run folder of a cell of tools/experiment.py
+        model = path.parent / "model"  # as in the folders of `onmt-entmax experiment`
         there = f"; is it {model} that you mean?" if model.is_dir() else ""
         raise CheckpointError(f"{path}: no format_version of the form 1.0{there}")
     if int(match[1]) > FORMAT_VERSION[0]:
@@ -210,11 +218,11 @@ def _check_format(path: Path, version: object) -> None:
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
-    """The network and the options that a model folder records.
+    """Return the network and the options of a model folder.
 
     Raises:
-        CheckpointError: config.yaml is missing, damaged or of a newer format, or the network has
-            a part that is retired.
+        CheckpointError: config.yaml is missing, damaged or of a newer format, or the network has a
+            retired part.
     """
     path = folder / "config.yaml"
     described = _read(path, yaml.safe_load)
@@ -232,7 +240,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
 
 
 def read_vocabularies(folder: Path) -> Vocabularies:
-    """The vocabularies of a model folder."""
+    """Return the vocabularies of a model folder."""
     path = folder / "vocab.json"
     tokens = _read(path, json.loads)
     try:
@@ -244,10 +252,10 @@ def read_vocabularies(folder: Path) -> Vocabularies:
 
 
 def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
-    """Read a model folder (or the best checkpoint of a run folder), ready for evaluation.
+    """Load a model folder, or the best checkpoint of a run folder, in evaluation mode.
 
     Raises:
-        CheckpointError: something is missing, damaged or of a newer format; one line says what.
+        CheckpointError: a file is missing, damaged or of a newer format.
     """
     folder = find_model(Path(path))
     config, options = read_config(folder)
@@ -274,33 +282,33 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
 
 
 def read_training_state(folder: Path) -> dict[str, Any]:
-    """What `save` was given as `training_state`.
+    """Return the `training_state` that was given to `save`.
 
     Raises:
-        CheckpointError: the folder has none (a released model), or it is damaged.
+        CheckpointError: there is none (a released model), or it is damaged.
     """
     path = folder / "training" / "state.pt"
     if not path.is_file():
         raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception:  # torch raises many kinds for a damaged file, none of them documented
+    except Exception:  # a damaged file raises many kinds, none documented
         raise CheckpointError(f"{path}: cut short or damaged") from None
     return state
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where a run keeps its checkpoints, and what every one of them records."""
+    """The folder of a run, and what each of its checkpoints records."""
 
     path: Path
     config: ModelConfig
     vocabularies: Vocabularies
     options: Mapping[str, Any]
-    keep: int = -1  # newest checkpoints that stay, the best one not counted; negative: all
+    keep: int = -1  # newest checkpoints to keep besides the best; negative: all
 
     def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step` and prune old ones."""
+        """Write checkpoint `step` and delete old ones."""
         folder = self.path / f"step_{step}"
         save(folder, model, self.config, self.vocabularies, self.options, state)
         prune(self.path, self.keep, step)

@@ -1,4 +1,4 @@
-"""Files: text that is read line by line, and what is written whole or not at all."""
+"""Reading text line by line, atomic writing, and locked folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import IO
 
 from onmt_entmax.errors import UserError
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk says
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors of a full disk
 
 
 class FileError(UserError):
@@ -29,10 +29,10 @@ class FileError(UserError):
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file in UTF-8, without their ends.
+    """Yield the lines of a UTF-8 text file, without line ends and byte order mark.
 
-    They are divided at line feeds only, as everywhere here: other signs that some take for an end
-    of line may occur within a sentence, and line N of one file belongs to line N of another.
+    Only line feeds end a line: other separators that Unicode has may occur within a sentence, and
+    line N of one file belongs to line N of another.
 
     Raises:
         FileError: the file cannot be read, or a line is not UTF-8.
@@ -45,7 +45,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
-    """The lines of an open file as `read_lines` has them; `name` is for its error."""
+    """Yield the lines of an open file as `read_lines` does; `name` is for its error."""
     for number, line in enumerate(file, 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -55,7 +55,7 @@ def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def count_lines(path: Path) -> int:
-    """How many lines `read_lines` gives, without reading them as text.
+    """Return the number of lines that `read_lines` yields, without decoding them.
 
     Raises:
         FileError: the file cannot be read.
@@ -71,18 +71,21 @@ def count_lines(path: Path) -> int:
 
 
 def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file or folder, flush it to disk, and rename it to `target`.
+    """Write a temporary file or folder, flush it to disk, and rename it to `target`.
 
-    Whatever happens on the way, `target` is either what it was before or the whole new thing. A
-    folder takes the place of a folder only; killed between the two steps that this takes, it
-    leaves the old one beside, as `.NAME.old`.
+    After an error or a kill, `target` is either unchanged or complete. Replacing a folder takes two
+    renames; a kill between them leaves the old folder as `.NAME.old`.
+
+    Args:
+        target: what to write; a folder replaces only a folder.
+        write: called with the temporary path, to fill it.
 
     Raises:
-        FileError: the place cannot be written.
+        FileError: it cannot be written.
     """
     temporary = _temporary(target)
-    with _leaving_nothing():
-        _remove(temporary)  # of a process that had the same number and was killed
+    with _ended_by_exception():
+        _remove(temporary)  # left by a killed process with the same number
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             write(temporary)
@@ -99,7 +102,7 @@ def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text file, whole or not at all: see `write_atomically`."""
+    """Write a text file atomically: see `write_atomically`."""
 
     def write(temporary: Path) -> None:
         temporary.write_text(text, encoding="utf-8")
@@ -108,7 +111,7 @@ def write_text(target: Path, text: str) -> None:
 
 
 def _take_place(temporary: Path, target: Path) -> None:
-    """Rename a file or folder to `target`, whatever was there."""
+    """Rename a file or folder to `target`, which it replaces."""
     if not target.is_dir():
         os.replace(temporary, target)
         return
@@ -117,7 +120,7 @@ def _take_place(temporary: Path, target: Path) -> None:
     os.replace(target, old)
     try:
         os.replace(temporary, target)
-    except BaseException:  # an interrupt, too, which may come when it is done
+    except BaseException:  # also an interrupt, which may come after the rename
         if not target.exists():
             os.replace(old, target)
         raise
@@ -126,14 +129,13 @@ def _take_place(temporary: Path, target: Path) -> None:
 
 @contextmanager
 def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
-    """Open text files that take their names only when the block ends without an error.
+    """Open text files that get their names only if the block ends without an error.
 
-    What a link points to is replaced, and not the link. To a device or a pipe, `/dev/stdout` in
-    whatever place, is written directly.
+    Symbolic links are followed. Devices and pipes, such as `/dev/stdout`, are written directly.
 
     Raises:
-        FileError: one of them cannot be written, or two are the same; raised before the block
-            starts if so then.
+        FileError: a file cannot be written, or two are the same; if possible, before the block
+            starts.
     """
     direct = [is_stream(path) for path in paths]
     targets = [
@@ -147,7 +149,7 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
             raise FileError(f"{path}: is to be written twice; give each output a file of its own")
     places = [t if stays else _temporary(t) for t, stays in zip(targets, direct, strict=True)]
     with ExitStack() as stack:
-        stack.enter_context(_leaving_nothing())
+        stack.enter_context(_ended_by_exception())
         files: list[IO[str]] = []
         for path, place, stays in zip(paths, places, direct, strict=True):
             if not stays:
@@ -158,7 +160,7 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
         try:
             yield files
         except OSError as error:
-            if error.errno not in FULL:  # of whatever else the block does
+            if error.errno not in FULL:  # not about these files
                 raise
             names = " or ".join(map(str, paths))
             raise FileError(f"{names}: cannot be written ({error.strerror})") from None
@@ -169,9 +171,11 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
 
 
 @contextmanager
-def _leaving_nothing() -> Iterator[None]:
-    """Let a signal that would end the program at once end it as an exception does, with the status
-    that a shell gives such an end, so that no temporary file stays; where nobody else hears it."""
+def _ended_by_exception() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
+
+    The exit status is 128 plus the signal, as in a shell. Signals with a handler keep it.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -191,7 +195,7 @@ def _leaving_nothing() -> Iterator[None]:
 
 
 def write_files(texts: Mapping[Path, str]) -> None:
-    """Write several text files, and their folders: see `replaced_when_done`.
+    """Write several text files and create their folders: see `replaced_when_done`.
 
     Raises:
         FileError: a folder or file cannot be written; none of the files was changed, unless the
@@ -206,9 +210,9 @@ def write_files(texts: Mapping[Path, str]) -> None:
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
-    """Refuse outputs that would replace what is read, before anything is done.
+    """Refuse outputs that would replace an input.
 
-    None stands for what is not asked for; a device or a pipe may be read and written.
+    Devices and pipes may be both; None stands for a file that is not used.
 
     Raises:
         FileError: names the file.
@@ -227,7 +231,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder if it is there and can be removed."""
+    """Remove a file or a folder, if possible."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -237,7 +241,7 @@ def _remove(path: Path) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Name the file that an error of the system is about."""
+    """Raise errors of the system as a FileError that names the file."""
     try:
         yield
     except OSError as error:
@@ -245,12 +249,12 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _temporary(target: Path) -> Path:
-    """Where something is written before it takes its name, on the same disk."""
+    """Return the temporary path for `target`, on the same disk."""
     return target.with_name(f".{target.name}.{os.getpid()}.tmp")
 
 
 def _flush(path: Path) -> None:
-    """Make what is written at `path`, a file or a folder, survive a power cut."""
+    """Flush a file or folder to disk, so that it survives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -258,20 +262,20 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-# Folders in which one process at a time may work.
+# --- locks -----------------------------------------------------------------------------------
 
 _LOCK = ".lock"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[IO[str] | None]:
-    """Hold the lock of a folder, which is made if need be; None where another process holds it.
+    """Lock a folder, which is created if necessary; yield None if another process holds the lock.
 
-    The lock belongs to the open file that is given: processes that inherit it hold it too. It ends
-    with the last of them, however that ends. On a disk that has no locks there is none.
+    The lock belongs to the open file that is yielded: child processes that inherit the file hold it
+    too, until the last of them ends. A file system without locks gives no protection.
 
     Raises:
-        FileError: there is no such folder and it cannot be made, or nothing can be written to it.
+        FileError: the folder cannot be created or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -279,9 +283,8 @@ def locked(folder: Path) -> Iterator[IO[str] | None]:
     except OSError as error:
         raise FileError(f"{folder}: cannot be written ({error.strerror})") from None
     with file:
-        for _ in range(
-            10
-        ):  # `is_locked` holds it for a moment, and so do readers of a dead process
+        # Retry: `is_locked` holds the lock for a moment, and so do readers of a dead process.
+        for _ in range(10):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break

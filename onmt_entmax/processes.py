@@ -1,8 +1,7 @@
-"""The processes that `torchrun` starts, seen from one of them.
+"""The processes that `torchrun` starts, and the device of each.
 
-In training every process reads the same stream of batches and takes its share of each update, so
-that an update is the same whatever the number of processes, and so is the place in the data. Only
-the first process writes.
+In training, every process reads the same stream of batches and computes its share of each update.
+Updates therefore do not depend on the number of processes. Only the first process writes files.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from torch import Tensor, nn
 
 from onmt_entmax.errors import UserError
 
-# A process may wait this long for the first one, which validates alone.
-_PATIENCE = timedelta(hours=2)
+# How long processes wait for the first one, which validates alone.
+_TIMEOUT = timedelta(hours=2)
 
 
 class ProcessError(UserError):
-    """Another process of the run has died, or they were started wrongly."""
+    """Another process of the run has died, or the processes were started wrongly."""
 
 
 class Processes:
-    """The processes of a run, seen from one of them; alone, everything is a no-operation.
+    """The processes of a run; with one process, every method does nothing.
 
     Attributes:
         rank: number of this process, from 0.
-        count: how many there are.
-        local_rank: its number on its machine, which is the GPU it takes.
+        count: number of processes.
+        local_rank: number of this process on its machine, which is also its GPU.
     """
 
     def __init__(self) -> None:
@@ -43,19 +42,19 @@ class Processes:
 
     @property
     def writes(self) -> bool:
-        """Whether this process is the one that writes files and speaks."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     def connect(self, device: torch.device) -> None:
-        """Meet the other processes: by nccl on GPUs, by gloo on CPUs.
+        """Join the process group, by nccl on GPUs and gloo on CPUs.
 
         Raises:
-            ProcessError: it is not said where they are.
+            ProcessError: the environment does not say where the other processes are.
         """
         if self.count > 1 and not dist.is_initialized():
             kind = "nccl" if device.type == "cuda" else "gloo"
             try:
-                dist.init_process_group(kind, timeout=_PATIENCE)
+                dist.init_process_group(kind, timeout=_TIMEOUT)
             except ValueError as error:
                 raise ProcessError(
                     f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
@@ -63,12 +62,12 @@ class Processes:
                 ) from None
 
     def disconnect(self) -> None:
-        """Leave the group."""
+        """Leave the process group."""
         if self.count > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
     def share(self, module: nn.Module, device: torch.device) -> nn.Module:
-        """`module`, whose gradients are then averaged over the processes."""
+        """Wrap `module` so that its gradients are averaged over the processes."""
         if self.count == 1:
             return module
         where = [device.index] if device.type == "cuda" else None
@@ -77,17 +76,17 @@ class Processes:
         )
 
     def sum(self, values: Tensor) -> Tensor:
-        """The sum of `values`, any shape, over all processes."""
+        """Return the sum of `values`, of any shape, over all processes."""
         if self.count > 1:
             dist.all_reduce(values)
         return values
 
     def from_first(self, value: Any) -> Any:
-        """What the first process gave; numbers, strings, lists and dicts of them."""
+        """Broadcast a JSON value from the first process."""
         if self.count == 1:
             return value
         where = self._where()
-        # As text: PyTorch's own way for objects unpickles what comes over the network.
+        # As JSON, because PyTorch's broadcast of objects unpickles data from the network.
         content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         size = torch.tensor([len(content)], device=where)
         dist.broadcast(size, src=0)
@@ -98,7 +97,7 @@ class Processes:
         return json.loads(bytes(content.tolist()))
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """The tensor of every process, in order of rank; they have the same shape."""
+        """Return the tensors of all processes, in order of rank; all have the same shape."""
         if self.count == 1:
             return [tensor]
         where = self._where()
@@ -107,28 +106,26 @@ class Processes:
         return [each.cpu() for each in gathered]
 
     def _where(self) -> str:
-        """The kind of device whose tensors the processes exchange."""
+        """Return the type of device whose tensors the processes can exchange."""
         return "cuda" if dist.get_backend() == "nccl" else "cpu"
 
 
-# What a run stands in: the device it was given, and whom it talks to.
-
-HELP = ("-h", "--help", "-help")
-
-
 def say(message: str) -> None:
-    """Tell the user."""
+    """Print a message to stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
 def silent(message: str) -> None:
-    """What the other processes of a run say."""
+    """Print nothing: the `say` of all processes but the first."""
 
 
 def device_for(gpu: int | None, local_rank: int | None = None) -> torch.device:
-    """The device asked for; with several processes, each takes the GPU of its own number.
+    """Return the device to use; a GPU also becomes PyTorch's current device.
 
-    A GPU becomes the current one: streams, events and what processes exchange are then on it.
+    Args:
+        gpu: number of the GPU; None for the CPU.
+        local_rank: number of this process on its machine, if there are several: takes the GPU of
+            that number instead.
     """
     if gpu is None:
         return torch.device("cpu")

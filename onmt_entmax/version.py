@@ -1,3 +1,3 @@
-"""The version of the package, alone in a file so that anything may import it."""
+"""The version of the package, in a module that anything can import."""
 
 __version__ = "0.1.0"

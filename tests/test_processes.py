@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.options.train import training_setup
+from onmt_entmax.cli.train import main as train
 from onmt_entmax.processes import ProcessError
-from onmt_entmax.train.run import run_training
 from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 
@@ -66,7 +65,7 @@ def test_several_processes_refuse_what_no_seed_decides(tmp_path: Path, monkeypat
     monkeypatch.setenv("RANK", "0")
     config = write_config(tmp_path, transforms=["sentencepiece"], tgt_subword_nbest=-1)
     with pytest.raises(ProcessError, match="tgt_subword_nbest: the transform sentencepiece draws"):
-        run_training(training_setup(["-config", str(config)]))
+        train(["-config", str(config)])
     assert not (tmp_path / "run").exists()
 
 

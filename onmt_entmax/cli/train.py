@@ -6,23 +6,31 @@ from collections.abc import Sequence
 
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.opennmt import SequenceTooLongError
+from onmt_entmax.options.help import ALL, TRAINING, help_text, is_help
 from onmt_entmax.options.train import training_parser, training_setup
-from onmt_entmax.processes import HELP
 from onmt_entmax.train.run import run_training
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Train; return the exit status.
+    """Train a model; return the exit status.
 
     Raises:
-        UserError: anything that the user can mend, before or while training.
+        UserError: for everything that the user can fix, before or while training.
     """
-    if set(arguments) & set(HELP):
-        training_parser().print_help()
+    if is_help(arguments):
+        print(help_text(training_parser(), TRAINING, bool(set(ALL) & set(arguments))))
         return 0
     setup = training_setup(arguments)
     try:
-        return run_training(setup)
+        return run_training(
+            run=setup.run,
+            data=setup.data,
+            vocabulary=setup.vocabulary,
+            model=setup.model,
+            training=setup.training,
+            validation=setup.validation,
+            record=setup.record,
+        )
     except SequenceTooLongError:
         raise CorpusError(
             "a sentence is longer than the 5000 positions of a Transformer: use the transform "

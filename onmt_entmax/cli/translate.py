@@ -1,45 +1,55 @@
-"""A translation run, from configuration to files."""
+"""`onmt-entmax translate`: translate a file, with a certificate for each sentence."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
+from onmt_entmax.options.help import ALL, TRANSLATION, help_text, is_help
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
-from onmt_entmax.processes import HELP, Processes, device_for
+from onmt_entmax.processes import Processes, device_for
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.translator import Translator
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`translate.py`: returns the exit status.
+    """Translate a file; return the exit status.
 
     Raises:
-        UserError: anything that the user can mend; then no output file is changed.
+        UserError: for everything that the user can fix; then no output file is changed.
     """
-    if set(arguments) & set(HELP):
-        translation_parser().print_help()
+    if is_help(arguments):
+        print(help_text(translation_parser(), TRANSLATION, bool(set(ALL) & set(arguments))))
         return 0
     processes = Processes()
     with connected(processes):
         if not processes.writes:
-            return send_answers(lambda: _answers(translation_setup(arguments), processes)[0])
-        summary = run_translation(translation_setup(arguments), processes)
+            return send_answers(lambda: _predictions(translation_setup(arguments), processes)[0])
+        setup = translation_setup(arguments)
+        summary = run_translation(setup, processes)
     print(summary.text())
     return 0
 
 
-def _answers(
+def _predictions(
     setup: TranslationSetup, processes: Processes
 ) -> tuple[Iterator[Answer], int, Windows]:
-    """The answers to the lines of this process, how many lines there are, and which are its."""
+    """Start the translation of the lines of this process.
+
+    Returns:
+        The predictions, the number of lines of the file, and the lines of each process.
+
+    Raises:
+        UserError: the source is empty, or its prefixes do not correspond line by line.
+    """
     lines = count_lines(setup.src)
     if lines == 0:
         raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
@@ -56,23 +66,25 @@ def _answers(
     )
     prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)
-    answers = translator.answers(read_lines(setup.src), setup.batch_size, prefixes, windows)
-    return answers, lines, windows
+    predictions = translator.answers(read_lines(setup.src), setup.batch_size, prefixes, windows)
+    return predictions, lines, windows
 
 
 def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
-    """Translate a file as `setup` says, with its report and summary where asked for.
+    """Translate a file and write its report; the other processes send their predictions.
 
-    Of several processes this is what the first does; the others send it their answers.
+    Args:
+        setup: the options of the command.
+        processes: the processes of the run, of which this is the first.
     """
-    report = setup.exactness_report
     started = time.monotonic()
+    report: Path | None = setup.exactness_report
     with replaced_when_done([setup.output, *with_summary(report)]) as files:
-        own, lines, windows = _answers(setup, processes)
-        answers = in_order(own, lines, windows)
+        own, lines, windows = _predictions(setup, processes)
+        predictions = in_order(own, lines, windows)
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
-        for answer in tqdm(answers, total=lines, unit="line", disable=None):
-            writer.write(answer)
+        for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
+            writer.write(prediction)
         described = writer.summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
             "search": setup.task.method,

@@ -1,1 +1,1 @@
-"""From files to padded tensors: vocabularies, corpora and batches. Knows no model."""
+"""Data from files to padded tensors: vocabularies, corpora, transforms and batches."""

@@ -15,7 +15,7 @@ from onmt_entmax.data.vocabulary import Vocabularies
 class Example:
     """One sentence pair as token ids; `target` has no start or end symbol, or is None.
 
-    `index` is the position of the example in the order its caller cares about.
+    `index` is the position of the example in the caller's order.
     """
 
     source: Sequence[int]
@@ -25,7 +25,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences of similar length, longest source first (as packed encoders need it).
+    """Sentences of similar length, longest source first, as packed encoders need them.
 
     Attributes:
         source: ids, ``(src_len, batch, 1)``, int64, padded.
@@ -45,7 +45,7 @@ class Batch:
         return len(self.indices)
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on `device`."""
+        """Return the batch on `device`."""
 
         def move(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device, non_blocking=True)
@@ -60,7 +60,7 @@ class Batch:
 
 
 def _pad(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
-    """Rows of ids as a ``(length, rows, 1)`` tensor."""
+    """Return rows of ids as a padded ``(length, rows, 1)`` tensor."""
     longest = max(len(row) for row in rows)
     padded = [[*row, *[pad] * (longest - len(row))] for row in rows]
     return torch.tensor(padded, dtype=torch.int64).t().contiguous().unsqueeze(-1)
@@ -90,17 +90,16 @@ def group_by_length(
     """Cut `examples` into groups of similar length, short ones first.
 
     Args:
-        examples: any order.
-        batch_size: sentences a group (`batch_type` "sents"), or tokens a group counted with
-            padding on the longer side ("tokens"; OpenNMT-py counts two more of each source and
-            one less of each target).
+        examples: in any order.
+        batch_size: sentences per group for "sents"; tokens on the longer side per group, padding
+            included, for "tokens" (OpenNMT-py counts two more per source and one less per target).
         batch_type: "sents" or "tokens".
     """
     ordered = sorted(examples, key=lambda e: (len(e.source), len(e.target or ())))
     group: list[Example] = []
     longest = 0
     for example in ordered:
-        # Start and end symbol are computed too.
+        # The target also has a start and an end symbol.
         longest_with = max(longest, len(example.source), len(example.target or ()) + 2)
         size = len(group) + 1 if batch_type == "sents" else (len(group) + 1) * longest_with
         if group and size > batch_size:

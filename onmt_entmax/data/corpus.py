@@ -1,4 +1,4 @@
-"""Corpora: pairs of text files, read and transformed by OpenNMT-py."""
+"""Parallel corpora: text files, read and transformed as OpenNMT-py does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.data.batch import Example
-from onmt_entmax.data.transforms import build_transforms, copying, drawn
+from onmt_entmax.data.transforms import build_transforms, copying, with_seed
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines
@@ -22,12 +22,12 @@ VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT
 
 
 class CorpusError(UserError):
-    """A corpus that cannot be read: the message names file and line."""
+    """A corpus that cannot be read; the message names the file and line."""
 
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One pair of files; the names are those of OpenNMT-py's `data:` entries."""
+    """One pair of files; named as the keys of OpenNMT-py's `data:` entries."""
 
     name: str
     path_src: str
@@ -40,15 +40,15 @@ class CorpusConfig:
 
 @dataclass(frozen=True)
 class DataConfig:
-    """All corpora and how they become batches; the names are OpenNMT-py's options."""
+    """All corpora and the settings of batches; named as OpenNMT-py's options."""
 
     corpora: tuple[CorpusConfig, ...]
     valid: CorpusConfig | None
     batch_size: int = 64
     batch_type: str = "sents"
     bucket_size: int = 262144  # examples that are shuffled and sorted by length together
-    num_workers: int = 0  # processes that read training batches ahead; 0: the training one reads
-    queue_size: int = 40  # batches that each of them may be ahead
+    num_workers: int = 0  # processes that prefetch batches; 0: the training process reads
+    queue_size: int = 40  # batches that each of them may prefetch
     skip_empty_level: str = "warning"
     src_seq_length_trunc: int | None = None
     tgt_seq_length_trunc: int | None = None
@@ -58,8 +58,8 @@ class DataConfig:
 
 Pair = tuple[list[str], list[str]]
 
-# Lines that are read at once where no order of batches says how many.
-_AT_ONCE = 1 << 14
+# Lines read under one seed when tokens are counted.
+_CHUNK = 1 << 14
 
 
 class Line(NamedTuple):
@@ -74,9 +74,10 @@ class Line(NamedTuple):
 def build_pipe(
     config: CorpusConfig, data: DataConfig, vocabularies: Vocabularies | None = None
 ) -> TransformPipe:
-    """OpenNMT-py's transforms for one corpus.
+    """Build the transforms of one corpus.
 
-    Without vocabularies, those that need them are left out, as OpenNMT-py does to count tokens.
+    Without vocabularies, transforms that need them are left out, as in OpenNMT-py's
+    `onmt_build_vocab`.
     """
     corpora = {
         corpus.name: {
@@ -91,9 +92,9 @@ def build_pipe(
 
 
 def extra_specials(data: DataConfig) -> tuple[list[str], list[str]]:
-    """Special tokens that the transforms of the corpora add to source and target.
+    """Return the special tokens that the transforms add to source and target.
 
-    In an order that does not change: the vocabularies of several processes must agree.
+    They are sorted, because the vocabularies of several processes must agree.
     """
     source: set[str] = set()
     target: set[str] = set()
@@ -106,7 +107,7 @@ def extra_specials(data: DataConfig) -> tuple[list[str], list[str]]:
 
 
 def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
-    """The lines of one corpus as they are, in the order of its files.
+    """Yield the untransformed lines of one corpus, in order.
 
     Raises:
         CorpusError: a file is missing or not UTF-8.
@@ -116,7 +117,7 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
         for raw in ParallelCorpus(corpus.name, corpus.path_src, corpus.path_tgt).load():
             number += 1
             source, target = raw["src"], raw["tgt"]
-            if number == 1:  # a byte order mark is no part of the first token
+            if number == 1:  # a byte order mark is not text
                 source, target = source.removeprefix("\ufeff"), target.removeprefix("\ufeff")
             yield Line(corpus, number, source, target)
     except UnicodeDecodeError as error:
@@ -129,13 +130,14 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
 
 
 def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -> Pair | None:
-    """The tokenised, transformed and truncated pair of a line.
+    """Split, transform and truncate a line.
 
-    None if the line is empty on one side (`skip_empty_level` says what happens besides), or a
-    transform filters it out.
+    Returns:
+        The tokens of source and target; None if the line is empty on one side or a transform
+        filters it out.
 
     Raises:
-        CorpusError: it is empty and must not be.
+        CorpusError: the line is empty on one side, with `skip_empty_level: error`.
     """
     pair = {"src": line.source.split(), "tgt": line.target.split()}
     if not pair["src"] or not pair["tgt"]:
@@ -157,7 +159,7 @@ def read_pairs(
     is_train: bool,
     vocabularies: Vocabularies | None = None,
 ) -> Iterator[Pair]:
-    """The pairs of one corpus, in the order of its files; see `read_lines` and `pair_of`."""
+    """Yield the pairs of one corpus, in order; see `read_lines` and `pair_of`."""
     pipe = build_pipe(corpus, data, vocabularies)
     for line in read_lines(corpus):
         pair = pair_of(line, pipe, data, is_train)
@@ -166,7 +168,7 @@ def read_pairs(
 
 
 def all_pairs(data: DataConfig) -> Iterator[Pair]:
-    """Every training pair once, for counting tokens; random transforms draw from the seed.
+    """Yield every training pair once, to count tokens; random transforms use the seed.
 
     Raises:
         CorpusError: a corpus has no pair.
@@ -174,11 +176,11 @@ def all_pairs(data: DataConfig) -> Iterator[Pair]:
     for corpus in data.corpora:
         pipe, lines, found = build_pipe(corpus, data), read_lines(corpus), False
         for number in itertools.count():
-            some = list(itertools.islice(lines, _AT_ONCE))
+            some = list(itertools.islice(lines, _CHUNK))
             if not some:
                 break
             read = functools.partial(_pairs_of, some, pipe, data)
-            for pair in drawn(f"{data.seed}/{corpus.name}/{number}", read):
+            for pair in with_seed(f"{data.seed}/{corpus.name}/{number}", read):
                 found = True
                 yield pair
         if not found:
@@ -204,7 +206,7 @@ def _empty_line(line: Line, level: str) -> None:
 def check_corpus(corpus: CorpusConfig) -> None:
     """Refuse a corpus whose files are missing, empty or of different length.
 
-    OpenNMT-py reads such files up to the end of the shorter one without a word.
+    OpenNMT-py silently stops at the end of the shorter file.
 
     Raises:
         CorpusError: names the files and their numbers of lines.
@@ -220,7 +222,7 @@ def check_corpus(corpus: CorpusConfig) -> None:
 
 
 def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
-    """Token ids of a pair."""
+    """Return the token ids of a pair."""
     source, target = pair
     copied = copying(source, vocabularies)
     return Example(
@@ -231,8 +233,8 @@ def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
 
 
 def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[Example]:
-    """The development set; indices count its kept pairs."""
-    assert config.valid is not None, "the caller checks that there is a development set"
+    """Return the development set; `index` counts the pairs that are kept."""
+    assert config.valid is not None, "only called with a development set"
     pairs = read_pairs(config.valid, config, False, vocabularies)
     return [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
 
@@ -240,12 +242,12 @@ def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[
 def validation_targets(
     config: DataConfig, vocabularies: Vocabularies
 ) -> tuple[list[str], Callable[[int, Sequence[int]], str]]:
-    """The references of the development set as text, and a function from output ids to text.
+    """Return the references of the development set as text, and a function from ids to text.
 
-    References pass through the transforms and back, so that what these change for good (case, say)
-    is not counted against the model.
+    References pass through the transforms and back, so that an irreversible change, such as
+    lower-casing, is not counted as an error of the model.
     """
-    assert config.valid is not None, "the caller checks that there is a development set"
+    assert config.valid is not None, "only called with a development set"
     pipe = build_pipe(config.valid, config, vocabularies)
     pairs = list(read_pairs(config.valid, config, False, vocabularies))
 

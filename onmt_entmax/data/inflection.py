@@ -1,16 +1,16 @@
-"""Words of the CoNLL-SIGMORPHON 2018 shared task as tokens, and back.
+"""Inflection data of the CoNLL-SIGMORPHON 2018 shared task as tokens, and back.
 
 A model of inflection reads the language, the tags and the characters of the lemma, as in Peters,
 Niculae and Martins (2019), section 4.1, and writes the characters of the form:
 
     draw, V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w    ->    d r a w n
 
-- `lang=` marks the language and `+` a tag (as in finite-state morphology), so neither is ever
-  mistaken for a character: the tag V is `+V`, the letter V is `V`.
-- A character is a Unicode code point and stays what it is in the data: nothing is normalised,
-  combining marks are tokens of their own.
-- A space inside a word is `▁` (U+2581). Other white space, and `▁` itself, is written as its
-  number, `U+00A0`. These are the only escapes, and reading turns them back exactly.
+- `lang=` marks the language and `+` a tag (as in finite-state morphology), which tells them from
+  characters: the tag V is `+V`, the letter V is `V`.
+- A character is a Unicode code point, as in the data: nothing is normalised, and combining marks
+  are tokens.
+- A space inside a word is `▁` (U+2581). Other white space and `▁` itself are escaped by number,
+  such as `U+00A0`. There are no other escapes, and decoding is exact.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from onmt_entmax.files import read_lines, write_files
 SPACE = "▁"
 LANGUAGE = "lang="
 TAG = "+"
-UNKNOWN = "<unk>"  # the token a model writes for a character it has no name for
+UNKNOWN = "<unk>"  # output for a character that is not in the vocabulary
 _ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
 _ESCAPED = re.compile(rf"{SPACE}|U\+[0-9A-F]{{4}}")  # in a tag: white space has four digits
 
 
 def encode_word(word: str) -> list[str]:
-    """The tokens of a word: one for each code point."""
+    """Return the tokens of a word, one for each code point."""
     return [
         SPACE if c == " " else f"U+{ord(c):04X}" if c.isspace() or c == SPACE else c for c in word
     ]
 
 
 def decode_word(tokens: Iterable[str]) -> str:
-    """The word that `encode_word` made the tokens from.
+    """Return the word of the tokens, the inverse of `encode_word`.
 
-    A model's unknown token becomes U+FFFD, the replacement character; a token that is neither a
-    character nor an escape is kept as it is.
+    `<unk>` becomes U+FFFD, the replacement character. Tokens that are neither characters nor
+    escapes are kept.
     """
     special = {SPACE: " ", UNKNOWN: "\ufffd"}
     characters = []
@@ -53,29 +53,29 @@ def decode_word(tokens: Iterable[str]) -> str:
     return "".join(characters)
 
 
-def turned(text: str, reverse: bool) -> str:
-    """The tokens of a text, from the last to the first where its model writes backwards."""
+def order_tokens(text: str, reverse: bool) -> str:
+    """Reverse the tokens of a text if `reverse`, for right-to-left models; its own inverse."""
     return " ".join(text.split()[:: -1 if reverse else 1])
 
 
 def encode_source(language: str, lemma: str, tags: Iterable[str]) -> list[str]:
-    """The source tokens of one question: language, tags, characters of the lemma."""
+    """Return the source tokens of one query: language, tags, characters of the lemma."""
     marked = [LANGUAGE + language] + [encode_tag(tag) for tag in tags]
     return marked + encode_word(lemma)
 
 
 def encode_tag(tag: str) -> str:
-    """The token of a tag."""
+    """Return the token of a tag."""
     return TAG + "".join(encode_word(tag))
 
 
 def decode_tag(token: str) -> str:
-    """The tag of a token, spaces and all."""
+    """Return the tag of a token, the inverse of `encode_tag`."""
     return _ESCAPED.sub(lambda found: decode_word([found.group()]), token.removeprefix(TAG))
 
 
 def decode_source(tokens: Iterable[str]) -> tuple[str, tuple[str, ...], str]:
-    """Language, tags and lemma of source tokens: what `encode_source` was given.
+    """Return language, tags and lemma of source tokens, the inverse of `encode_source`.
 
     Raises:
         ValueError: the first token is not a language.
@@ -93,14 +93,11 @@ def is_tag(token: str) -> bool:
     return token.startswith(TAG) and len(token) > len(TAG)
 
 
-# Rows of the CoNLL-SIGMORPHON 2018 shared task, `lemma<TAB>form<TAB>tag;tag`, and the pairs of
-# lines that are made of them.
-
 SETTINGS = ("low", "medium", "high")
 
 
 class Row(NamedTuple):
-    """A lemma, its inflected form, and the tags that ask for it."""
+    """A line of a task file: a lemma, its inflected form, and the tags of the form."""
 
     lemma: str
     form: str
@@ -108,10 +105,10 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a task file.
+    """Read a task file, whose lines are `lemma<TAB>form<TAB>tag;tag`.
 
     Raises:
-        UserError: names the file and line that is not `lemma<TAB>form<TAB>tag;tag`.
+        UserError: names the file and the line that has another form.
     """
     rows = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -136,13 +133,13 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def as_pair(language: str, row: Row) -> tuple[str, str]:
-    """The line of the source and the line of the target file."""
+    """Return the lines of a row in the source and the target file."""
     source = encode_source(language, row.lemma, row.tags)
     return " ".join(source), " ".join(encode_word(row.form))
 
 
 def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
-    """Writes `PATH.src` and `PATH.tgt` for each path, all or none."""
+    """Write `PATH.src` and `PATH.tgt` for each path, all or none."""
     texts = {}
     for path, some in pairs.items():
         for side, suffix in enumerate(("src", "tgt")):
@@ -152,8 +149,20 @@ def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
 
 
 def language_of(path: Path, number: int, line: str) -> str:
-    """The language that a source line begins with."""
+    """Return the language at the beginning of a source line.
+
+    Args:
+        path: named in the error.
+        number: of the line, named in the error.
+        line: the source.
+
+    Raises:
+        UserError: the line does not begin with a language.
+    """
     first = line.split(" ", 1)[0]
     if not first.startswith(LANGUAGE) or first == LANGUAGE:
         raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
     return first.removeprefix(LANGUAGE)
+
+
+turned = order_tokens  # the former name, until its users have changed

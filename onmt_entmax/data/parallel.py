@@ -1,4 +1,4 @@
-"""The parallel corpora that `tools/prepare_mt.py` knows: where they are, what they must hold."""
+"""Public parallel corpora, and their preparation: download, normalise, filter, learn subwords."""
 
 from __future__ import annotations
 
@@ -27,14 +27,12 @@ from tqdm import tqdm
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines as read_text_lines
 
-# A source and a target file, read side by side.
-
 
 def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """The tokens of both files, line by line.
+    """Yield the tokens of both files, line by line.
 
     Raises:
-        UserError: if a file cannot be read, the files differ in length, or a source is blank.
+        UserError: a file cannot be read, the files differ in length, or a source is blank.
     """
     lines = zip_longest(read_text_lines(source), read_text_lines(target))
     for number, (line, other) in enumerate(lines, 1):
@@ -48,9 +46,9 @@ def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], l
 
 Pairs = list[tuple[str, str]]
 PARTS = ("train", "val")
-TATOEBA_VAL = 1500  # pairs of the development set that is split off
-# What reading an archive raises where it is damaged or another one.
-_NO_ARCHIVE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError, OSError)
+TATOEBA_VAL = 1500  # pairs in the development set that is split off
+# What a damaged or unexpected archive raises.
+_ARCHIVE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError, OSError)
 
 
 @dataclass(frozen=True)
@@ -58,17 +56,17 @@ class Corpus:
     """A public corpus.
 
     Attributes:
-        languages: of the two sides.
-        counts: lines a part must have, by part; none are checked where it is empty.
-        local: names of a part's file in a local folder, by part, the language left out.
-        url: where its files are.
-        files: the files of a part below `url`, the language left out; they are put together.
-            For a corpus in one archive, its members.
-        archive: the name of that archive below `url`.
-        tokens: whether it comes as tokens between spaces; else as text.
+        languages: source and target.
+        counts: expected number of lines of each part; empty: not checked.
+        local: file name of each part in a local folder, with `{}` for the language.
+        url: folder of its files.
+        files: files of each part below `url`, with `{}` for the language, to be concatenated; or
+            members of the archive.
+        archive: name of the archive below `url`, if there is one.
+        tokens: whether the corpus is tokenised, with spaces between tokens.
         subwords: `bpe`, or `sentencepiece` for text without spaces.
-        symbols: merges or pieces that are learned by default.
-        max_tokens: of a training sentence, by default.
+        symbols: default number of merges or pieces.
+        max_tokens: default length limit of a training sentence.
     """
 
     languages: tuple[str, str]
@@ -132,10 +130,10 @@ CORPORA = {
 
 
 def to_lines(data: bytes, name: str) -> list[str]:
-    """Lines of UTF-8 text, divided at line feeds only.
+    """Return the lines of UTF-8 text, which only line feeds separate.
 
     Raises:
-        UserError: it is not UTF-8.
+        UserError: the data is not UTF-8.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -147,10 +145,10 @@ def to_lines(data: bytes, name: str) -> list[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a text file; one of the same name with .xz or .gz is read where it is not there.
+    """Return the lines of a text file, or of the same name with .xz or .gz.
 
     Raises:
-        UserError: there is none, or it cannot be read.
+        UserError: there is no such file, or it cannot be read.
     """
     openers: dict[str, Callable[[bytes], bytes]] = {
         ".xz": lzma.decompress,
@@ -168,19 +166,19 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_pairs(source: Path, target: Path) -> Pairs:
-    """Lines of two files that correspond.
+    """Return the pairs of lines of two files.
 
     Raises:
-        UserError: one cannot be read, or they differ in length.
+        UserError: a file cannot be read, or they differ in length.
     """
     return align(read_lines(source), read_lines(target), f"{source} and {target}")
 
 
 def align(source: list[str], target: list[str], name: str) -> Pairs:
-    """Lines of two sides that correspond.
+    """Return the pairs of lines of two sides; `name` is for the error.
 
     Raises:
-        UserError: they differ in length.
+        UserError: the sides differ in length.
     """
     if len(source) != len(target):
         raise UserError(
@@ -190,7 +188,7 @@ def align(source: list[str], target: list[str], name: str) -> Pairs:
 
 
 def check_counts(name: str, pairs: Mapping[str, Pairs], counts: Mapping[str, int]) -> None:
-    """Compare the sizes of a corpus with what its makers say.
+    """Check the sizes of the parts of a corpus against the published ones.
 
     Raises:
         UserError: a part has another size.
@@ -204,10 +202,10 @@ def check_counts(name: str, pairs: Mapping[str, Pairs], counts: Mapping[str, int
 
 
 def download(address: str, timeout: float) -> bytes:
-    """The bytes at an address, with a bar of progress.
+    """Download a file, with a progress bar; `timeout` is in seconds.
 
     Raises:
-        UserError: no connection, or an answer other than the file.
+        UserError: the file cannot be downloaded.
     """
     chunks = []
     try:
@@ -228,10 +226,10 @@ def download(address: str, timeout: float) -> bytes:
 
 
 def fetch(corpus: Corpus, url: str, timeout: float) -> dict[str, Pairs]:
-    """A corpus from where it is published.
+    """Download a corpus; return the pairs of each part.
 
     Raises:
-        UserError: it cannot be had, or is not what it should be.
+        UserError: the download fails, or the files are not the expected ones.
     """
     base = url.rstrip("/")
     if corpus.archive is None:
@@ -244,7 +242,7 @@ def fetch(corpus: Corpus, url: str, timeout: float) -> dict[str, Pairs]:
                 return split_tatoeba(to_lines(archive.read("deu.txt"), "deu.txt"))
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             return _assemble(corpus, lambda name: _member(archive, name))
-    except _NO_ARCHIVE as error:
+    except _ARCHIVE_ERRORS as error:
         raise UserError(f"{address}: not the archive that was expected: {error}") from None
 
 
@@ -267,13 +265,13 @@ def _assemble(corpus: Corpus, get: Callable[[str], bytes]) -> dict[str, Pairs]:
 
 
 def split_tatoeba(lines: list[str]) -> dict[str, Pairs]:
-    """Distinct pairs of `English<TAB>German<TAB>...` lines, split by the English sentence.
+    """Split the distinct pairs of `English<TAB>German<TAB>...` lines by English sentence.
 
-    The sentences with the smallest hashes make the development set, so that the split depends on
-    no order; no English sentence is on both sides of it.
+    The sentences with the smallest hashes become the development set, so the split does not depend
+    on the order of lines. No English sentence is in both parts.
 
     Raises:
-        UserError: a line is not of this form.
+        UserError: a line has another form.
     """
     by_sentence: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
@@ -291,10 +289,10 @@ def split_tatoeba(lines: list[str]) -> dict[str, Pairs]:
 
 
 def local(corpus: Corpus, folder: Path) -> dict[str, Pairs]:
-    """A corpus from files in a folder.
+    """Read a corpus from a local folder; return the pairs of each part.
 
     Raises:
-        UserError: a file is missing, or cannot be read.
+        UserError: a file is missing or cannot be read.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder")
@@ -306,13 +304,13 @@ def local(corpus: Corpus, folder: Path) -> dict[str, Pairs]:
 
 
 def note(message: str) -> None:
-    """Say what is being done."""
+    """Print a line about progress to stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
-# From raw lines to what a translation model is trained on: normalising, subwords, filtering.
+# --- preparation -----------------------------------------------------------------------------
 
-# What Moses' tokeniser writes for characters with a meaning to Moses; `&` must come last.
+# Escapes of Moses' tokeniser; `&` must come last.
 _MOSES = {
     "&quot;": '"',
     "&apos;": "'",
@@ -323,16 +321,16 @@ _MOSES = {
     "&#93;": "]",
     "&amp;": "&",
 }
-# As Sennrich et al. 2016 (Edinburgh Neural Machine Translation Systems for WMT 16), section 3.1:
-# the forms with a cedilla count as those with a comma, and all diacritics go.
+# Removes all diacritics, comma and cedilla forms alike, as Sennrich et al. 2016 ("Edinburgh Neural
+# Machine Translation Systems for WMT 16"), section 3.1.
 _ROMANIAN = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
-# What pyonmttok marks tokens and passages to protect with, and what stands in a text for it.
+# Marks of pyonmttok, and the characters that replace them in a text.
 _MARKS = str.maketrans("￭￨▁｟｠", "■│_⦅⦆")
 
-# How text becomes words, as pyonmttok calls it: tokens are divided at the spaces they come with;
-# other text also at punctuation and changes of script; SentencePiece needs no words. Without
-# substitution, as pyonmttok would write `%` for a full-width one, and so on, for good.
+# Options of pyonmttok: tokenised text is split at spaces, other text also at punctuation and
+# changes of script; SentencePiece needs no words. `no_substitution`, because a substitution (`%`
+# for a full-width one) cannot be undone.
 _MODES: dict[str, dict[str, Any]] = {
     "tokens": {"mode": "space", "joiner_annotate": True, "no_substitution": True},
     "text": {"mode": "aggressive", "joiner_annotate": True, "no_substitution": True},
@@ -342,13 +340,13 @@ _MODES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class SubwordPlan:
-    """What subwords are learned.
+    """Settings of the subwords to learn.
 
     Attributes:
         kind: `bpe` or `sentencepiece`.
-        symbols: merges of BPE, or pieces of SentencePiece, of each model.
-        joint: whether one model is learned from both languages.
-        tokens: whether the corpus comes as tokens between spaces.
+        symbols: merges of BPE or pieces of SentencePiece, for each model.
+        joint: whether both languages share one model.
+        tokens: whether the corpus is tokenised.
     """
 
     kind: str
@@ -358,7 +356,7 @@ class SubwordPlan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The words of `src_onmttok_kwargs` and `tgt_onmttok_kwargs`."""
+        """Options of pyonmttok, for `src_onmttok_kwargs` and `tgt_onmttok_kwargs`."""
         return dict(_MODES[self.kind if self.kind != "bpe" else self._words])
 
     @property
@@ -367,10 +365,10 @@ class SubwordPlan:
 
 
 def normalise(line: str, language: str, tokens: bool) -> str:
-    """A line in Unicode's composed form with single spaces; Romanian without its diacritics.
+    """Normalise a line: NFC, single spaces, Romanian without diacritics.
 
-    Characters that mark tokens elsewhere become others that look like them. In a tokenised
-    corpus, what Moses' tokeniser has escaped is itself again.
+    Marks of pyonmttok are replaced by similar characters. In a tokenised corpus, escapes of Moses'
+    tokeniser are undone.
     """
     line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
     if tokens:
@@ -382,15 +380,15 @@ def normalise(line: str, language: str, tokens: bool) -> str:
 
 
 def normalise_pairs(pairs: Pairs, languages: tuple[str, str], tokens: bool) -> Pairs:
-    """Normalised pairs."""
+    """Normalise both sides of pairs: see `normalise`."""
     first, second = languages
     return [(normalise(s, first, tokens), normalise(t, second, tokens)) for s, t in pairs]
 
 
 def hold_out(pairs: Pairs, size: int, seed: int) -> dict[str, Pairs]:
-    """Split off a development set of pairs drawn by a seed.
+    """Split off a random development set of `size` pairs.
 
-    No sentence of it, on either side, is left in the training part.
+    The training part keeps no sentence of it, on either side.
 
     Raises:
         UserError: there are too few pairs.
@@ -407,7 +405,7 @@ def hold_out(pairs: Pairs, size: int, seed: int) -> dict[str, Pairs]:
 def filter_pairs(
     pairs: Pairs, lengths: Iterable[tuple[int, int]], limit: int, ratio: float
 ) -> Pairs:
-    """Pairs of which neither side is empty, longer than `limit`, or `ratio` times the other."""
+    """Drop pairs with a side that is empty, longer than `limit`, or `ratio` times the other."""
     return [
         pair
         for pair, (first, second) in zip(pairs, lengths, strict=True)
@@ -418,10 +416,10 @@ def filter_pairs(
 
 
 def pyonmttok() -> ModuleType:
-    """OpenNMT's tokeniser, which OpenNMT-py depends on.
+    """Import pyonmttok, on which OpenNMT-py depends.
 
     Raises:
-        UserError: it is not installed here.
+        UserError: it is not installed.
     """
     try:
         import pyonmttok as module
@@ -431,18 +429,21 @@ def pyonmttok() -> ModuleType:
 
 
 def tokeniser(plan: SubwordPlan, model: Path) -> Any:
-    """The tokeniser that OpenNMT-py's transform `onmt_tokenize` makes of the same options."""
+    """Return the tokeniser of OpenNMT-py's transform `onmt_tokenize` for the same options."""
     key = "bpe_model_path" if plan.kind == "bpe" else "sp_model_path"
     return pyonmttok().Tokenizer(**plan.settings, **{key: str(model)})
 
 
 def learn(plan: SubwordPlan, texts: Iterable[Iterable[str]], model: Path) -> Any:
-    """Learn subwords from lines, of one language or of both in turn; returns the tokeniser.
+    """Learn subwords, deterministically; return the tokeniser.
 
-    The same lines give the same model: nothing is drawn at random.
+    Args:
+        plan: kind and number of subwords.
+        texts: lines of one language, or of both.
+        model: the file to write.
 
     Raises:
-        UserError: there is too little text for so many symbols.
+        UserError: the text is too small for so many symbols.
     """
     module = pyonmttok()
     if plan.kind == "bpe":
@@ -453,7 +454,7 @@ def learn(plan: SubwordPlan, texts: Iterable[Iterable[str]], model: Path) -> Any
             vocab_size=plan.symbols,
             model_type="bpe",
             character_coverage=0.9995,
-            normalization_rule_name="identity",  # the text is what it is, full-width forms too
+            normalization_rule_name="identity",  # keep the text, full-width forms included
             num_threads=1,
             minloglevel=2,
         )

@@ -1,4 +1,4 @@
-"""An iterator that runs in a process of its own, some items ahead of whoever takes them."""
+"""Prefetching: run an iterator in another process, some items ahead of its consumer."""
 
 from __future__ import annotations
 
@@ -21,43 +21,44 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 
-START_METHOD: str | None = None  # "fork" or "spawn"; None: what the platform's Python does
-_UNHEARD = (signal.SIGINT, signal.SIGTERM)
+START_METHOD: str | None = None  # "fork" or "spawn"; None: the default of the platform
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class ReaderError(UserError):
-    """A process that reads ahead has died."""
+    """A prefetching process has died."""
 
 
-class AheadProcess(Iterator[Any]):
-    """Gives the items of an iterator that runs in another process.
+class PrefetchProcess(Iterator[Any]):
+    """Iterate over the items of an iterator that runs in another process.
 
-    The process ends with this one however that ends, by SIGKILL too. Signals of the keyboard and
-    of a batch system are this process's business; the other one does not hear them.
+    The process ends with this one, even if this one is killed. It ignores SIGINT and SIGTERM, which
+    this process handles.
 
     Args:
-        make: makes the iterator, in the other process; picklable, for platforms without fork.
-        ahead: how many items may wait.
+        make: called in the other process to make the iterator; picklable, for platforms without
+            fork.
+        depth: how many items may be prefetched.
     """
 
-    def __init__(self, make: Callable[[], Iterator[Any]], ahead: int) -> None:
+    def __init__(self, make: Callable[[], Iterator[Any]], depth: int) -> None:
         context: Any = multiprocessing.get_context(START_METHOD)
         self._inlet, outlet = context.Pipe(duplex=False)
-        self._process = context.Process(target=_run, args=(make, outlet, ahead), daemon=True)
-        # Held back until the process ignores them, so that it cannot die of one while it starts.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+        self._process = context.Process(target=_run, args=(make, outlet, depth), daemon=True)
+        # Blocked until the process ignores them, so that none ends it while it starts.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        outlet.close()  # so that reading ends where the other process does
+        outlet.close()  # so that reading fails when the other process ends
         atexit.register(self.close)
 
     def __next__(self) -> Any:
-        """The next item.
+        """Return the next item.
 
         Raises:
-            UserError: what the iterator raised.
+            UserError: raised by the iterator.
             ReaderError: the process has died.
         """
         try:
@@ -81,13 +82,13 @@ class AheadProcess(Iterator[Any]):
         self._inlet.close()
 
 
-def _run(make: Callable[[], Iterator[Any]], outlet: Connection, ahead: int) -> None:
-    """The other process: one thread reads, this one sends."""
-    for number in _UNHEARD:
+def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> None:
+    """Run in the other process: a thread reads, this one sends."""
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _UNHEARD)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     torch.set_num_threads(1)
-    waiting: queue.Queue[bytes | None] = queue.Queue(maxsize=ahead)
+    waiting: queue.Queue[bytes | None] = queue.Queue(maxsize=depth)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     threading.Thread(target=_read, args=(make, waiting), daemon=True).start()
     try:
@@ -104,7 +105,7 @@ def _read(make: Callable[[], Iterator[Any]], waiting: queue.Queue[bytes | None])
     except UserError as error:
         waiting.put(_pickled((None, error)))
     except Exception:
-        traceback.print_exc()  # our own mistake; the taker learns that this process ends
+        traceback.print_exc()  # a bug; the consumer sees that this process ends
     waiting.put(None)
 
 
@@ -116,7 +117,10 @@ def _end_with_parent() -> None:
 
 
 def _pickled(message: object) -> bytes:
-    """For a process of our own alone; torch's way would keep a file open for each tensor."""
+    """Pickle a message for our own process.
+
+    PyTorch's pickling would keep a file open for each tensor.
+    """
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = copyreg.dispatch_table.copy()

@@ -1,4 +1,4 @@
-"""From one line of text to what a model reads: transforms, placeholders, ids."""
+"""Between text and tokens: what a model reads for a line, and the text of its output."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class EncodedSource:
     """A source as a model reads it.
 
     Attributes:
-        words: its tokens after the transforms; none of a blank line, or where they leave nothing.
-        copied: what the placeholders of its unknown characters stand for.
+        words: its tokens after the transforms; empty for a blank line or one that they drop.
+        copied: the placeholders of its unknown characters.
         example: its ids.
     """
 
@@ -33,11 +33,11 @@ class EncodedSource:
 
 @dataclass(frozen=True)
 class Reader:
-    """What a model does to texts before it reads them.
+    """Preprocessing of a model.
 
     Attributes:
         vocabularies: of the model.
-        pipe: OpenNMT-py's transforms; texts are tokens between spaces where there are none.
+        pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
     """
 
     vocabularies: Vocabularies
@@ -45,55 +45,54 @@ class Reader:
 
     @property
     def merges(self) -> bool:
-        """Whether undoing the transforms may make one text of several outputs."""
+        """Whether several outputs may become the same text when the transforms are undone."""
         return any(
             type(transform).apply_reverse is not Transform.apply_reverse
             for transform in self.pipe.transforms
         )
 
     def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
-        """What the transforms make of a source and of (the beginning of) an output; no tokens
-        where they drop the pair."""
+        """Return the tokens of a source and of a target or target prefix, after the transforms.
+
+        Both are empty if the transforms drop the pair.
+        """
         pair: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
         pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
         done = self.pipe.apply(pair, is_train=False, corpus_name="translate")
         return ([], []) if done is None else (done["src"], done["tgt"])
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
-        """A source of these tokens, which the transforms have made, as example `index`."""
+        """Encode the tokens of a source, after the transforms, as example `index`."""
         copied = copying(words, self.vocabularies)
         ids = self.vocabularies.source.encode(copied.hide(words))
         return EncodedSource(tuple(words), copied, Example(ids, None, index))
 
     def postprocess(self, tokens: Sequence[str]) -> str:
-        """Tokens of an output as text: the transforms undone."""
+        """Return an output as text, with the transforms undone."""
         done: str = self.pipe.apply_reverse(" ".join(tokens))
         return done
 
 
-# Words for the unknown tokens of an output: those of the source that the model looked at.
-#
-# After Jean et al. (2015), "On Using Very Large Target Vocabulary", section 4.1.3, with the attention
-# in the place of an alignment; as OpenNMT-py's `replace_unk` and `phrase_table`.
-
-
 @dataclass(frozen=True)
 class UnknownWords:
-    """How unknown tokens are replaced.
+    """Replacement of unknown tokens of an output by the source words with the most attention.
+
+    As OpenNMT-py's `replace_unk` and `phrase_table`, after Jean et al. (2015), "On Using Very Large
+    Target Vocabulary", section 4.1.3, with attention instead of an alignment.
 
     Attributes:
-        phrase_table: a target word for some source words; any other word is copied.
+        phrase_table: target words for some source words; other source words are copied.
     """
 
     phrase_table: Mapping[str, str]
 
     def replace(self, tokens: Sequence[str], source: Sequence[str], attention: Tensor) -> list[str]:
-        """The tokens with words in the place of unknown ones.
+        """Return the tokens with unknown ones replaced.
 
         Args:
             tokens: an output.
-            source: its source.
-            attention: ``(at least len(tokens), at least len(source))`` weights of the steps.
+            source: tokens of its source.
+            attention: weights, at least ``(len(tokens), len(source))``.
         """
         replaced = list(tokens)
         for step, token in enumerate(tokens):
@@ -104,17 +103,17 @@ class UnknownWords:
 
 
 def read_phrase_table(path: Path) -> dict[str, str]:
-    """Lines of `source word|||target word`; of one source word the first line counts.
+    """Read lines of `source word|||target word`; the first line for a source word counts.
 
     Raises:
-        UserError: it cannot be read, or a line is not of this form.
+        UserError: the file cannot be read, or a line has another form.
     """
     table: dict[str, str] = {}
     try:
         with open(path, encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
                 source, bars, rest = line.partition("|||")
-                # A third column, of probabilities say, is left unread.
+                # Further columns, such as probabilities, are ignored.
                 target = rest.split("|||")[0].strip()
                 if not bars or not source.strip() or not target:
                     raise UserError(f"{path}: line {number} is not `source|||target`")

@@ -1,7 +1,7 @@
 """The endless stream of training batches.
 
-It is a function of the seed and of how many batches were taken, so a resumed run continues at the
-exact batch; and it is the same whether the training process reads it or others read it ahead.
+It depends only on the seed and on the number of batches taken: a resumed run continues at the same
+batch, and prefetching processes give the same stream.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.prefetch import AheadProcess
-from onmt_entmax.data.transforms import drawn
+from onmt_entmax.data.prefetch import PrefetchProcess
+from onmt_entmax.data.transforms import with_seed
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.files import count_lines
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far a stream of training batches has been read: everything that resuming needs."""
+    """Position in the stream of training batches: all that resuming needs."""
 
-    epoch: int = 0  # passes completed over the data
-    bucket: int = 0  # buckets completed in this epoch
-    batch: int = 0  # batches taken from this bucket
+    epoch: int = 0  # completed passes over the data
+    bucket: int = 0  # completed buckets of this epoch
+    batch: int = 0  # batches taken from the current bucket
 
 
 @dataclass(frozen=True)
-class _Placed:
-    """A batch and its place in its epoch."""
+class _PlacedBatch:
+    """A batch and its position in the epoch."""
 
     bucket: int
-    taken: int  # batches of the bucket up to this one
-    last: bool  # whether it is the bucket's last
+    taken: int  # batches of the bucket so far, this one included
+    last: bool  # whether the bucket ends with it
     batch: Batch
 
 
 class _End(Enum):
-    """What comes after the last batch of a bucket, and after the last bucket of an epoch."""
+    """Marks the end of a bucket or of an epoch in a stream of batches."""
 
     BUCKET = 1
     EPOCH = 2
@@ -62,33 +62,34 @@ class _End(Enum):
 
 @dataclass(frozen=True)
 class _Share:
-    """Which buckets are read by one of several readers: of each epoch, every `count`-th."""
+    """The buckets of one of `count` readers: every `count`-th of each epoch."""
 
     number: int
     count: int
 
     def has(self, epoch: int, bucket: int) -> bool:
-        """Whether this reader has a bucket. Rotating by epoch also spreads the work when an epoch
-        has a single bucket."""
+        """Whether this reader reads a bucket.
+
+        The shares rotate by epoch, which spreads the work even if an epoch has a single bucket.
+        """
         return (epoch + bucket) % self.count == self.number
 
 
 class TrainingBatches:
     """The endless stream of training batches.
 
-    An epoch ends when every corpus has given as many lines as it has; corpora are mixed in
-    proportion to their weights, as OpenNMT-py mixes them, and shorter ones start again, each epoch
-    where the one before has left them. Within an epoch, buckets of `bucket_size` lines are cut into
-    batches of similar length, and the batches of a bucket come in random order.
+    Corpora are mixed in proportion to their weights, as in OpenNMT-py. An epoch ends when every
+    corpus has been read completely; shorter ones start again, and each epoch continues where the
+    one before stopped. Buckets of `bucket_size` lines are cut into batches of similar length, and
+    the batches of a bucket are shuffled.
 
     Args:
-        config: with `num_workers` above 0, as many processes read ahead while an iterator of the
-            stream is open.
-        vocabularies: turn tokens into ids.
+        config: corpora and batches; `num_workers` processes prefetch while an iterator is open.
+        vocabularies: of source and target.
         position: where to start.
 
     Attributes:
-        position: where the stream stands after the batch last yielded.
+        position: position after the last batch that was yielded.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class TrainingBatches:
                 found = next(placed, None)
                 if found is None and self.position == Position(epoch):
                     raise CorpusError("no training pair is left after transforms and filters")
-                if found is None:  # larger batches or buckets than before: this epoch is over
+                if found is None:  # resumed with larger batches or buckets: the epoch has ended
                     self.position = Position(epoch + 1)
                 while found is not None:
                     following = next(placed, None)
@@ -121,7 +122,7 @@ class TrainingBatches:
                     found = following
 
     def _readers(self) -> list[_Read]:
-        """Iterators that give the shares of the stream."""
+        """Return the iterators over the shares of the stream."""
         count = max(self.config.num_workers, 1)
         shares = [
             functools.partial(
@@ -131,22 +132,22 @@ class TrainingBatches:
         ]
         if self.config.num_workers == 0:
             return [shares[0]()]
-        return [AheadProcess(share, self.config.queue_size) for share in shares]
+        return [PrefetchProcess(share, self.config.queue_size) for share in shares]
 
 
-_Item = _Placed | _End
-_Read = Generator[_Item, None, None] | AheadProcess
+_Item = _PlacedBatch | _End
+_Read = Generator[_Item, None, None] | PrefetchProcess
 
 
-def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_Placed]:
-    """The batches of an epoch from bucket `first` on, each bucket from the reader that has it."""
+def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_PlacedBatch]:
+    """Yield the batches of an epoch from bucket `first` on, each from its reader."""
     for bucket in itertools.count(first):
         reader = readers[(epoch + bucket) % len(readers)]
         while (item := next(reader)) is not _End.BUCKET:
             if item is _End.EPOCH:
                 for other in readers:
                     if other is not reader:
-                        next(other)  # has nothing but the same message
+                        next(other)  # their end of the same epoch
                 return
             yield item
 
@@ -154,7 +155,7 @@ def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_Place
 def _read(
     config: DataConfig, vocabularies: Vocabularies, start: Position, share: _Share
 ) -> Generator[_Item, None, None]:
-    """A share of the stream from a position on, for ever."""
+    """Yield a share of the stream from a position on, without end."""
     pipes = {corpus.name: build_pipe(corpus, config, vocabularies) for corpus in config.corpora}
 
     def examples(lines: Iterable[tuple[int, Line]]) -> Iterator[Example]:
@@ -163,10 +164,12 @@ def _read(
             if pair is not None:
                 yield numericalise(pair, vocabularies, index)
 
-    def placed(number: int, groups: Sequence[list[Example]], skipped: int) -> Iterator[_Placed]:
+    def placed(
+        number: int, groups: Sequence[list[Example]], skipped: int
+    ) -> Iterator[_PlacedBatch]:
         for taken, group in enumerate(groups[skipped:], skipped + 1):
             batch = make_batch(group, vocabularies)
-            yield _Placed(number, taken, taken == len(groups), batch)
+            yield _PlacedBatch(number, taken, taken == len(groups), batch)
 
     sizes = [count_lines(Path(corpus.path_src)) for corpus in config.corpora]
     for epoch in itertools.count(start.epoch):
@@ -181,10 +184,9 @@ def _read(
 
 
 def _batches(examples: Iterable[Example], config: DataConfig, seed: str) -> list[list[Example]]:
-    """The examples of a bucket, as batches in random order."""
-    # A bucket is read in one go under its own random state: what its transforms draw depends on
-    # the seed alone, not on training or on where a run was resumed.
-    bucket = drawn(seed, lambda: list(examples))
+    """Return the examples of a bucket as batches in random order."""
+    # A seed for each bucket makes the transforms independent of training and of resuming.
+    bucket = with_seed(seed, lambda: list(examples))
     generator = random.Random(seed)
     generator.shuffle(bucket)
     groups = list(group_by_length(bucket, config.batch_size, config.batch_type))
@@ -193,17 +195,17 @@ def _batches(examples: Iterable[Example], config: DataConfig, seed: str) -> list
 
 
 def _buckets(mixed: Iterator[Line], config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
-    """The lines of one epoch with their numbers in it, `bucket_size` of them at a time."""
+    """Yield the numbered lines of one epoch in buckets of `bucket_size`."""
     lines = enumerate(mixed)
     for first in lines:
         bucket = itertools.chain([first], itertools.islice(lines, config.bucket_size - 1))
         yield bucket
-        for _ in bucket:  # what the taker has left
+        for _ in bucket:  # lines that the caller did not read
             pass
 
 
 def _mixed(corpora: Sequence[CorpusConfig], sizes: Sequence[int], epoch: int) -> Iterator[Line]:
-    """Lines of all corpora for one epoch: `weight` lines of each corpus in turn."""
+    """Yield the lines of one epoch: `weight` lines of each corpus in turn."""
     given = _lines_an_epoch([corpus.weight for corpus in corpora], sizes)
     firsts = (epoch * lines % size for lines, size in zip(given, sizes, strict=True))
     streams = [_endless(*each) for each in zip(corpora, firsts, strict=True)]
@@ -215,7 +217,7 @@ def _mixed(corpora: Sequence[CorpusConfig], sizes: Sequence[int], epoch: int) ->
 
 
 def _lines_an_epoch(weights: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """How many lines each corpus gives until all have given as many as they have, in turns."""
+    """Return how many lines of each corpus an epoch reads, until all are read completely."""
     turns = [-(-size // weight) for weight, size in zip(weights, sizes, strict=True)]
     last = max(range(len(sizes)), key=lambda i: (turns[i], i))
     given = [(turns[last] - (i > last)) * weight for i, weight in enumerate(weights)]
@@ -224,17 +226,17 @@ def _lines_an_epoch(weights: Sequence[int], sizes: Sequence[int]) -> list[int]:
 
 
 def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:
-    """The lines of a corpus from one on (from 0), again and again."""
+    """Yield the lines of a corpus from line `first` (from 0) on, again and again."""
     while True:
         yield from itertools.islice(read_lines(corpus), first, None)
         first = 0
 
 
 def target_frequencies(config: DataConfig, vocabularies: Vocabularies) -> torch.Tensor:
-    """How often each target token is to be predicted in the first epoch, as shares: (vocab,).
+    """Return the relative frequency of each target token in the first epoch, ``(vocab,)``.
 
-    Corpora count by their weights, and tokens as transforms leave them. The end symbol is predicted
-    once a pair; the start symbol and padding never.
+    Tokens are counted after the transforms, with corpora weighted as in training. The end symbol
+    counts once for each pair, the start symbol and padding not at all.
 
     Raises:
         CorpusError: there is no pair.

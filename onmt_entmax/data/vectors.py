@@ -1,4 +1,4 @@
-"""Word vectors that were trained elsewhere, from files of text: GloVe's form or word2vec's."""
+"""Pretrained word vectors, read from text files in the format of GloVe or word2vec."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from onmt_entmax.errors import UserError
 
 
 def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> dict[int, Tensor]:
-    """The vectors of the tokens of a vocabulary, by their ids.
+    """Read the vectors of the tokens of a vocabulary, by their ids.
 
-    A line is a word and its numbers, between spaces; of one word the first line counts. Nothing is
-    unpickled, and vectors of other words are passed over.
+    A line is a word and its numbers, separated by spaces; the first line for a word counts.
 
     Args:
         path: the file.
-        kind: `GloVe`, or `word2vec`, where a first line holds the numbers of words and of columns.
-        vocabulary: whose tokens are looked for.
-        size: numbers a vector must have.
+        kind: `GloVe`, or `word2vec`, whose first line gives the numbers of words and columns.
+        vocabulary: vectors of other words are skipped.
+        size: length of a vector.
 
     Raises:
-        UserError: it cannot be read, is of another size, or a line is not of this form.
+        UserError: the file cannot be read, its vectors have another size, or a line has another
+            form.
     """
     vectors: dict[int, Tensor] = {}
     try:
@@ -46,7 +46,7 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
 
 
 def _rows(path: Path, file: IO[str], kind: str, size: int) -> Iterator[tuple[int, str, list[str]]]:
-    """Number, word and columns of each line."""
+    """Yield the number, word and columns of each line."""
     first = file.readline().split()
     if not first:
         raise UserError(f"{path}: line 1 is empty; expected a word and {size} numbers")
@@ -75,7 +75,7 @@ def _vector(path: Path, number: int, values: list[str], size: int) -> Tensor:
 
 
 def fill(table: Tensor, vectors: dict[int, Tensor]) -> None:
-    """Put vectors into the rows of a table of embeddings (tokens, size); others stay."""
+    """Copy vectors into the rows of an embedding table, ``(tokens, size)``."""
     with torch.no_grad():
         for index, vector in vectors.items():
             table[index] = vector

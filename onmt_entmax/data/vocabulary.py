@@ -1,4 +1,4 @@
-"""Vocabularies: the tokens of one side of the data, where the index of a token is its id."""
+"""Vocabularies: ordered tokens of source and target, read from files or counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onmt_entmax.opennmt import DefaultTokens
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
 SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
 TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
-COPY_SYMBOL = "<copy{}>"  # from 1 on; they stand for characters that a vocabulary has not
+COPY_SYMBOL = "<copy{}>"  # placeholders from 1 on, see the transform copychars
 
 
 class VocabularyError(UserError):
@@ -26,7 +26,7 @@ class VocabularyError(UserError):
 
 @dataclass(frozen=True)
 class VocabularyConfig:
-    """Where vocabularies come from; the names are OpenNMT-py's options."""
+    """Files and sizes of the vocabularies; named as OpenNMT-py's options."""
 
     src_vocab: str | None = None  # a file of `token` or `token<TAB>count` lines
     tgt_vocab: str | None = None
@@ -40,7 +40,7 @@ class VocabularyConfig:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """An ordered list of distinct tokens; a token's id is its place in the list.
+    """An ordered list of distinct tokens; the id of a token is its index.
 
     Raises:
         VocabularyError: a token occurs twice, or `<unk>` or `<blank>` is missing.
@@ -64,7 +64,7 @@ class Vocabulary:
 
     @cached_property
     def unk(self) -> int:
-        """Id of the token that stands for every unknown one."""
+        """Id of `<unk>`, for every unknown token."""
         return self._ids[DefaultTokens.UNK]
 
     @cached_property
@@ -74,17 +74,17 @@ class Vocabulary:
 
     @cached_property
     def bos(self) -> int:
-        """Id of the token that starts a target."""
+        """Id of the start symbol of a target."""
         return self._ids[DefaultTokens.BOS]
 
     @cached_property
     def eos(self) -> int:
-        """Id of the token that ends a target."""
+        """Id of the end symbol of a target."""
         return self._ids[DefaultTokens.EOS]
 
     @cached_property
     def copy_symbols(self) -> tuple[str, ...]:
-        """The placeholders for unknown characters, see `onmt_entmax.text.copying`."""
+        """The placeholders for unknown characters, see the transform copychars."""
         symbols = map(COPY_SYMBOL.format, itertools.count(1))
         return tuple(itertools.takewhile(self.__contains__, symbols))
 
@@ -92,17 +92,17 @@ class Vocabulary:
         return token in self._ids
 
     def can_write(self, token: str) -> bool:
-        """Whether an output may contain `token`: it is here, and neither padding, start nor end."""
+        """Whether an output may contain `token`: known, and not padding, start or end symbol."""
         structural = (DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
         return token in self._ids and token not in structural
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Ids of `tokens`; an unknown token gets the id of `<unk>`."""
+        """Return the ids of `tokens`; that of `<unk>` for unknown ones."""
         unk = self.unk
         return [self._ids.get(token, unk) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Tokens of `ids`."""
+        """Return the tokens of `ids`."""
         return [self.tokens[i] for i in ids]
 
     @classmethod
@@ -114,10 +114,15 @@ class Vocabulary:
         min_frequency: int = 0,
         size_multiple: int = 1,
     ) -> Vocabulary:
-        """The special tokens, then the `max_size` most frequent ones, as OpenNMT-py orders them.
+        """Build a vocabulary of the special tokens and the most frequent ones, as OpenNMT-py does.
 
-        Equal counts are ordered alphabetically. Placeholder tokens fill the list up to a multiple
-        of `size_multiple`.
+        Args:
+            counts: of each token.
+            specials: come first.
+            max_size: number of tokens besides the special ones; of equal counts, the first in
+                alphabetical order stay.
+            min_frequency: drop tokens with smaller counts.
+            size_multiple: dummy tokens fill the vocabulary up to a multiple of this size.
         """
         ranked = sorted(
             (token for token in counts if token not in specials),
@@ -137,18 +142,18 @@ class Vocabularies(NamedTuple):
     target: Vocabulary
 
 
-# More than any minimum of a count.
+# Count of the first token of a file without counts: above any minimum frequency.
 _OFTEN = 1 << 62
 
 
 def read_counts(path: str) -> Counter[str]:
-    """Token counts of a vocabulary file as `onmt_build_vocab` writes it.
+    """Read the token counts of a vocabulary file, as `onmt_build_vocab` writes it.
 
-    A line is a token, or a token, whitespace and its count. Without counts the order of the file
-    is kept, and no token is too rare.
+    A line is a token, or a token and its count. Without counts, the order of the file is kept and
+    no token is too rare.
 
     Raises:
-        VocabularyError: a line is not of this form, a token is there twice, or the file is empty.
+        VocabularyError: a line has another form, a token occurs twice, or the file is empty.
     """
     lines = enumerate(read_lines(Path(path)), 1)
     rows = [(number, line.split()) for number, line in lines if line.strip()]
@@ -167,10 +172,10 @@ def read_counts(path: str) -> Counter[str]:
 
 
 def _as_file(path: str, counts: Counter[str]) -> str:
-    """The text of a vocabulary file.
+    """Return the text of a vocabulary file.
 
     Raises:
-        VocabularyError: a token has a space in it, and would not be read again.
+        VocabularyError: a token contains white space, and could not be read again.
     """
     for token in counts:
         if len(token.split()) != 1:
@@ -190,15 +195,15 @@ def build_vocabularies(
     examples: Iterable[tuple[Sequence[str], Sequence[str]]],
     extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
 ) -> tuple[Vocabularies, dict[Path, str]]:
-    """Read the vocabulary files, or count the tokens of `examples` where the files are absent.
+    """Read the vocabulary files; count the tokens of `examples` for files that do not exist.
 
     Args:
-        config: the files and sizes.
-        examples: pairs of source and target tokens, read only if a file is absent.
+        config: files and sizes.
+        examples: pairs of source and target tokens, read only if a file does not exist.
         extra: special tokens that transforms add to source and target.
 
     Returns:
-        The vocabularies, and the text of each named file that does not exist. Write it only once
+        The vocabularies, and the text of each named file that does not exist. Write it only when
         the run is known to work, because later runs will read it.
 
     Raises:

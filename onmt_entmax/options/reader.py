@@ -1,7 +1,7 @@
-"""Reading options strictly: every key of the YAML file and every flag must be known and fit.
+"""Strict reading of options: unknown keys and flags, and values of a wrong type, are errors.
 
-OpenNMT-py's own parsers say which options there are, of which type, with which default. They
-drop a misspelt key without a word, so they only serve as that register here; this file reads.
+OpenNMT-py's parsers define the names, types and defaults. They silently drop a misspelt key, so
+the values are read here.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import yaml
 
 from onmt_entmax.errors import UserError, nearest
 
-# What people look for under names that OpenNMT-py 2.3.0 does not have for it.
+# Hints for options that other versions or commands of OpenNMT-py have.
 _ELSEWHERE = {
     "hidden_size": "OpenNMT-py 2.3.0 calls it rnn_size",
     **dict.fromkeys(
         ("dump_samples", "num_threads", "vocab_sample_queue_size"),
-        "it is of onmt_build_vocab alone",
+        "only onmt_build_vocab has it",
     ),
 }
 
@@ -29,16 +29,16 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 class OptionError(UserError):
-    """A configuration that cannot be used: one line names the file (or flag), the key, the fix."""
+    """A configuration that cannot be used; one line names the file or flag, the key and the fix."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Values of all options, defaults filled in.
+    """Values of all options, defaults included.
 
     Attributes:
         values: by OpenNMT-py's names.
-        origin: where a value that was given comes from: a file's name or "command line".
+        origin: the source of each given value: the name of a file, or "command line".
     """
 
     values: Mapping[str, Any]
@@ -48,16 +48,16 @@ class Options:
         return self.values[name]
 
     def given(self, name: str) -> bool:
-        """Whether the user has set the option."""
+        """Whether the user set the option."""
         return name in self.origin
 
     def error(self, name: str, message: str) -> OptionError:
-        """The error for a value of option `name`."""
+        """Return the error for the value of option `name`."""
         return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
 
 
 def register(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """The options that a parser knows, by their names without dashes."""
+    """Return the options of a parser by each of their names, without dashes."""
     return {
         text.lstrip("-"): action
         for action in parser._actions
@@ -67,19 +67,19 @@ def register(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 
 def canonical(action: argparse.Action) -> str:
-    """The name under which an option is kept: its longest flag without dashes."""
+    """Return the name of an option: its longest flag, without dashes."""
     return max((text.lstrip("-") for text in action.option_strings), key=len)
 
 
 def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Options:
-    """Values from `-config FILE` and from flags; a flag wins over the file.
+    """Read `-config FILE` and the flags; a flag wins over the file.
 
     Args:
-        parser: says which options there are.
-        arguments: the command line without the program's name.
+        parser: defines the options.
+        arguments: the command line, without the program's name.
 
     Raises:
-        OptionError: the first thing that is not right.
+        OptionError: names the first option that is wrong.
     """
     known = register(parser)
     flags = _split_flags(arguments, known)
@@ -103,10 +103,10 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
 
 
 def read_yaml(path: str) -> dict[str, Any]:
-    """A YAML file that holds one mapping.
+    """Read a YAML file that holds one mapping.
 
     Raises:
-        OptionError: it cannot be read, is not YAML, is empty, or has a key twice.
+        OptionError: the file cannot be read, is empty or not YAML, or has a key twice.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -122,7 +122,7 @@ def read_yaml(path: str) -> dict[str, Any]:
         raise OptionError(f"{path}: not valid YAML: nested too deeply") from None
     except yaml.YAMLError as error:
         raise OptionError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
-    except ValueError as error:  # a date or number that is none
+    except ValueError as error:  # an impossible date or number
         raise OptionError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(content, dict):
         raise OptionError(f"{path}: expected `key: value` lines")
@@ -130,9 +130,9 @@ def read_yaml(path: str) -> dict[str, Any]:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, of which YAML keeps the last in silence.
+    """A safe loader that refuses duplicate keys; PyYAML silently keeps the last.
 
-    It also reads 1e-3 as the number that it is; YAML 1.1 wants 1.0e-3.
+    It also reads 1e-3 as a number, for which YAML 1.1 needs 1.0e-3.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -140,8 +140,7 @@ class _UniqueKeys(yaml.SafeLoader):
         self._checked: set[int] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Checks for duplicate keys before PyYAML merges `<<`; afterwards a key may occur twice, of
-        which the last one wins."""
+        """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key."""
         if id(node) not in self._checked:
             self._checked.add(id(node))
             self._check_keys(node)
@@ -150,7 +149,7 @@ class _UniqueKeys(yaml.SafeLoader):
     def _check_keys(self, node: yaml.MappingNode) -> None:
         seen: set[Any] = set()
         for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":  # <<, of which there may be several
+            if key_node.tag == "tag:yaml.org,2002:merge":  # `<<` may occur several times
                 continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
@@ -172,7 +171,7 @@ _UniqueKeys.add_implicit_resolver(
 def _split_flags(
     arguments: Sequence[str], known: Mapping[str, argparse.Action]
 ) -> dict[str, list[str]]:
-    """Flags and the words that follow each."""
+    """Return the words that follow each flag."""
     flags: dict[str, list[str]] = {}
     current: list[str] | None = None
     for word in arguments:
@@ -198,7 +197,7 @@ def _look_up(
 
 
 def _from_flag(texts: list[str], action: argparse.Action) -> Any:
-    """The words after a flag, in the form in which YAML would give them."""
+    """Return the words after a flag as YAML would read them."""
     if action.nargs in ("+", "*"):
         return texts
     if action.nargs == 0 and not texts:
@@ -210,7 +209,7 @@ def _from_flag(texts: list[str], action: argparse.Action) -> Any:
 
 
 def _convert(value: Any, action: argparse.Action, where: str) -> Any:
-    """`value` in the type of the option, checked against its choices."""
+    """Convert `value` to the type of the option and check it against the choices."""
     if type(action).__name__ == "DeprecateAction":
         raise OptionError(f"{where}: deprecated in OpenNMT-py 2.3.0. {action.help or ''}".strip())
     if action.nargs == 0:
@@ -231,7 +230,7 @@ def _boolean(value: Any, where: str) -> bool:
 
 
 def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
-    if canonical(action) == "data":  # a mapping, checked by its own reader
+    if canonical(action) == "data":  # a mapping, checked later
         try:
             return yaml.load(value, Loader=_UniqueKeys) if isinstance(value, str) else value
         except (yaml.YAMLError, ValueError) as error:

@@ -1,29 +1,31 @@
-"""Which of OpenNMT-py's options are supported, which are refused and why, and what values fit.
+"""Tables of options that are refused, retired or without effect, and ranges of values.
 
-Every option of OpenNMT-py is either read by `train.py` or `translate.py` of this folder, or named
-in a table here; a test holds this. A refused option may be given with the value that turns it off.
+Every option of OpenNMT-py is either read by `train` or `translate`, or named in a table here; a
+test checks this. A refused option may be given with the value that turns it off.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onmt_entmax.options.reader import Options
+from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
+from onmt_entmax.options.reader import Options, canonical, register
 
 _FEATURES = "source features are not supported"
 _PRETRAINED = "it is a pickle; give src_embeddings, tgt_embeddings or both_embeddings as text"
 _COPY = "copy attention mixes a second distribution into the output and is not supported"
 _ALIGNMENT = "alignment supervision is not supported"
-_ATTENTION = "tools/figures.py attention and tools/report_page.py show where a model looked"
+_ATTENTION = "`onmt-entmax figures attention` and `onmt-entmax report` show the attention"
 _GRAPH = "graph encoders are not supported"
 _COVERAGE = "coverage attention is not supported"
 _PICKLE = "it would write pickles; vocabularies are in every model folder as vocab.json"
 _LOGGING = "metrics.jsonl and TensorBoard in the run folder hold what was measured"
 _SAMPLING = "random sampling is not supported; the search is exact or says so"
 _PRECISION = "only 32-bit floats are supported"
-_SCORERS = "use selection, and tools/ for scores of decoded files"
+_SCORERS = "use selection; `onmt-entmax bleu` scores files of translations"
 
 REFUSED_IN_TRAINING: Mapping[str, str] = {
     "save_config": "the configuration is in every model folder as config.yaml",
@@ -76,8 +78,8 @@ REFUSED_IN_TRAINING: Mapping[str, str] = {
     "exp": _LOGGING,
 }
 
-# Options of OpenNMT-py that change where or how fast something is computed, never a result;
-# there is nothing here for them to tune.
+# Options of OpenNMT-py that change the place or speed of a computation, never a result. They are
+# accepted and ignored.
 WITHOUT_EFFECT = (
     "gpu_backend",  # of several processes
     "master_ip",
@@ -85,7 +87,7 @@ WITHOUT_EFFECT = (
     "max_generator_batches",  # the output layer bounds its memory by itself
     "pool_factor",  # a bucket is always sorted whole
     "save_data",  # where samples would go, with n_sample
-    "seed",  # of a translation, which draws nothing at random (training reads it)
+    "seed",  # in translation, which is deterministic; training reads it
     "verbose",
     "report_time",
     "shard_size",  # the input is streamed
@@ -110,12 +112,29 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "log_file_level": "use -exactness_report",
 }
 
-# Values besides the default that turn a refused option off.
+# Values that turn a refused option off, besides its default.
 _OFF: Mapping[str, Any] = {"batch_size_multiple": 1}
 
-# Options of experiments that did not help and are no more, each with the value that turns it off.
+FEATURE_TRANSFORMS = ("inferfeats", "filterfeats")  # of source features
+
+# Values that are supported, where OpenNMT-py's option has more.
+SUPPORTED_VALUES: Mapping[str, Sequence[str]] = {
+    "encoder_type": ("rnn", "brnn", "mean", "transformer"),
+    "decoder_type": ("rnn", "transformer"),
+    "rnn_type": ("LSTM", "GRU"),
+    "optim": ("sgd", "adagrad", "adadelta", "adam", "adafactor"),
+    "model_task": ("seq2seq",),
+    "model_dtype": ("fp32",),
+    "model_type": ("text",),
+    "data_type": ("text",),
+    "self_attn_type": ("scaled-dot", "average"),
+    "reset_optim": ("none", "all"),
+    "transforms": tuple(name for name in AVAILABLE_TRANSFORMS if name not in FEATURE_TRANSFORMS),
+}
+
+# Options of experiments that did not help, with the value that turns each off.
 RETIRED_IN_TRAINING: Mapping[str, Any] = {"tag_head": None, "rdrop": 0.0}
-RETIRED = "is retired: it did not help (see docs/inflection-results.md)"
+RETIRED = "is retired: it did not help (see docs/results-inflection.md)"
 
 Check = tuple[Callable[[Any], bool], str]
 _POSITIVE: Check = (lambda value: value > 0, "must be above 0")
@@ -169,13 +188,19 @@ CHECKS: Mapping[str, Check] = {
 
 
 def refuse_unsupported(
-    options: Options, refused: Mapping[str, str], defaults: Mapping[str, Any]
+    options: Options, refused: Mapping[str, str], parser: argparse.ArgumentParser
 ) -> None:
-    """Refuse options that are not supported, unless given with the value that turns them off.
+    """Refuse options that are not supported, unless their value turns them off.
+
+    Args:
+        options: values given by the user.
+        refused: reason for each option that is not supported.
+        parser: knows the defaults, which turn an option off.
 
     Raises:
         OptionError: names the first one and the reason.
     """
+    defaults = {canonical(action): action.default for action in register(parser).values()}
     for name in options.origin:
         off = (defaults.get(name), _OFF.get(name))
         if name in refused and options[name] not in off:
@@ -183,7 +208,7 @@ def refuse_unsupported(
 
 
 def refuse_retired(options: Options) -> None:
-    """Refuse options that are retired, unless given with the value that turns them off.
+    """Refuse options that are retired, unless their value turns them off.
 
     Raises:
         OptionError: names the first one.
@@ -194,7 +219,7 @@ def refuse_retired(options: Options) -> None:
 
 
 def check_values(options: Options) -> None:
-    """Refuse values outside their range.
+    """Refuse values out of range.
 
     Raises:
         OptionError: names the first one and its range.
@@ -202,7 +227,7 @@ def check_values(options: Options) -> None:
     for name, (fits, message) in CHECKS.items():
         value = options.values.get(name)
         values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        # Defaults such as -1 stand for "not given".
+        # A default may lie outside, such as -1 for "not given".
         if options.given(name) and not all(single is None or fits(single) for single in values):
             raise options.error(name, f"{message}, not {value}")
         if any(isinstance(single, float) and math.isinf(single) for single in values):

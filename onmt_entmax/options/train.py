@@ -1,4 +1,4 @@
-"""What `train.py` was asked for, checked and turned into the configuration of each room."""
+"""The options of `train`: checked, and split into one configuration for each module."""
 
 from __future__ import annotations
 
@@ -12,28 +12,20 @@ from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.errors import nearest
 from onmt_entmax.model import ModelConfig
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
-from onmt_entmax.options.help import EPILOG, TRAINING, set_help
-from onmt_entmax.options.reader import (
-    OptionError,
-    Options,
-    canonical,
-    read_options,
-    register,
-)
+from onmt_entmax.options.reader import Options, canonical, read_options, register
 from onmt_entmax.options.support import (
+    FEATURE_TRANSFORMS,
     REFUSED_IN_TRAINING,
     RETIRED_IN_TRAINING,
-    WITHOUT_EFFECT,
+    SUPPORTED_VALUES,
     check_values,
     refuse_retired,
     refuse_unsupported,
 )
-from onmt_entmax.train import OptimizerConfig, TrainingConfig
+from onmt_entmax.train import OptimizerConfig, RunConfig, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig
 
-# The options of `train.py`: names, types, defaults and help of OpenNMT-py's and of ours.
-
-# The names that OpenNMT-py's users know, as numbers; `entmax` takes its alpha from its own option.
+# OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
 ALPHAS: Mapping[str, float | None] = {
     "softmax": 1.0,
     "entmax15": 1.5,
@@ -42,106 +34,60 @@ ALPHAS: Mapping[str, float | None] = {
 }
 
 
+# Alpha of the function `entmax`, unless given. `ModelConfig` has the alpha of the function softmax,
+# which is OpenNMT-py's default.
+ENTMAX_ALPHA = 1.5
+
+
 def training_parser() -> ArgumentParser:
-    """OpenNMT-py's training options and ours."""
-    parser = ArgumentParser(
-        description="Train a sequence-to-sequence model.",
-        prog="train.py",
-        epilog=EPILOG,
-        add_config_file_help=False,
-    )
+    """Return a parser of OpenNMT-py's training options and ours.
+
+    The defaults of our options are those of the configurations that they end in.
+    """
+    parser = ArgumentParser(prog="train")
     train_opts(parser)
     known = register(parser)
     for name in ("global_attention_function", "generator_function"):
         known[name].choices = list(ALPHAS)
     known["decay_method"].choices = [*(known["decay_method"].choices or ()), "plateau", "cosine"]
-    known["src_vocab"].required = False  # built from the data where it is absent
+    known["src_vocab"].required = False  # without a file, tokens are counted
     known["bucket_size"].default = DataConfig.bucket_size
-    ours = parser.add_argument_group("onmt_entmax")
-    add = ours.add_argument
-    alpha = "alpha for the function `entmax`: 1 is softmax, 2 is sparsemax"
-    add("-global_attention_alpha", type=float, default=1.5, help=f"Attention: {alpha}.")
-    add("-generator_alpha", type=float, default=1.5, help=f"Output: {alpha}.")
+    add = parser.add_argument
+    add("-global_attention_alpha", type=float, default=ENTMAX_ALPHA)
+    add("-generator_alpha", type=float, default=ENTMAX_ALPHA)
+    add("-num_workers", type=int, default=DataConfig.num_workers)
     add(
-        "-attention_warmup_steps",
-        type=int,
-        default=0,
-        help="Updates in which alpha of the attention rises from 1 (softmax) to its value.",
+        "-label_smoothing_prior",
+        default=RunConfig.label_smoothing_prior,
+        choices=["uniform", "unigram"],
     )
-    add("-train_epochs", type=int, default=None, help="Stop after this many passes over the data.")
-    add("-valid_epochs", type=int, default=None, help="Validate every N epochs, not valid_steps.")
-    add("-max_seconds", type=float, default=None, help="Stop after this much time of training.")
+    for name, kind in (
+        ("attention_warmup_steps", int),
+        ("train_epochs", int),
+        ("valid_epochs", int),
+        ("max_seconds", float),
+    ):
+        add(f"-{name}", type=kind, default=getattr(TrainingConfig, name))
+    for name, choices in (
+        ("on_nonfinite", ["stop", "skip"]),
+        ("matmul_dtype", ["float32", "bfloat16"]),
+        ("selection", ["loss", "token_accuracy", "exact_match", "macro_accuracy", "bleu"]),
+    ):
+        add(f"-{name}", default=getattr(TrainingConfig, name), choices=choices)
+    for name in ("valid_decode_size", "valid_loss_size", "valid_beam_size", "max_length"):
+        add(f"-{name}", type=int, default=getattr(ValidationConfig, name))
     add(
-        "-num_workers",
-        type=int,
-        default=DataConfig.num_workers,
-        help="Processes that read batches ahead, queue_size each; 0: the training one reads.",
+        "-valid_bleu_tokenize",
+        default=ValidationConfig.valid_bleu_tokenize,
+        choices=["13a", "intl", "zh", "char", "none"],
     )
-    add(
-        "-on_nonfinite",
-        default="stop",
-        choices=["stop", "skip"],
-        help="A loss or gradient of inf or nan: stop, or leave the update out.",
-    )
-    add(
-        "-matmul_dtype",
-        default="float32",
-        choices=["float32", "bfloat16"],
-        help="Products inside recurrences while training; states and sums stay 32-bit.",
-    )
-    _add_loss_options(ours)
-    _add_validation_options(ours)
-    for name, off in RETIRED_IN_TRAINING.items():  # known, so that an error can name them
+    for name, off in RETIRED_IN_TRAINING.items():  # registered so that an error can name them
         add(f"-{name}", type=str if off is None else type(off), default=off)
-    idle = {*WITHOUT_EFFECT, *RETIRED_IN_TRAINING} - {"seed"}
-    set_help(parser, TRAINING, REFUSED_IN_TRAINING, idle)
     return parser
 
 
-def _add_loss_options(group: Any) -> None:
-    """What the loss is made of, beside OpenNMT-py's label smoothing."""
-    add = group.add_argument
-    add(
-        "-label_smoothing_prior",
-        default="uniform",
-        choices=["uniform", "unigram"],
-        help="How label_smoothing spreads its part: evenly, or as frequent as tokens are.",
-    )
-
-
-def _add_validation_options(group: Any) -> None:
-    """What is measured on the development set while training, and on how much of it."""
-    add = group.add_argument
-    add(
-        "-selection",
-        default="loss",
-        choices=["loss", "token_accuracy", "exact_match", "macro_accuracy", "bleu"],
-        help="Validation measure that makes a checkpoint the best.",
-    )
-    add(
-        "-valid_decode_size",
-        type=int,
-        default=1000,
-        help="Sentences decoded for exact_match, macro_accuracy and bleu; 0: all.",
-    )
-    add(
-        "-valid_loss_size",
-        type=int,
-        default=0,
-        help="Sentences that the validation loss is measured on; 0 means all.",
-    )
-    add("-valid_beam_size", type=int, default=1, help="Beam of that decoding.")
-    add(
-        "-valid_bleu_tokenize",
-        default="13a",
-        choices=["13a", "intl", "zh", "char", "none"],
-        help="How sacrebleu divides text into words for bleu.",
-    )
-    add("-max_length", type=int, default=100, help="Length limit of that decoding.")
-
-
 def transform_option_names() -> list[str]:
-    """Names of the options that OpenNMT-py's transforms declare, or read of the vocabulary's."""
+    """Return the names of all options that OpenNMT-py's transforms read."""
     parser = ArgumentParser(add_help=False)
     for transform in AVAILABLE_TRANSFORMS.values():
         transform.add_options(parser)
@@ -152,26 +98,8 @@ _CORPUS_KEYS = ("path_src", "path_tgt", "weight", "transforms", "src_prefix", "t
 
 
 @dataclass(frozen=True)
-class RunConfig:
-    """What concerns the run as a whole."""
-
-    save_model: str
-    train_from: str | None
-    overwrite: bool
-    keep_checkpoint: int
-    seed: int
-    gpu: int | None
-    world_size: int
-    tensorboard: str | None
-    src_embeddings: str | None  # files of word vectors to start from
-    tgt_embeddings: str | None
-    embeddings_type: str | None
-    label_smoothing_prior: str
-
-
-@dataclass(frozen=True)
 class TrainingSetup:
-    """Everything that `train.py` was asked for, by room."""
+    """The options of `train`, by the module that reads them."""
 
     run: RunConfig
     data: DataConfig
@@ -179,29 +107,27 @@ class TrainingSetup:
     model: ModelConfig
     training: TrainingConfig
     validation: ValidationConfig
-    record: dict[str, Any]  # every option with its value, as it is saved in model folders
+    record: dict[str, Any]  # every option, as saved in model folders
 
 
 def training_setup(arguments: Sequence[str]) -> TrainingSetup:
-    """Read the command line of `train.py` and the file it names.
+    """Read the command line of `train` and the YAML file that it names.
 
     Raises:
-        OptionError: the first thing that is not right, in one line.
+        OptionError: names the first option that is wrong, and why.
     """
     parser = training_parser()
-    defaults = {canonical(action): action.default for action in register(parser).values()}
     options = read_options(parser, arguments)
-    refuse_unsupported(options, REFUSED_IN_TRAINING, defaults)
+    refuse_unsupported(options, REFUSED_IN_TRAINING, parser)
     refuse_retired(options)
     check_values(options)
-    model = _model(options)
     left_out = {"config", *RETIRED_IN_TRAINING}
     record = {name: value for name, value in sorted(options.values.items()) if name not in left_out}
     return TrainingSetup(
         run=_run(options),
         data=_data(options),
         vocabulary=_vocabulary(options),
-        model=model,
+        model=_model(options),
         training=_training(options),
         validation=ValidationConfig(**_pick(options, ValidationConfig)),
         record=record,
@@ -209,7 +135,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
 
 
 def _pick(options: Options, kind: type, **computed: Any) -> dict[str, Any]:
-    """Values for the fields of a dataclass that are options of the same name."""
+    """Return values for the fields of a dataclass: `computed`, or the option of the same name."""
     names = {field.name for field in fields(kind)}
     return {name: options[name] for name in names if name in options.values} | computed
 
@@ -224,7 +150,7 @@ def _alpha(options: Options, function: str, alpha: str) -> float:
 
 
 def _size(options: Options, both: str, side: str) -> int:
-    """A size that may be given for both sides at once, which then wins, as in OpenNMT-py."""
+    """Return the size of a side; as in OpenNMT-py, the option for both sides wins."""
     value: int = options[both]
     if options.given(both) and value <= 0 and value != -1:
         raise options.error(both, f"must be above 0, not {value}")
@@ -264,21 +190,9 @@ def _model(options: Options) -> ModelConfig:
 
 
 def _refuse_models(options: Options) -> None:
-    """Refuse the kinds of model that are not supported, and combinations that make no sense."""
-    supported = {
-        "encoder_type": ("rnn", "brnn", "mean", "transformer"),
-        "decoder_type": ("rnn", "transformer"),
-        "rnn_type": ("LSTM", "GRU"),
-        "optim": ("sgd", "adagrad", "adadelta", "adam", "adafactor"),
-        "model_task": ("seq2seq",),
-        "model_dtype": ("fp32",),
-        "model_type": ("text",),
-        "data_type": ("text",),
-        "self_attn_type": ("scaled-dot", "average"),
-        "reset_optim": ("none", "all"),
-    }
-    for name, values in supported.items():
-        if options[name] not in values:
+    """Refuse models that are not supported, and combinations that make no sense."""
+    for name, values in SUPPORTED_VALUES.items():
+        if name != "transforms" and options[name] not in values:
             raise options.error(
                 name, f"{options[name]!r} is not supported; supported: {', '.join(values)}"
             )
@@ -360,7 +274,7 @@ def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:
         if transform not in AVAILABLE_TRANSFORMS:
             known = nearest(str(transform), AVAILABLE_TRANSFORMS)
             raise options.error("data", f"corpus {name!r}: no transform {transform!r}{known}")
-        if transform in ("inferfeats", "filterfeats"):
+        if transform in FEATURE_TRANSFORMS:
             raise options.error("data", f"corpus {name!r}: {transform}: no source features here")
     for key in ("src_prefix", "tgt_prefix") if "prefix" in transforms else ():
         if not isinstance(entry.get(key), str):
@@ -405,7 +319,6 @@ def _training(options: Options) -> TrainingConfig:
         ("dropout", "dropout_steps"),
         ("attention_dropout", "dropout_steps"),
     ):
-        # One value alone holds for the whole run.
         if len(options[values]) != len(options[starts]):
             raise options.error(values, f"needs as many values as {starts}")
     optimizer = OptimizerConfig(
@@ -444,12 +357,12 @@ def _training(options: Options) -> TrainingConfig:
 
 
 def _seed(options: Options) -> int:
-    """The seed; OpenNMT-py's default -1 means "not set", which is 0 here: runs are repeatable."""
+    """Return the seed; -1, OpenNMT-py's "not set", is 0, so that runs are repeatable."""
     return max(int(options["seed"]), 0)
 
 
 def _vectors(options: Options) -> dict[str, str | None]:
-    """The files of word vectors of both sides."""
+    """Return the files of word vectors of both sides."""
     for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
         path = options[name]
         if path is None:
@@ -467,8 +380,11 @@ def _vectors(options: Options) -> dict[str, str | None]:
 
 
 def _tensorboard(options: Options) -> str | None:
-    """The folder of TensorBoard's files, if there are to be any: in the run folder, where no other
-    is named, so that runs do not mix (OpenNMT-py adds the time to the name of one for all)."""
+    """Return the folder of TensorBoard's files, or None.
+
+    By default a folder of the run's own, so that runs do not mix; OpenNMT-py adds the time to one
+    common folder.
+    """
     if not options["tensorboard"]:
         return None
     if options.given("tensorboard_log_dir"):
@@ -495,6 +411,3 @@ def _run(options: Options) -> RunConfig:
             **_vectors(options),
         )
     )
-
-
-__all__ = ["OptionError", "RunConfig", "TrainingSetup", "training_parser", "training_setup"]

@@ -1,4 +1,4 @@
-"""The options of `translate.py`: OpenNMT-py's and ours."""
+"""The options of `translate`: checked, and turned into a search task and files."""
 
 from __future__ import annotations
 
@@ -6,106 +6,78 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from onmt_entmax.data.reader import UnknownWords, read_phrase_table
 from onmt_entmax.files import refuse_overwriting
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
-from onmt_entmax.options.help import EPILOG, TRANSLATION, set_help
-from onmt_entmax.options.reader import Options, canonical, read_options, register
+from onmt_entmax.options.reader import Options, read_options, register
 from onmt_entmax.options.support import (
     REFUSED_IN_TRANSLATION,
-    WITHOUT_EFFECT,
     check_values,
     refuse_unsupported,
 )
 from onmt_entmax.options.train import transform_option_names
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
+from onmt_entmax.search.config import Method, Stop
 
-# Options that name a file which is read.
+# Options that name an input file.
 _READ = (
     *("config", "src", "tgt", "phrase_table"),
     *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
 )
 
 
+BATCH_SIZE = 64  # sentences searched together; OpenNMT-py's default is 30
+
+
 @dataclass(frozen=True)
 class TranslationSetup:
-    """Everything that `translate.py` was asked for."""
+    """The options of `translate`, as its modules read them."""
 
     models: tuple[Path, ...]
     src: Path
-    prefixes: Path | None  # a file of target prefixes, one a line of src
+    prefixes: Path | None  # a file of target prefixes, one for each line of `src`
     output: Path
     exactness_report: Path | None
     task: SearchTask
-    n_best: int  # lines of output a sentence
+    n_best: int  # output lines per sentence
     batch_size: int
     gpu: int | None
     transforms: tuple[str, ...]
-    transform_options: Namespace  # those given here; a model's own options fill in the rest
+    transform_options: Namespace  # only those given; the model's own options are the rest
     unknown: UnknownWords | None
 
 
 def translation_parser() -> ArgumentParser:
-    """OpenNMT-py's translation options and ours."""
-    parser = ArgumentParser(
-        description="Translate with certificates.",
-        prog="translate.py",
-        epilog=EPILOG,
-        add_config_file_help=False,
-    )
-    group = parser.add_argument_group("Configuration")
-    group.add_argument("-config", "--config", help="YAML file with any of these options.")
+    """Return a parser of OpenNMT-py's translation options and ours.
+
+    The defaults of our options are those of the configurations that they end in.
+    """
+    parser = ArgumentParser(prog="translate")
+    add = parser.add_argument
+    add("-config", "--config")
     translate_opts(parser, dynamic=True)
-    register(parser)["batch_size"].default = 64  # sentences searched together
-    ours = parser.add_argument_group("onmt_entmax")
-    ours.add_argument(
-        "-exactness_report",
-        default=None,
-        help="Write what is proven about every sentence to this file of JSON lines.",
-    )
-    ours.add_argument(
-        "-stop",
-        default="exhaustive",
-        choices=["exhaustive", "optimal", "first"],
-        help="When a sentence is done: all outputs found, the best proven, or OpenNMT-py's habit: "
-        "beam_size found, and the first of them beats what is alive.",
-    )
-    ours.add_argument(
-        "-search",
-        default="beam",
-        choices=["beam", "exact", "enumerate"],
-        help="exact: go on where the beam has not proven all n_best; enumerate: list the support.",
-    )
-    ours.add_argument(
-        "-budget",
-        type=int,
-        default=10_000,
-        help="Prefixes an exact search, or -verify, may compute a sentence.",
-    )
-    ours.add_argument(
-        "-mass", type=float, default=1.0, help="Probability at which enumerate may stop."
-    )
-    ours.add_argument(
-        "-verify",
-        action="store_true",
-        help="Recompute every certified sentence alone in 64-bit floats; count disagreements.",
-    )
-    set_help(parser, TRANSLATION, REFUSED_IN_TRANSLATION, WITHOUT_EFFECT)
+    register(parser)["batch_size"].default = BATCH_SIZE
+    add("-exactness_report", default=None)
+    add("-stop", default=SearchConfig.stop, choices=get_args(Stop))
+    add("-search", default=SearchTask.method, choices=get_args(Method))
+    add("-budget", type=int, default=Budget.expansions)
+    add("-mass", type=float, default=SearchTask.mass)
+    add("-verify", action="store_true")
     return parser
 
 
 def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
-    """Read the command line of `translate.py`.
+    """Read the command line of `translate` and the YAML file that it names.
 
     Raises:
-        OptionError: the first thing that is not right, in one line.
+        OptionError: names the first option that is wrong, and why.
     """
     parser = translation_parser()
-    defaults = {canonical(action): action.default for action in register(parser).values()}
     options = read_options(parser, arguments)
-    refuse_unsupported(options, REFUSED_IN_TRANSLATION, defaults)
+    refuse_unsupported(options, REFUSED_IN_TRANSLATION, parser)
     check_values(options)
     if options["data_type"] != "text":
         raise options.error("data_type", "only text is supported")
@@ -199,7 +171,7 @@ def _unknown(options: Options) -> UnknownWords | None:
 def _prefixes(options: Options) -> Path | None:
     if bool(options["tgt"]) != options["tgt_prefix"]:
         raise options.error(
-            "tgt", "give -tgt FILE -tgt_prefix to force prefixes; tools/score.py scores targets"
+            "tgt", "give -tgt FILE -tgt_prefix to force prefixes; onmt-entmax score scores targets"
         )
     if not options["tgt"]:
         return None

@@ -1,4 +1,4 @@
-"""Measuring a model on the development set while it trains."""
+"""Validation: measure a model on the development set while it trains."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from onmt_entmax.data.corpus import CorpusError, DataConfig, validation_examples
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
-from onmt_entmax.train import Evaluate
+from onmt_entmax.train import Evaluate, TrainingConfig
 
-UNKNOWN = 0.1  # part of a side's tokens from which on it is worth a word
+UNKNOWN_LIMIT = 0.1  # share of unknown tokens on a side above which a warning is due
 
 
 @dataclass(frozen=True)
 class ValidationConfig:
-    """What is measured, and on how much; the names are those of the options."""
+    """Measures and sizes of a validation; named as the options are."""
 
-    selection: str = "loss"  # what makes a model the best: whether anything is decoded, and how
+    selection: str = TrainingConfig.selection  # decides whether anything is decoded
     valid_batch_size: int = 32
-    valid_loss_size: int = 0  # sentences whose loss is measured; 0: all
-    valid_decode_size: int = 1000  # sentences that are decoded; 0: all
+    valid_loss_size: int = 0  # sentences for the loss; 0: all
+    valid_decode_size: int = 1000  # sentences to decode; 0: all
     valid_beam_size: int = 1
-    max_length: int = 100  # tokens of an output
-    valid_bleu_tokenize: str = "13a"  # sacrebleu's name for it
+    max_length: int = 100  # tokens per output
+    valid_bleu_tokenize: str = "13a"  # as sacrebleu names it
 
 
 def make_evaluate(
@@ -39,24 +39,29 @@ def make_evaluate(
     vocabularies: Vocabularies,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Evaluate:
-    """What training calls to measure a model on the development set.
+    """Return the function with which training measures a model on the development set.
 
-    It gives `loss` (a target token, without label smoothing), `token_accuracy` (percent) and
-    `support` (mean nonzero outputs a token); and, where one of them selects the best model,
-    `exact_match`, the percentage of sentences that are decoded exactly, and `macro_accuracy`, the
-    same averaged over the sentences of each first source token: over languages, where each
-    source begins with its language; or `bleu`, of the text that the transforms make of the output
-    against the text that they make of the reference.
+    The function returns `loss` (mean per target token, without label smoothing), `token_accuracy`
+    (percent) and `support` (mean nonzero outputs per token). If the selection needs decoding, it
+    also returns `exact_match` and `macro_accuracy`, or `bleu`:
 
-    Large development sets are sampled, once, with `valid_loss_size` and `valid_decode_size`; for
-    `macro_accuracy` evenly from all first tokens.
+    - `exact_match`: percentage of sentences that are decoded exactly.
+    - `macro_accuracy`: the same, averaged over the groups of sentences with the same first source
+      token: over languages, if each source begins with its language.
+    - `bleu`: of detransformed outputs against detransformed references.
+
+    A large development set is sampled once, to `valid_loss_size` and `valid_decode_size` sentences;
+    for `macro_accuracy`, evenly over first tokens.
 
     Args:
-        data: has a development set.
-        config: what is measured.
+        data: configuration with a development set.
+        config: measures and sizes.
         vocabularies: of the model.
-        tell: called with a line if much of the development set is unknown: vocabularies of other
-            data or other transforms make high accuracies, of `<unk>`.
+        tell: receives a warning if many tokens of the development set are unknown: vocabularies of
+            other data or transforms give high accuracies, on `<unk>`.
+
+    Raises:
+        CorpusError: no pair of the development set is left.
     """
     examples = validation_examples(data, vocabularies)
     if not examples:
@@ -67,7 +72,7 @@ def make_evaluate(
     def batches(size: int) -> list[Batch]:
         sample = sample_examples(examples, size, evenly)
         groups = list(group_by_length(sample, config.valid_batch_size, "sents"))
-        # The longest first: shorter ones fit where they were, and memory does not grow.
+        # Longest first, so that later batches fit into the memory of the first.
         return [make_batch(group, vocabularies) for group in reversed(groups)]
 
     forced = batches(config.valid_loss_size)
@@ -76,7 +81,7 @@ def make_evaluate(
     search = SearchConfig(
         beam_size=config.valid_beam_size, max_length=config.max_length, stop="first"
     )
-    # `force`: a corpus that comes as tokens is no reason to warn at every validation.
+    # `force` silences a warning about tokenised text at every validation.
     bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
     by_bleu = config.selection == "bleu"
     targets = validation_targets(data, vocabularies) if by_bleu else None
@@ -101,7 +106,7 @@ def _warn_of_unknown(
     for side, vocabulary in zip(("source", "target"), vocabularies, strict=True):
         ids = [token for example in examples for token in getattr(example, side) or ()]
         part = ids.count(vocabulary.unk) / max(len(ids), 1)
-        if part > UNKNOWN:
+        if part > UNKNOWN_LIMIT:
             tell(
                 f"warning: {part:.0%} of the development set's {side} tokens are not in the "
                 f"vocabulary of {len(vocabulary)}: is it of these data and transforms?"
@@ -109,12 +114,12 @@ def _warn_of_unknown(
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
-    """At most `size` of the examples, the same ones in every run.
+    """Return at most `size` examples, the same ones in every run.
 
     Args:
         examples: the whole set.
         size: 0 means all.
-        evenly: take as many of each first source token; where one has too few, the rest of them
+        evenly: take equally many for each first source token; if a token has too few, the others
             give more.
     """
     if not 0 < size < len(examples):
@@ -152,7 +157,7 @@ def _decoded_text(
     search: SearchConfig,
     to_text: Callable[[int, Sequence[int]], str],
 ) -> dict[int, str]:
-    """The text of the best output of each sentence, by the index of its example."""
+    """Return the text of the best output of each sentence, by the index of its example."""
     stepper = ModelStepper(model, vocabularies.target)
     texts: dict[int, str] = {}
     for batch in batches:
@@ -167,7 +172,7 @@ def _decoded_exactly(
     vocabularies: Vocabularies,
     search: SearchConfig,
 ) -> dict[str, float]:
-    """Percent of sentences whose best output is the reference: of all, and by first token."""
+    """Return the percentage of exact outputs: of all sentences, and averaged by first token."""
     stepper = ModelStepper(model, vocabularies.target)
     right: dict[int, list[bool]] = {}
     for batch in batches:
@@ -183,7 +188,7 @@ def _decoded_exactly(
         ):
             reference = tuple(row[1 : length - 1])
             best = result.hypotheses[0].tokens if result.hypotheses else None
-            # An unknown token stands for many strings, so it never matches.
+            # An unknown token stands for many words, so it never matches.
             exact = best == reference and vocabularies.target.unk not in reference
             right.setdefault(first, []).append(exact)
     every = list(chain.from_iterable(right.values()))

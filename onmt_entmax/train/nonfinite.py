@@ -1,4 +1,4 @@
-"""What happens when a loss or a gradient is not a finite number."""
+"""Stop or skip an update whose loss or gradient is inf or nan."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.files import write_text
 from onmt_entmax.train.config import TrainingError
 
-MOST_SKIPPED = 100  # updates in a row; after as many the weights are surely spoilt
+MAX_SKIPPED = 100  # updates in a row, after which training stops all the same
 
 
 class NonfiniteRule:
-    """Stops at an update that is not finite, or counts it as left out.
+    """Stop at a non-finite update, or skip it.
 
     Args:
-        skip: leave such an update out; else stop at the first.
-        run: the run folder, which receives the batches to look at.
-        writes: whether this process is the one that writes files.
+        skip: skip such updates; otherwise stop at the first.
+        run: the run folder, where the batches are saved for inspection.
+        writes: whether this process writes files.
     """
 
     def __init__(self, skip: bool, run: Path, writes: bool) -> None:
         self._skip, self._run, self._writes = skip, run, writes
         self._in_a_row = 0
 
-    def leaves_out(self, step: int, loss: float, norm: float, batches: Sequence[Batch]) -> bool:
-        """Whether update number `step` must not be made.
+    def skips(self, step: int, loss: float, norm: float, batches: Sequence[Batch]) -> bool:
+        """Return whether update number `step` must be skipped.
 
         Args:
             step: counted from 1.
-            loss: of the batches.
-            norm: of the gradient of all weights together.
-            batches: all batches of the update, whichever process computed them.
+            loss: summed over the batches.
+            norm: of the whole gradient.
+            batches: all batches of the update, of all processes.
 
         Raises:
-            TrainingError: it must not be skipped, or too many have been.
+            TrainingError: the update is not finite and skipping is off, or too many updates in a
+                row were skipped.
         """
         if math.isfinite(loss) and math.isfinite(norm):
             self._in_a_row = 0
             return False
         self._in_a_row += 1
-        if self._skip and self._in_a_row < MOST_SKIPPED:
+        if self._skip and self._in_a_row < MAX_SKIPPED:
             return True
         path = self._run / f"nonfinite_step_{step}.json"
         if self._writes:
@@ -57,19 +58,18 @@ class NonfiniteRule:
 
 
 def _save(path: Path, step: int, loss: float, norm: float, batches: Sequence[Batch]) -> None:
-    """Write token ids and the numbers; JSON has no name for nan and inf, so those are words."""
+    """Write the token ids, the loss and the norm; as text, because JSON has no nan and inf."""
     content = {
         "step": step,
         "loss": str(loss),
         "gradient_norm": str(norm),
         "batches": [_ids(batch) for batch in batches],
     }
-
     write_text(path, json.dumps(content) + "\n")
 
 
 def _ids(batch: Batch) -> dict[str, object]:
-    """The token ids of a batch, sentence by sentence, without padding."""
+    """Return the token ids of each sentence of a batch, without padding."""
     assert batch.target is not None
     assert batch.target_lengths is not None
     sides = {

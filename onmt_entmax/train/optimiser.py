@@ -1,4 +1,4 @@
-"""The moving average of a model's weights, which is evaluated and saved in their place."""
+"""The optimiser, learning-rate schedules, weight averages and the warm-up of attention."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
 from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA
 
-# How a step is taken: the optimiser's options and the schedules of the learning rate.
-
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """How a step is taken; the names are OpenNMT-py's options (its functions read them)."""
+    """Optimiser and learning-rate schedule; named as OpenNMT-py's functions expect."""
 
     optim: str = "sgd"
     learning_rate: float = 1.0
@@ -33,11 +31,11 @@ class OptimizerConfig:
     adam_beta2: float = 0.999
     adagrad_accumulator_init: float = 0.0
     max_grad_norm: float = 5.0
-    rnn_size: int = 500  # the model size in the schedules noam and noamwd
+    rnn_size: int = 500  # model size, for the schedules noam and noamwd
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """OpenNMT-py's optimiser; Adam in torch's fused form, which is several times faster."""
+    """Build OpenNMT-py's optimiser; Adam in PyTorch's fused form, several times faster."""
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
     if isinstance(optimizer, torch.optim.Adam):
         for group in optimizer.param_groups:
@@ -46,17 +44,19 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 
 
 def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:
-    """The factor on the learning rate for update number 1, 2, ...
+    """Return the factor on the learning rate as a function of the update, counted from 1.
+
+    `cosine` rises linearly over `warmup_steps` and falls to zero at `last`. `plateau` is constant;
+    validation lowers the rate. The other methods are OpenNMT-py's.
 
     Args:
-        config: `cosine` warms up linearly over `warmup_steps` and falls to zero at `last`;
-            `plateau` is flat (validation lowers it); the rest are OpenNMT-py's.
-        last: the last update, which `cosine` needs.
+        config: names the method.
+        last: the last update; only `cosine` needs it.
     """
     if config.decay_method == "plateau":
         return lambda step: 1.0
     if config.decay_method == "cosine":
-        assert last is not None, "the configuration asks for train_steps with cosine"
+        assert last is not None, "the options require train_steps with cosine"
         return functools.partial(_cosine, warmup=config.warmup_steps, last=last)
     decay: Callable[[int], float] = make_learning_rate_decay_fn(config)
     return decay
@@ -69,16 +69,17 @@ def _cosine(step: int, warmup: int, last: int) -> float:
 
 
 class MovingAverage:
-    """An exponential moving average of weights, as Marian and OpenNMT-py have it.
+    """Exponential moving average of the weights, evaluated and saved in their place.
 
-    After update s it becomes (1 - d) average + d weights with d = max(decay, 9 / (s + 10)), so
-    that the first weights are soon forgotten (Junczys-Dowmunt et al. 2018, Marian: Fast Neural
-    Machine Translation in C++; OpenNMT-py 2.3.0, `Trainer._update_average`).
+    After update s the average becomes (1 - d) average + d weights with
+    d = max(decay, 9 / (s + 10)), so that the first weights count little (Junczys-Dowmunt et al.
+    2018, "Marian: Fast Neural Machine Translation in C++"; OpenNMT-py 2.3.0,
+    `Trainer._update_average`).
 
     Args:
-        model: its weights are averaged, those of embeddings and of frozen parts too.
+        model: all its weights are averaged, frozen ones included.
         decay: share of the newest weights, such as 1e-4; 0 keeps no average.
-        every: updates from one share to the next.
+        every: updates between two changes of the average.
     """
 
     def __init__(self, model: nn.Module, decay: float, every: int) -> None:
@@ -88,7 +89,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Take in the weights after update number `step`, counted from 1."""
+        """Add the weights after update number `step`, counted from 1."""
         if self._decay == 0 or (step - 1) % self._every:
             return
         if self._average is None:
@@ -100,10 +101,11 @@ class MovingAverage:
 
     @contextmanager
     def applied(self) -> Iterator[list[Tensor] | None]:
-        """Put the average in the place of the weights for a while.
+        """Replace the weights by the average inside the block.
 
-        Gives the weights themselves, in the order of the model's parameters; None where there is
-        no average, and the weights stay where they are.
+        Yields:
+            The weights, in the order of the model's parameters; None if there is no average, and
+            nothing is replaced.
         """
         if self._average is None:
             yield None
@@ -116,7 +118,7 @@ class MovingAverage:
             self._set(raw)
 
     def restore(self, raw: Sequence[Tensor] | None) -> None:
-        """Continue a run whose model was saved under `applied`, which gave `raw`."""
+        """Restore a run whose model was saved under `applied`, which yielded `raw`."""
         if raw is None:
             return
         if self._decay > 0:
@@ -129,18 +131,16 @@ class MovingAverage:
             weight.copy_(value)
 
 
-# Attention that begins as softmax and becomes sparse while a model trains.
-
-
 class AttentionWarmup:
-    """Raises alpha of the global attention from 1 (softmax) to the model's own.
+    """Raise alpha of the global attention from 1 (softmax) to the model's own.
 
-    A source position of zero weight has no gradient: attention that is sparse from the start
-    learns late where to look. Alpha rises linearly over the first updates, as softmax below 1.1.
+    A source position with zero weight gets no gradient, so attention that is sparse from the start
+    learns slowly where to look. Alpha rises linearly over the first updates; below 1.1 the
+    attention is softmax.
 
     Args:
-        model: what is in it of `EntmaxGlobalAttention` is warmed up.
-        steps: updates until alpha is the model's own; 0 for none.
+        model: the alphas of its `EntmaxGlobalAttention` modules rise.
+        steps: updates until alpha is the model's own; 0 for no warm-up.
     """
 
     def __init__(self, model: nn.Module, steps: int) -> None:
@@ -153,15 +153,17 @@ class AttentionWarmup:
 
     @contextmanager
     def applied(self, step: int) -> Iterator[None]:
-        """Train the update after `step` updates in the block; after it alpha is the model's own,
-        which is what is validated and saved."""
+        """Set the alpha of the update after `step` updates inside the block.
+
+        After the block alpha is the model's own again, for validation and checkpoints.
+        """
         if step >= self._steps:
             yield
             return
         try:
             for module, alpha in self._alphas.items():
                 raised = 1 + (alpha - 1) * step / self._steps
-                # Below it entmax hardly differs from softmax, which is faster.
+                # Below that alpha, entmax hardly differs from softmax, which is faster.
                 module.alpha = raised if raised >= SMALLEST_POWER_ALPHA else 1.0
             yield
         finally:

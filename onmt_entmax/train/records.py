@@ -1,4 +1,4 @@
-"""What a run writes down while it trains: a progress bar, log lines, metrics.jsonl, TensorBoard."""
+"""The log of a training run: progress bar, log lines, metrics.jsonl and TensorBoard."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from tqdm import tqdm
 
 
 class Records:
-    """Writes measurements as they come; close it, or use it in a `with` statement.
+    """Write measurements as they come; close it, or use it in a `with` statement.
 
     Args:
-        run: the run folder; `metrics.jsonl` is continued after step `first`.
-        first: the step training starts from.
-        total: the step it ends at, or None.
-        tensorboard: folder of the event files, or None for none.
+        run: the run folder; lines of `metrics.jsonl` after step `first` are dropped.
+        first: the step that training starts from.
+        total: the last step, or None.
+        tensorboard: folder of the event files, or None.
     """
 
     def __init__(self, run: Path, first: int, total: int | None, tensorboard: Path | None) -> None:
         run.mkdir(parents=True, exist_ok=True)
         path = run / "metrics.jsonl"
-        kept = run / ".metrics.jsonl.tmp"  # replaced at once: a kill here is to lose no line
+        kept = run / ".metrics.jsonl.tmp"  # renamed at the end, so that a kill loses no line
         kept.write_text("".join(_lines_until(path, first)), encoding="utf-8")
         os.replace(kept, path)
         self._metrics = open(path, "a", encoding="utf-8")  # noqa: SIM115
-        # Without a terminal the bar would fill a log file with carriage returns.
+        # In a log file, the bar would leave thousands of carriage returns.
         self._bar = tqdm(total=total, initial=first, unit="step", disable=not sys.stderr.isatty())
         self._writer = None
         if tensorboard is not None:
-            from torch.utils.tensorboard import SummaryWriter  # slow to import, so only when asked
+            from torch.utils.tensorboard import SummaryWriter  # slow to import
 
             self._writer = SummaryWriter(str(tensorboard), purge_step=first + 1)
 
@@ -43,7 +43,7 @@ class Records:
         self._bar.update()
 
     def training(self, step: int, values: Mapping[str, float]) -> None:
-        """Note averages over the updates since the last note."""
+        """Log averages over the updates since the last call."""
         self._write("train", step, values)
         if self._bar.disable:
             self.say(f"step {step}: {_readable(values)}")
@@ -51,7 +51,7 @@ class Records:
             self._bar.set_postfix_str(_readable(values))
 
     def validation(self, step: int, values: Mapping[str, float]) -> None:
-        """Note the measurements on the development set."""
+        """Log measurements on the development set."""
         self._write("valid", step, values)
         self.say(f"step {step}, validation: {_readable(values)}")
 
@@ -92,7 +92,7 @@ def _readable(values: Mapping[str, float]) -> str:
 
 
 def _lines_until(path: Path, step: int) -> list[str]:
-    """Lines of an earlier run that stay true when training continues from `step`."""
+    """Return the lines of an earlier run up to `step`."""
     if step == 0 or not path.is_file():
         return []
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -100,7 +100,7 @@ def _lines_until(path: Path, step: int) -> list[str]:
 
 
 def _step_of(line: str) -> float:
-    """The step of a line; infinite for what is none, as a run that was killed may leave."""
+    """Return the step of a line; infinite for a damaged line, as a killed run may leave."""
     try:
         return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,7 @@
-"""A training run, from configuration to checkpoints."""
+"""A training run from its configuration to its checkpoints.
+
+It reads the data, starts anew or resumes from a compatible checkpoint, and calls the trainer.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,125 @@ from onmt_entmax.checkpoint import (
     read_training_state,
     remove_leftovers,
 )
-from onmt_entmax.data.corpus import all_pairs, check_corpus, extra_specials
+from onmt_entmax.data.corpus import DataConfig, all_pairs, check_corpus, extra_specials
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
-from onmt_entmax.data.transforms import draws_of_each_process
+from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
-from onmt_entmax.data.vocabulary import Vocabularies, build_vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
 from onmt_entmax.files import locked, write_files
-from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of, freeze
-from onmt_entmax.options.train import TrainingSetup
+from onmt_entmax.model import (
+    ModelConfig,
+    SparseNMTModel,
+    build_model,
+    count_parameters,
+    device_of,
+    freeze,
+)
 from onmt_entmax.processes import ProcessError, Processes, device_for, say, silent
-from onmt_entmax.train import Evaluate, Outcome, Trainer, TrainingConfig
-from onmt_entmax.train.evaluation import make_evaluate
+from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
+from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.records import Records
 
-# Where a training run begins: at nothing, or at a checkpoint that fits what is asked for now.
-
-# What the state of an optimiser depends on, besides the weights that are trained.
+# Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
-# What may change from one part of a run to the next: it is not in the weights.
+# Options of the model that may change when a run is resumed: no weight depends on them.
 _FREE = ("param_init", "param_init_glorot", "dropout", "attention_dropout")
+
+Tell = Callable[[str], None]
+
+
+def run_training(
+    *,
+    run: RunConfig,
+    data: DataConfig,
+    vocabulary: VocabularyConfig,
+    model: ModelConfig,
+    training: TrainingConfig,
+    validation: ValidationConfig,
+    record: Mapping[str, Any],
+) -> int:
+    """Train a model, from the start or from a checkpoint.
+
+    Args:
+        run: folder, start and device.
+        data: corpora and batches.
+        vocabulary: files and sizes of the vocabularies.
+        model: the network.
+        training: loss, limits and schedule.
+        validation: what is measured on the development set.
+        record: every option by name, saved with each checkpoint.
+
+    Returns:
+        The exit status: 0, or 128 plus the signal that ended the run.
+
+    Raises:
+        UserError: for everything that the user can fix.
+    """
+    processes = Processes()
+    tell = say if processes.writes else silent
+    folder = Path(run.save_model)
+    device = device_for(run.gpu, processes.local_rank if processes.count > 1 else None)
+    if processes.count > 1:
+        _check_same_batches(data)
+    training = replace(
+        training, accum_count=_shared_updates(training.accum_count, run.world_size, processes.count)
+    )
+    resumed = resume(run, model, training, tell)
+    for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
+        check_corpus(corpus)
+    files: dict[Path, str] = {}
+    if resumed is not None:
+        network, vocabularies = resumed.loaded.model, resumed.loaded.vocabularies
+        _check_specials(str(run.train_from), data, vocabularies)
+        torch.manual_seed(run.seed)
+    else:
+        vocabularies, files = build_vocabularies(vocabulary, all_pairs(data), extra_specials(data))
+        torch.manual_seed(run.seed)
+        network = build_model(model, vocabularies)
+        _load_vectors(run, network, vocabularies, tell)
+    if run.label_smoothing_prior == "unigram":
+        network.generator.prior = target_frequencies(data, vocabularies)
+    network.to(device)
+    if processes.rank > 0:  # each process draws its own dropout masks
+        torch.manual_seed(run.seed + 1_000_003 * processes.rank)
+    _describe(network, model, vocabularies, tell)
+    if run.world_size > processes.count:
+        tell(
+            f"note: world_size {run.world_size} but {processes.count} process: it "
+            f"accumulates the gradients of all batches, which gives the same updates"
+        )
+    processes.connect(device)
+    try:
+        evaluate = None
+        if data.valid is not None:
+            evaluate = make_evaluate(data, validation, vocabularies, tell)
+        with ExitStack() as stack:
+            records = None
+            if processes.writes:
+                stack.enter_context(_exclusive(folder))
+                _clean_folder(run, data, vocabularies, resumed, files, tell)
+                first = resumed.step if resumed else 0
+                board = None if run.tensorboard is None else Path(run.tensorboard)
+                records = stack.enter_context(Records(folder, first, training.train_steps, board))
+            saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint)
+            batches = TrainingBatches(data, vocabularies)
+            trainer = Trainer(network, batches, training, evaluate, saves, records, processes)
+            if resumed is not None and resumed.state is not None:
+                trainer.load_state_dict(resumed.state)
+            outcome = trainer.train()
+    except RuntimeError as error:
+        if processes.count == 1:
+            raise
+        raise ProcessError(
+            f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
+            f"continue from the last checkpoint with -train_from {run.save_model}"
+        ) from None
+    finally:
+        processes.disconnect()
+    return _report_end(outcome, run.save_model, tell)
+
+
+# --- resuming --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -48,325 +151,304 @@ class Resumed:
     """A checkpoint to continue from."""
 
     loaded: LoadedModel
-    state: dict[str, Any] | None  # None where only the weights are taken over
+    state: dict[str, Any] | None  # None if only the weights are used
 
     @property
     def step(self) -> int:
-        """Updates that are done."""
+        """Updates done."""
         return 0 if self.state is None else int(self.state["run"]["step"])
 
 
-def resume(setup: TrainingSetup, say: Callable[[str], None]) -> Resumed | None:
-    """The checkpoint to continue from, checked against what is asked for now; None for none.
+def resume(
+    run: RunConfig, model: ModelConfig, training: TrainingConfig, tell: Tell
+) -> Resumed | None:
+    """Load the checkpoint to continue from, or return None for a new run.
+
+    Args:
+        run: names the checkpoint and the folder to write to.
+        model: the configured network, which must be the checkpoint's.
+        training: the configured optimiser and selection.
+        tell: receives a warning for each damaged checkpoint that is skipped.
 
     Raises:
-        CheckpointError: there is none, it is of another model or optimiser, none of a run is
-            whole, or the folder to write to holds checkpoints that are not continued.
+        CheckpointError: there is no checkpoint, it has another model or optimiser, all of them are
+            damaged, or the run folder holds checkpoints that this run does not continue.
     """
-    if setup.run.train_from is None:
-        _check_folder(setup, None)
+    if run.train_from is None:
+        _check_folder(run, None)
         return None
-    given = Path(setup.run.train_from)
+    given = Path(run.train_from)
+    # Of a run folder, the newest checkpoint that can be read.
     steps = checkpoint_steps(given)
-    # Of a run folder, the newest checkpoint that is whole.
     candidates = [given / f"step_{step}" for step in reversed(steps)] or [find_model(given)]
-    fresh = setup.record["reset_optim"] == "all"
+    weights_only = run.reset_optim == "all"
     for number, folder in enumerate(candidates, 1):
         try:
             loaded = load(folder)
-            state = None if fresh else read_training_state(folder)
+            state = None if weights_only else read_training_state(folder)
         except CheckpointError as error:
             if number == len(candidates):
                 raise
-            say(f"warning: {error}; trying the checkpoint before")
+            tell(f"warning: {error}; trying the checkpoint before")
             continue
-        _check_same_model(setup, loaded, folder, fresh)
-        freeze(loaded.model, setup.model)
-        loaded.model.update_dropout(setup.model.dropout, setup.model.attention_dropout)
-        selection = setup.training.selection
-        other_measure = loaded.options.get("selection", selection) != selection
-        if state is not None and (other_measure or not continues(setup)):
-            # The best so far was the best by another measure, or stays in the other folder.
+        _check_same_model(folder, model, loaded.config, weights_only)
+        if not weights_only:
+            _check_same_optimizer(folder, training, loaded.options)
+        freeze(loaded.model, model)
+        loaded.model.update_dropout(model.dropout, model.attention_dropout)
+        other_measure = loaded.options.get("selection", training.selection) != training.selection
+        if state is not None and (other_measure or not _same_folder(run)):
+            # The best value so far is of another measure, or its checkpoint of another folder.
             state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
         resumed = Resumed(loaded, state)
-        _check_folder(setup, resumed)
-        say(f"continuing from {folder}")
+        _check_folder(run, resumed)
+        tell(f"continuing from {folder}")
         return resumed
     raise AssertionError("the last candidate either loads or raises")
 
 
-def _check_same_model(setup: TrainingSetup, loaded: LoadedModel, folder: Path, fresh: bool) -> None:
-    """Refuse a checkpoint of another model, or one whose optimiser's state would not fit."""
-    for field in fields(setup.model):
-        asked, made = getattr(setup.model, field.name), getattr(loaded.config, field.name)
+def _check_same_model(
+    folder: Path, asked: ModelConfig, made: ModelConfig, weights_only: bool
+) -> None:
+    """Refuse a checkpoint of another model.
+
+    Raises:
+        CheckpointError: names the first difference.
+    """
+    for field in fields(asked):
+        wanted, found = getattr(asked, field.name), getattr(made, field.name)
         frozen = field.name.startswith("freeze_")
-        if asked == made or field.name in _FREE or (frozen and fresh):
+        if wanted == found or field.name in _FREE or (frozen and weights_only):
             continue
         hint = "; -reset_optim all takes the weights alone" if frozen else ""
         raise CheckpointError(
-            f"{folder}: cannot continue: the model was made with {field.name} {made!r}, "
-            f"the configuration now says {asked!r}{hint}"
+            f"{folder}: cannot continue: the model was made with {field.name} {found!r}, "
+            f"the configuration now says {wanted!r}{hint}"
         )
-    for name in () if fresh else _OPTIMIZER:
-        asked, made = setup.record[name], loaded.options.get(name)
-        if made is not None and asked != made:
+
+
+def _check_same_optimizer(
+    folder: Path, training: TrainingConfig, options: Mapping[str, Any]
+) -> None:
+    """Refuse a checkpoint whose optimiser state does not fit the configured optimiser.
+
+    Raises:
+        CheckpointError: names the first difference.
+    """
+    for name in _OPTIMIZER:
+        wanted, found = getattr(training.optimizer, name), options.get(name)
+        if found is not None and wanted != found:
             raise CheckpointError(
-                f"{folder}: cannot continue: it was trained with {name} {made!r}, the "
-                f"configuration now says {asked!r}; -reset_optim all takes the weights alone"
+                f"{folder}: cannot continue: it was trained with {name} {found!r}, the "
+                f"configuration now says {wanted!r}; -reset_optim all takes the weights alone"
             )
 
 
-def continues(setup: TrainingSetup) -> bool:
-    """Whether the run goes on in the folder that it continues."""
-    run = Path(setup.run.save_model).resolve()
-    given = Path(setup.run.train_from or "").resolve()
-    return setup.run.train_from is not None and run in (given, given.parent)
+def _same_folder(run: RunConfig) -> bool:
+    """Whether the run writes to the folder that it continues."""
+    folder = Path(run.save_model).resolve()
+    given = Path(run.train_from or "").resolve()
+    return run.train_from is not None and folder in (given, given.parent)
 
 
-def _check_folder(setup: TrainingSetup, resumed: Resumed | None) -> None:
-    """Refuse to mix a run with what another one, or a later part of it, has left in its folder."""
-    run = Path(setup.run.save_model)
-    steps = checkpoint_steps(run)
-    if (run / "config.yaml").is_file():
-        raise CheckpointError(f"{run}: is a model itself, and not a run; choose another save_model")
-    if continues(setup) and resumed is not None:
+def _check_folder(run: RunConfig, resumed: Resumed | None) -> None:
+    """Refuse to mix a run with the checkpoints of another run, or with its own later ones.
+
+    Raises:
+        CheckpointError: says what the folder holds and how to go on.
+    """
+    folder = Path(run.save_model)
+    steps = checkpoint_steps(folder)
+    if (folder / "config.yaml").is_file():
+        raise CheckpointError(
+            f"{folder}: is a model itself, and not a run; choose another save_model"
+        )
+    if _same_folder(run) and resumed is not None:
         if resumed.state is None:
             raise CheckpointError(
-                f"{run}: holds what -train_from names: -reset_optim all begins another run, so "
+                f"{folder}: holds what -train_from names: -reset_optim all begins another run, so "
                 f"choose another save_model"
             )
-        if Path(str(setup.run.train_from)).resolve() == run.resolve():
-            return  # what is later is damaged, and will be written anew
+        if Path(str(run.train_from)).resolve() == folder.resolve():
+            return  # later checkpoints are damaged, and will be overwritten
         steps = [step for step in steps if step > resumed.step]
-        if steps and not setup.run.overwrite:
+        if steps and not run.overwrite:
             raise CheckpointError(
-                f"{run}: holds checkpoints of later steps, up to {steps[-1]}; delete them with "
+                f"{folder}: holds checkpoints of later steps, up to {steps[-1]}; delete them with "
                 f"-overwrite, or choose another save_model"
             )
-    elif steps and not setup.run.overwrite:
+    elif steps and not run.overwrite:
         raise CheckpointError(
-            f"{run}: already holds checkpoints; continue with -train_from {run}, "
+            f"{folder}: already holds checkpoints; continue with -train_from {folder}, "
             f"start anew with -overwrite, or choose another save_model"
         )
 
 
-def clear(run: Path, step: int) -> None:
-    """Delete what an earlier run left of the time after `step`, and nothing else.
+def _check_specials(train_from: str, data: DataConfig, vocabularies: Vocabularies) -> None:
+    """Refuse transforms that write special tokens which the checkpoint would read as `<unk>`.
 
-    What it measured up to then stays, see `onmt_entmax.records`.
+    Raises:
+        CheckpointError: names the token.
     """
-    best = best_step(run)
-    if best is not None and best > step:
-        (run / "best.json").unlink()
-    for later in checkpoint_steps(run):
-        if later > step:
-            shutil.rmtree(run / f"step_{later}")
-    if step == 0:
-        for path in [run / "metrics.jsonl", *run.glob("nonfinite_step_*.json")]:
-            path.unlink(missing_ok=True)
+    for tokens, vocabulary in zip(extra_specials(data), vocabularies, strict=True):
+        for token in tokens:
+            if token not in vocabulary:
+                raise CheckpointError(
+                    f"{train_from}: cannot continue: a transform of the data writes "
+                    f"{token!r}, which the vocabularies of that model do not have"
+                )
 
 
-def run_training(setup: TrainingSetup) -> int:
-    """Train as `setup` says, from the start or from a checkpoint; returns the exit status."""
-    processes = Processes()
-    tell = say if processes.writes else silent
-    device = device_for(setup.run.gpu, processes.local_rank if processes.count > 1 else None)
-    config = _shared_updates(setup, processes)
-    resumed = resume(setup, tell)
-    for corpus in [*setup.data.corpora, *([setup.data.valid] if setup.data.valid else [])]:
-        check_corpus(corpus)
-    if resumed is not None:
-        _check_specials(setup, resumed.loaded.vocabularies)
-    files: dict[Path, str] = {}
-    if resumed is not None:
-        vocabularies = resumed.loaded.vocabularies
-    else:
-        vocabularies, files = build_vocabularies(
-            setup.vocabulary, all_pairs(setup.data), extra_specials(setup.data)
-        )
-    torch.manual_seed(setup.run.seed)
-    model = resumed.loaded.model if resumed else build_model(setup.model, vocabularies)
-    if resumed is None:
-        _start_from_vectors(setup, model, vocabularies, tell)
-    if setup.run.label_smoothing_prior == "unigram":
-        model.generator.prior = target_frequencies(setup.data, vocabularies)
-    model.to(device)
-    if processes.rank > 0:  # other dropout masks than the first process has
-        torch.manual_seed(setup.run.seed + 1_000_003 * processes.rank)
-    _announce(setup, model, vocabularies, processes, tell)
-    processes.connect(device)
-    try:
-        evaluate = None
-        if setup.data.valid is not None:
-            evaluate = make_evaluate(setup.data, setup.validation, vocabularies, tell)
-        with _alone(setup, processes):
-            if processes.writes:
-                _make_room(setup, vocabularies, resumed, files, tell)
-            outcome = _train(setup, config, model, vocabularies, evaluate, resumed, processes)
-    except RuntimeError as error:
-        if processes.count == 1:
-            raise
-        raise ProcessError(
-            f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-            f"continue from the last checkpoint with -train_from {setup.run.save_model}"
-        ) from None
-    finally:
-        processes.disconnect()
-    tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {setup.run.save_model}")
-    if outcome.signal is not None:
-        tell(f"continue with the same command and -train_from {setup.run.save_model}")
-        return 128 + outcome.signal
-    return 0
+# --- the run folder --------------------------------------------------------------------------
 
 
 @contextmanager
-def _alone(setup: TrainingSetup, processes: Processes) -> Iterator[None]:
-    """Hold the run's folder, which two runs at once would take to pieces.
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Lock the run folder; two runs at once would delete each other's files.
 
     Raises:
-        CheckpointError: another run holds it.
+        CheckpointError: another run holds the lock.
     """
-    if not processes.writes:
-        yield
-        return
-    with locked(Path(setup.run.save_model)) as lock:
+    with locked(folder) as lock:
         if lock is None:
             raise CheckpointError(
-                f"{setup.run.save_model}: another process is training here; end it first, or give "
+                f"{folder}: another process is training here; end it first, or give "
                 f"another save_model"
             )
         yield
 
 
-def _train(
-    setup: TrainingSetup,
-    config: TrainingConfig,
-    model: SparseNMTModel,
-    vocabularies: Vocabularies,
-    evaluate: Evaluate | None,
-    resumed: Resumed | None,
-    processes: Processes,
-) -> Outcome:
-    """Put the parts of a run together and run it."""
-    run_path = Path(setup.run.save_model)
-    first = resumed.step if resumed else 0
-    run = RunFolder(run_path, setup.model, vocabularies, setup.record, setup.run.keep_checkpoint)
-    board = None if setup.run.tensorboard is None else Path(setup.run.tensorboard)
-    with ExitStack() as stack:
-        records = None
-        if processes.writes:
-            records = stack.enter_context(Records(run_path, first, config.train_steps, board))
-        batches = TrainingBatches(setup.data, vocabularies)
-        trainer = Trainer(model, batches, config, evaluate, run, records, processes)
-        if resumed is not None and resumed.state is not None:
-            trainer.load_state_dict(resumed.state)
-        return trainer.train()
-
-
-def _make_room(
-    setup: TrainingSetup,
+def _clean_folder(
+    run: RunConfig,
+    data: DataConfig,
     vocabularies: Vocabularies,
     resumed: Resumed | None,
     files: Mapping[Path, str],
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> None:
-    """Write the run's vocabulary files and delete what it replaces. Called after everything that is
-    read has been read, the first batch last: what fails later finds the earlier run gone."""
-    run = Path(setup.run.save_model)
-    remove_leftovers(run)
-    first = resumed.step if resumed and continues(setup) else 0
-    steps = checkpoint_steps(run) if setup.run.overwrite else []
+    """Write the new vocabulary files and delete what the run replaces.
+
+    Nothing is written or deleted before all inputs, the first batch included, have been read: a
+    run that cannot start leaves the earlier one as it was.
+
+    Args:
+        run: names the folder.
+        data: read up to the first batch.
+        vocabularies: of the model.
+        resumed: the checkpoint to continue from.
+        files: text of each vocabulary file to write.
+        tell: receives a line for everything written or deleted.
+    """
+    folder = Path(run.save_model)
+    remove_leftovers(folder)
+    first = resumed.step if resumed and _same_folder(run) else 0
+    steps = checkpoint_steps(folder) if run.overwrite else []
     replaced = [step for step in steps if step > first]
     if replaced or files:
-        with closing(iter(TrainingBatches(replace(setup.data, num_workers=0), vocabularies))) as it:
-            next(it)
+        batches = TrainingBatches(replace(data, num_workers=0), vocabularies)
+        with closing(iter(batches)) as stream:
+            next(stream)
     write_files(files)
     for path in files:
         tell(f"note: {path}: was not there; written, with the tokens counted in the data")
     if replaced:
         steps_text = ", ".join(map(str, replaced))
-        tell(f"note: -overwrite: deletes the checkpoints of {run} of steps {steps_text}")
-    if setup.run.overwrite:
-        clear(run, first)
+        tell(f"note: -overwrite: deletes the checkpoints of {folder} of steps {steps_text}")
+    if run.overwrite:
+        clear(folder, first)
 
 
-def _check_specials(setup: TrainingSetup, vocabularies: Vocabularies) -> None:
-    """Refuse transforms whose special tokens a checkpoint does not know, and so reads as `<unk>`.
-
-    Raises:
-        CheckpointError: there is one.
-    """
-    for tokens, vocabulary in zip(extra_specials(setup.data), vocabularies, strict=True):
-        for token in tokens:
-            if token not in vocabulary:
-                raise CheckpointError(
-                    f"{setup.run.train_from}: cannot continue: a transform of the data writes "
-                    f"{token!r}, which the vocabularies of that model do not have"
-                )
+def clear(folder: Path, step: int) -> None:
+    """Delete what an earlier run wrote after `step`; `Records` cuts the measurements."""
+    best = best_step(folder)
+    if best is not None and best > step:
+        (folder / "best.json").unlink()
+    for later in checkpoint_steps(folder):
+        if later > step:
+            shutil.rmtree(folder / f"step_{later}")
+    if step == 0:
+        for path in [folder / "metrics.jsonl", *folder.glob("nonfinite_step_*.json")]:
+            path.unlink(missing_ok=True)
 
 
-def _shared_updates(setup: TrainingSetup, processes: Processes) -> TrainingConfig:
-    """The training configuration, with the batches of an update shared out to the processes.
+# --- several processes -----------------------------------------------------------------------
 
-    An update of OpenNMT-py takes `accum_count` batches in each of `world_size` processes. It
-    takes as many here, whatever the number of processes that share them.
+
+def _check_same_batches(data: DataConfig) -> None:
+    """Refuse transforms that give each process other batches.
 
     Raises:
-        ProcessError: they cannot be shared evenly, or each process would draw others.
+        ProcessError: there is one.
     """
-    names = {name for corpus in setup.data.corpora for name in corpus.transforms}
-    if processes.count > 1 and draws_of_each_process(names, setup.data.transform_options):
+    names = {name for corpus in data.corpora for name in corpus.transforms}
+    if has_unseeded_sampling(names, data.transform_options):
         raise ProcessError(
             "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
             "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
         )
-    config = setup.training
-    if processes.count > 1 and setup.run.world_size == 1:
-        several = tuple(count * processes.count for count in config.accum_count)
-        config = replace(config, accum_count=several)
-    for count in config.accum_count:
-        if count % processes.count:
+
+
+def _shared_updates(
+    accum_count: tuple[int, ...], world_size: int, processes: int
+) -> tuple[int, ...]:
+    """Return the batches of an update, all processes together.
+
+    OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
+    batches here, whatever the number of processes that share them.
+
+    Args:
+        accum_count: batches of an update, already times `world_size`.
+        world_size: as configured.
+        processes: how many were started.
+
+    Raises:
+        ProcessError: the processes cannot share an update evenly.
+    """
+    if processes > 1 and world_size == 1:
+        accum_count = tuple(count * processes for count in accum_count)
+    for count in accum_count:
+        if count % processes:
             raise ProcessError(
                 f"an update takes {count} batches (world_size times accum_count), which "
-                f"{processes.count} processes cannot share evenly; start another number of them"
+                f"{processes} processes cannot share evenly; start another number of them"
             )
-    return config
+    return accum_count
 
 
-def _start_from_vectors(
-    setup: TrainingSetup,
-    model: SparseNMTModel,
-    vocabularies: Vocabularies,
-    tell: Callable[[str], None],
+# --- start and end ---------------------------------------------------------------------------
+
+
+def _load_vectors(
+    run: RunConfig, network: SparseNMTModel, vocabularies: Vocabularies, tell: Tell
 ) -> None:
-    """Word vectors from files, where these are asked for; other tokens keep fresh ones."""
+    """Copy pretrained word vectors into the embeddings; other tokens keep their initial ones."""
     for path, part, vocabulary in (
-        (setup.run.src_embeddings, model.encoder, vocabularies.source),
-        (setup.run.tgt_embeddings, model.decoder, vocabularies.target),
+        (run.src_embeddings, network.encoder, vocabularies.source),
+        (run.tgt_embeddings, network.decoder, vocabularies.target),
     ):
         if path is not None:
             table = part.embeddings.word_lut.weight
-            kind = setup.run.embeddings_type or "GloVe"
+            kind = run.embeddings_type or "GloVe"
             vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
             fill(table, vectors)
             tell(f"{path}: vectors for {len(vectors)} of {len(vocabulary)} tokens")
 
 
-def _announce(
-    setup: TrainingSetup,
-    model: SparseNMTModel,
-    vocabularies: Vocabularies,
-    processes: Processes,
-    tell: Callable[[str], None],
+def _describe(
+    network: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, tell: Tell
 ) -> None:
     source, target = vocabularies
     tell(
-        f"{count_parameters(model):,} weights, vocabularies of {len(source)} source and "
-        f"{len(target)} target tokens, attention alpha {setup.model.global_attention_alpha:g}, "
-        f"output alpha {setup.model.generator_alpha:g}, on {device_of(model)}"
+        f"{count_parameters(network):,} weights, vocabularies of {len(source)} source and "
+        f"{len(target)} target tokens, attention alpha {config.global_attention_alpha:g}, "
+        f"output alpha {config.generator_alpha:g}, on {device_of(network)}"
     )
-    if setup.run.world_size > processes.count:
-        tell(
-            f"note: world_size {setup.run.world_size} but {processes.count} process: it "
-            f"accumulates the gradients of all batches, which gives the same updates"
-        )
+
+
+def _report_end(outcome: Outcome, folder: str, tell: Tell) -> int:
+    """Say how the run ended; return its exit status."""
+    tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
+    if outcome.signal is None:
+        return 0
+    tell(f"continue with the same command and -train_from {folder}")
+    return 128 + outcome.signal

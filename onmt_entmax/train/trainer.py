@@ -1,4 +1,4 @@
-"""The training loop, from top to bottom."""
+"""The training loop: updates, validation, checkpoints and the end of a run."""
 
 from __future__ import annotations
 
@@ -31,13 +31,32 @@ from onmt_entmax.train.optimiser import (
     learning_rate_schedule,
 )
 from onmt_entmax.train.records import Records
-from onmt_entmax.train.transfer import Numbers, Transfer
+from onmt_entmax.train.transfer import PendingValues, Transfer
 
-# What is measured while training, for the log.
+Evaluate = Callable[[SparseNMTModel], dict[str, float]]
+
+
+class TrainingLoss(nn.Module):
+    """The loss of a batch as a module, which DistributedDataParallel can wrap.
+
+    Args:
+        model: the model to train.
+        label_smoothing: part of a target that is spread over the vocabulary.
+        pad: target id that is ignored.
+    """
+
+    def __init__(self, model: SparseNMTModel, label_smoothing: float, pad: int) -> None:
+        super().__init__()
+        self.model, self.label_smoothing, self.pad = model, label_smoothing, pad
+
+    def forward(self, batch: Batch) -> OutputLoss:
+        """Return the loss, summed over all targets of a batch."""
+        hidden, target = self.model.hidden_states(batch)
+        return self.model.generator.loss(hidden, target, self.pad, self.label_smoothing)
 
 
 class Measurements:
-    """Running averages of what the output layer reports and of time, since the last `take`."""
+    """Running averages of the loss, accuracy, support size and speed, for the log."""
 
     def __init__(self) -> None:
         self._reset()
@@ -48,18 +67,18 @@ class Measurements:
         self._since = time.monotonic()
 
     def waited(self, seconds: float) -> None:
-        """Time that an update has waited for its batches."""
+        """Add the time that an update waited for its batches."""
         self._waited += seconds
 
     def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
-        """Sums over the target tokens of an update."""
+        """Add the sums over the target tokens of an update."""
         self._loss += loss
         self._tokens += tokens
         self._correct += correct
         self._support += support
 
     def take(self) -> dict[str, float]:
-        """Averages a target token since the last call, and how the time was spent."""
+        """Return averages per target token since the last call, and tokens per second."""
         tokens = max(self._tokens, 1.0)
         seconds = time.monotonic() - self._since
         averages = {
@@ -73,37 +92,11 @@ class Measurements:
         return averages
 
 
-# What training makes small.
-
-
-class Objective(nn.Module):
-    """The loss of a batch as a module, which is what DistributedDataParallel wraps.
-
-    Args:
-        model: what is trained.
-        config: gives ``label_smoothing``.
-        pad: the target id that counts nothing.
-    """
-
-    def __init__(self, model: SparseNMTModel, config: TrainingConfig, pad: int) -> None:
-        super().__init__()
-        self.model, self.config, self.pad = model, config, pad
-
-    def forward(self, batch: Batch) -> OutputLoss:
-        """Loss of a batch, all its targets together."""
-        hidden, target = self.model.hidden_states(batch)
-        smoothing = self.config.label_smoothing
-        return self.model.generator.loss(hidden, target, self.pad, smoothing)
-
-
-# What goes on beside a run: signals that ask it to end, and the garbage collector.
-
-
 @contextmanager
 def collected_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying of them; a second one of either kills as usual.
+    """Collect SIGINT and SIGTERM in a list; a second signal ends the process as usual.
 
-    What is ignored stays so: SIGINT by what a script has put into the background.
+    Ignored signals stay ignored, such as SIGINT in a background job of a script.
     """
     received: list[int] = []
 
@@ -126,8 +119,8 @@ def collected_signals() -> Iterator[list[int]]:
 
 
 @contextmanager
-def resting_collector() -> Iterator[None]:
-    """Keep the garbage collector from walking over what is loaded by now, and stays."""
+def frozen_heap() -> Iterator[None]:
+    """Exclude existing objects from garbage collection; they live as long as the run."""
     gc.collect()
     gc.freeze()
     try:
@@ -136,37 +129,34 @@ def resting_collector() -> Iterator[None]:
         gc.unfreeze()
 
 
-Evaluate = Callable[[SparseNMTModel], dict[str, float]]
-
-
 @dataclass
 class RunState:
-    """What changes while training, apart from weights and optimiser; saved with a checkpoint."""
+    """State of a run besides weights and optimiser; saved with a checkpoint."""
 
     step: int = 0  # updates done
     seconds: float = 0.0
-    decay: float = 1.0  # what the plateau rule has made of the learning rate
+    decay: float = 1.0  # factor on the learning rate by decay_method: plateau
     previous_loss: float | None = None  # of the last validation
-    best: float | None = None  # best value of the selection metric
-    best_step: int = -1  # where it was measured
-    best_planned: float | None = None  # the same of planned validations: what early stopping sees
-    waited: int = 0  # planned validations since the best of them
+    best: float | None = None  # best value of `selection`
+    best_step: int = -1
+    best_planned: float | None = None  # best value in planned validations, for early stopping
+    waited: int = 0  # planned validations since `best_planned`
     validated: int = -1  # step of the last validation
-    skipped: int = 0  # updates left out because they were not finite
+    skipped: int = 0  # updates skipped because they were not finite
 
 
 class Trainer:
     """One training run.
 
     Args:
-        model: trained in place, on the device it is on.
+        model: trained in place, on its device.
         batches: the endless stream of training batches.
         config: see `TrainingConfig`.
-        evaluate: measures the model on the development set; gives at least `loss` and the
-            selection metric. Called in evaluation mode without gradients.
-        run: where checkpoints go.
-        records: where measurements go; None in all processes but the first.
-        processes: of which this is one.
+        evaluate: returns at least `loss` and the selection measure on the development set. It is
+            called in evaluation mode without gradients. None: no validation.
+        run: the folder for checkpoints.
+        records: the log; None in all processes but the first.
+        processes: the processes of the run.
     """
 
     def __init__(
@@ -190,50 +180,48 @@ class Trainer:
         self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
-        objective = Objective(model, config, run.vocabularies.target.pad)
-        self.objective = processes.share(objective, device_of(model))
+        loss = TrainingLoss(model, config.label_smoothing, run.vocabularies.target.pad)
+        self.loss = processes.share(loss, device_of(model))
         self._transfer = Transfer(device_of(model))
-        self._numbers = Numbers(behind=1 if self._may_read_late() else 0)
-        self._seen = Measurements()
+        self._pending = PendingValues(delay=1 if self._may_read_late() else 0)
+        self._measurements = Measurements()
         self._started = time.monotonic()
-        self._asked = 0  # the signal that any process has received
-        self._saved = -1  # the step last saved by this run
+        self._received = 0  # the signal that any process has received
+        self._saved = -1  # the step that this run saved last
 
     def train(self) -> Outcome:
-        """Train until a limit of the configuration or a signal; the last state is saved."""
+        """Train until a limit of the configuration or a signal; save the last state."""
         self.model.train()
         self._started = time.monotonic() - self.state.seconds
         self._name_best()
         stream = iter(self.batches)
-        with resting_collector(), collected_signals() as received, closing(stream):
+        with frozen_heap(), collected_signals() as received, closing(stream):
             outcome = self._finished()
             while outcome is None:
                 epochs = self.batches.position.epoch
                 with self.warmup.applied(self.state.step):
-                    self._update(self._taken(stream), received)
+                    self._update(self._next_batches(stream), received)
                 if self._due(epochs):
                     self._validate()
                 elif self.state.step % self.config.save_checkpoint_steps == 0:
                     self._save()
                 outcome = self._finished()
-            # A signal is collected here, too: what is done is saved before the program ends.
+            # Signals are still collected here, so that the last state is saved.
             if outcome.signal is None and self.state.validated < self.state.step:
                 self._validate(planned=False)
             self._save()
         return outcome
 
-    # --- one update ------------------------------------------------------------------------
-
-    def _taken(self, stream: Iterator[Batch]) -> list[Batch]:
-        """The batches of the next update, of all processes together."""
+    def _next_batches(self, stream: Iterator[Batch]) -> list[Batch]:
+        """Return the batches of the next update, for all processes together."""
         config, started = self.config, time.monotonic()
         count = value_at(config.accum_count, config.accum_steps, self.state.step)
         batches = list(islice(stream, count))
-        self._seen.waited(time.monotonic() - started)
+        self._measurements.waited(time.monotonic() - started)
         return batches
 
     def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
-        """One step of the optimiser on the gradient of all `batches` together."""
+        """Take one optimiser step on the gradient of all `batches` together."""
         config, state, processes = self.config, self.state, self.processes
         self._set_dropout()
         for group in self.optimizer.param_groups:
@@ -244,28 +232,28 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         measured = torch.zeros(6, device=device_of(self.model))
         for number, batch in enumerate(mine, 1):
-            # DistributedDataParallel averages where a sum is meant, hence the factor.
-            with self._apart() if number < len(mine) else nullcontext():
-                result = self.objective(self._transfer(batch))
+            # DistributedDataParallel averages gradients; the factor turns that into a sum.
+            with self._no_sync() if number < len(mine) else nullcontext():
+                result = self.loss(self._transfer(batch))
                 (result.loss * (processes.count / size)).backward()
             measured[:4] += torch.stack([value.detach().float() for value in result])
         measured[4] = received[0] if received else 0
         measured[5] = time.monotonic() - self._started if processes.writes else 0
         norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
         values = torch.cat([processes.sum(measured), norm.view(1)])
-        self._numbers.send(values, (state.step + 1, batches))
-        if self._numbers.behind:
-            # The device itself leaves out what is not finite, and says so later.
+        self._pending.send(values, (state.step + 1, batches))
+        if self._pending.delay:
+            # The optimiser itself skips a non-finite update; this process learns of it later.
             self.optimizer.found_inf = (~(values[0] + norm).isfinite()).float()  # type: ignore[attr-defined]
             self._step(norm)
-            self._read_numbers()
-        elif self._read_numbers():
+            self._read_values()
+        elif self._read_values():
             self._step(norm)
         state.step += 1
         self._report()
 
     def _step(self, norm: Tensor) -> None:
-        """Clip the gradient, of this norm, and change the weights."""
+        """Clip the gradient, whose norm is given, and update the weights."""
         if self.config.optimizer.max_grad_norm > 0:
             nn.utils.clip_grads_with_norm_(
                 self.parameters, self.config.optimizer.max_grad_norm, norm
@@ -273,34 +261,35 @@ class Trainer:
         self.optimizer.step()
         self.average.update(self.state.step + 1)
 
-    def _read_numbers(self, everything: bool = False) -> bool:
-        """Take in what is known of the updates by now; whether all of it was finite.
+    def _read_values(self, everything: bool = False) -> bool:
+        """Add the values that have arrived from the device; return whether all are finite.
 
-        Where this side waits for the device's numbers.
+        Only here does this process wait for the device.
         """
         finite = True
-        for values, (step, batches) in self._numbers.read(everything):
-            loss, tokens, correct, support, asked, seconds, norm = values
+        for values, (step, batches) in self._pending.read(everything):
+            loss, tokens, correct, support, received, seconds, norm = values
             self.state.seconds = seconds
-            if asked:  # signals of several processes add up; whichever it was, the run ends
-                self._asked = int(asked) if self.processes.count == 1 else signal.SIGTERM
-            if self.nonfinite.leaves_out(step, loss, norm, batches):
+            if received:  # signal numbers of several processes add up, so the sum names none
+                alone = self.processes.count == 1
+                self._received = int(received) if alone else signal.SIGTERM
+            if self.nonfinite.skips(step, loss, norm, batches):
                 self.state.skipped += 1
                 finite = False
             else:
-                self._seen.add(loss, tokens, correct, support)
+                self._measurements.add(loss, tokens, correct, support)
         return finite
 
     def _may_read_late(self) -> bool:
-        """Whether the device can be left alone: it decides whether an update is made."""
+        """Whether the optimiser can skip an update on the GPU, without this process."""
         fused = all(group.get("fused") for group in self.optimizer.param_groups)
         on_gpu = device_of(self.model).type == "cuda"
         return on_gpu and fused and self.config.average_decay == 0
 
-    def _apart(self) -> AbstractContextManager[None]:
-        """Accumulate without exchanging gradients yet."""
-        if isinstance(self.objective, nn.parallel.DistributedDataParallel):
-            return self.objective.no_sync()
+    def _no_sync(self) -> AbstractContextManager[None]:
+        """Accumulate gradients without exchanging them."""
+        if isinstance(self.loss, nn.parallel.DistributedDataParallel):
+            return self.loss.no_sync()
         return nullcontext()
 
     def _report(self) -> None:
@@ -310,7 +299,7 @@ class Trainer:
         if self.state.step % self.config.report_every == 0:
             rate = self._learning_rate(self.state.step)
             epoch = self.batches.position.epoch
-            values = self._seen.take() | {"learning_rate": rate, "epoch": epoch}
+            values = self._measurements.take() | {"learning_rate": rate, "epoch": epoch}
             if self.state.skipped:
                 values["skipped"] = self.state.skipped
             self.records.training(self.state.step, values)
@@ -326,8 +315,6 @@ class Trainer:
                 value_at(config.attention_dropout, config.dropout_steps, step),
             )
 
-    # --- validation and the end ------------------------------------------------------------
-
     def _due(self, epochs_before: int) -> bool:
         config, epoch = self.config, self.batches.position.epoch
         if config.valid_epochs is not None:
@@ -335,15 +322,15 @@ class Trainer:
         return config.valid_steps is not None and self.state.step % config.valid_steps == 0
 
     def _validate(self, planned: bool = True) -> None:
-        """Measure, lower the learning rate if the loss rose, and keep the model if it is best.
+        """Evaluate; lower the learning rate if the loss rose; save the model if it is the best.
 
         The extra validation at the end (not `planned`) changes neither the learning rate nor early
-        stopping, so that a resumed run is not affected.
+        stopping, so that a resumed run continues as if it had not stopped.
         """
-        self._read_numbers(everything=True)
+        self._read_values(everything=True)
         state, config = self.state, self.config
         state.validated = state.step
-        if self._saved == state.step:  # without what is measured now
+        if self._saved == state.step:  # that checkpoint lacks this validation
             self._saved = -1
         if self.evaluate is None:
             if config.valid_epochs is not None or state.step % config.save_checkpoint_steps == 0:
@@ -366,7 +353,7 @@ class Trainer:
         if self.records is not None:
             self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
         if better:
-            self._save()  # before it is named the best, so that the name never points at nothing
+            self._save()  # first, so that best.json never names a missing checkpoint
             self._name_best()
         elif state.step % config.save_checkpoint_steps == 0:
             self._save()
@@ -374,7 +361,7 @@ class Trainer:
     def _better(self, value: float, best: float | None) -> bool:
         """Whether a value of `selection` is better than the best so far.
 
-        One that is not finite is better than nothing, and worse than any other.
+        A value that is not finite is better than none, and worse than any other.
         """
         sign = -1 if self.config.selection == "loss" else 1
         if best is None or sign * value > sign * best:
@@ -382,8 +369,8 @@ class Trainer:
         return not math.isfinite(best) and math.isfinite(value)
 
     def _name_best(self) -> None:
-        """Name the best checkpoint; a run that was killed between saving and naming it, or that
-        went back to before another one, comes here when it continues."""
+        """Write best.json. A resumed run does so too: it may have been killed between saving and
+        naming the best checkpoint."""
         state, path = self.state, self.run.path
         if not self.processes.writes or state.best is None:
             return
@@ -400,8 +387,8 @@ class Trainer:
 
     def _finished(self) -> Outcome | None:
         config, state = self.config, self.state
-        if self._asked:
-            return Outcome(state.step, signal.Signals(self._asked).name, self._asked)
+        if self._received:
+            return Outcome(state.step, signal.Signals(self._received).name, self._received)
         if config.train_steps is not None and state.step >= config.train_steps:
             return Outcome(state.step, "train_steps")
         if config.train_epochs is not None and self.batches.position.epoch >= config.train_epochs:
@@ -412,20 +399,18 @@ class Trainer:
             return Outcome(state.step, "early_stopping")
         return None
 
-    # --- checkpoints -----------------------------------------------------------------------
-
     def _save(self) -> None:
         if self._saved == self.state.step:
             return
-        self._read_numbers(everything=True)
-        saved = self.state_dict()  # all processes give their random states
+        self._read_values(everything=True)
+        saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
             with self.average.applied() as raw:
                 self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
         self._saved = self.state.step
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that continuing needs besides the weights: tensors, numbers and dicts."""
+        """Return what resuming needs besides the weights: tensors, numbers and dicts."""
         return {
             "run": asdict(self.state),
             "position": asdict(self.batches.position),
@@ -441,16 +426,16 @@ class Trainer:
         return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.empty(0)
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` gave: the same batches and, if there are as many
-        processes as there were, the same random states."""
-        # Of a later version of the same format there may be more, which may be left out.
+        """Restore what `state_dict` returned: the position in the data and, for the same number
+        of processes, the random states."""
+        # A later minor version of the format may have more fields, which can be ignored.
         run = {name: value for name, value in saved["run"].items() if name in _names(RunState)}
-        if run["waited"] == 0:  # what it was before checkpoints said so
+        if run["waited"] == 0:  # a checkpoint of a version without `best_step`
             run.setdefault("best_step", run["validated"])
         run.setdefault("best_planned", run["best"])
         self.state = RunState(**run)
         if self.state.step in checkpoint_steps(self.run.path):
-            self._saved = self.state.step  # this is where it comes from
+            self._saved = self.state.step  # this checkpoint itself
         position = saved["position"]
         self.batches.position = Position(**{name: position[name] for name in _names(Position)})
         self.optimizer.load_state_dict(saved["optimizer"])
@@ -463,7 +448,7 @@ class Trainer:
 
 
 def _names(kind: type) -> list[str]:
-    """The fields of a dataclass."""
+    """Names of the fields of a dataclass."""
     return [field.name for field in fields(kind)]
 
 

@@ -1,7 +1,7 @@
-"""To and from the device of the model, without waiting for it more than must be.
+"""Transfers to and from the GPU that overlap with its computation.
 
-A GPU computes behind the process that feeds it. So batches go there from pinned memory on a stream
-of their own, and what an update has measured is read when it has come, one update later.
+Batches go from pinned memory on a stream of their own; the measurements of an update are read one
+update later, so that the process does not wait for them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from onmt_entmax.data.batch import Batch
 
 
 class Transfer:
-    """Takes batches to the device.
+    """Copy batches to the device.
 
-    On a GPU their ids are copied while it still computes on the batch before. Lengths stay where
-    they are: the recurrence needs them on this side.
+    A GPU receives the ids while it still computes on the batch before. Lengths stay on the CPU,
+    where the recurrence needs them.
 
     Args:
         device: of the model.
@@ -32,7 +32,7 @@ class Transfer:
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch on the device, or on its way there before anything that uses it."""
+        """Return the batch on the device; the copy may still be running, ordered before any use."""
         if self._stream is None:
             return batch
         assert batch.target is not None
@@ -44,23 +44,23 @@ class Transfer:
         current = torch.cuda.current_stream(self._device)
         current.wait_stream(self._stream)
         for ids in (source, target):
-            ids.record_stream(current)  # their memory is not used again before this stream is done
+            ids.record_stream(current)  # keeps their memory until this stream is done
         return replace(batch, source=source, target=target)
 
 
-class Numbers:
-    """Numbers on their way from the device, in the order in which they were sent.
+class PendingValues:
+    """Vectors on their way from the device, in the order in which they were sent.
 
     Args:
-        behind: how many may still be on their way when others are read; 0 waits for each.
+        delay: how many of the newest vectors `read` leaves for later; 0 waits for all.
     """
 
-    def __init__(self, behind: int) -> None:
-        self.behind = behind
+    def __init__(self, delay: int) -> None:
+        self.delay = delay
         self._sent: deque[tuple[Tensor, torch.cuda.Event | None, Any]] = deque()
 
     def send(self, values: Tensor, about: Any) -> None:
-        """Send `values`, a vector, together with what they are about."""
+        """Start to copy the vector `values`; `about` is returned with it."""
         arrived = None
         if values.device.type == "cuda":
             here = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
@@ -70,8 +70,8 @@ class Numbers:
         self._sent.append((values, arrived, about))
 
     def read(self, everything: bool = False) -> Iterator[tuple[list[float], Any]]:
-        """Take what must have arrived by now, or everything that was sent."""
-        while len(self._sent) > (0 if everything else self.behind):
+        """Yield the vectors that are older than `delay`, or all, each with its `about`."""
+        while len(self._sent) > (0 if everything else self.delay):
             values, arrived, about = self._sent.popleft()
             if arrived is not None:
                 arrived.synchronize()

@@ -296,7 +296,7 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-block_ngram_repeat", 2, "-ignore_when_blocking", "z"], "'z' is not in the target"),
         (["-search", "exact", "-stop", "first"], "stop: first goes with search: beam"),
         (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or exact"),
-        (["-model", tmp_path / "prefix"], "models are folders; tools/import_onmt_checkpoint.py"),
+        (["-model", tmp_path / "prefix"], "models are folders; `onmt-entmax import-onmt`"),
     ):
         assert message in fail("translate.py", *arguments, *option)
 

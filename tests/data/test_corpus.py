@@ -172,6 +172,19 @@ def test_empty_lines(tmp_path: Path, level: str, recwarn: pytest.WarningsRecorde
     assert (len(recwarn) == 1) == (level == "warning")
 
 
+@pytest.mark.parametrize("marked", [("src",), ("tgt",), ("src", "tgt")])
+def test_a_byte_order_mark_is_no_part_of_the_first_token(
+    tmp_path: Path, marked: tuple[str, ...]
+) -> None:
+    """At the beginning of either file; elsewhere it is text."""
+    config = corpus(tmp_path)
+    for path, lines in ((config.path_src, "a b\n\ufeffc\n"), (config.path_tgt, "x\n\ufeffy\n")):
+        mark = "\ufeff" if Path(path).suffix.removeprefix(".") in marked else ""
+        Path(path).write_text(mark + lines, encoding="utf-8")
+    pairs = list(read_pairs(config, data(config), is_train=True))
+    assert pairs == [(["a", "b"], ["x"]), (["\ufeffc"], ["\ufeffy"])]
+
+
 def test_files_that_do_not_correspond_are_refused(tmp_path: Path) -> None:
     config = corpus(tmp_path, size=4)
     Path(config.path_tgt).write_text("A\nB\n")

@@ -48,6 +48,13 @@ def test_special_tokens_have_the_ids_of_opennmt() -> None:
     assert target.encode(["b", "never seen"]) == [5, 0]
 
 
+@pytest.mark.parametrize("order", ["dcba", "bdac", "abcd"])
+def test_tokens_of_equal_counts_are_in_alphabetical_order(order: str) -> None:
+    """Whatever the order of the data: several processes, and a run begun anew, agree on the ids."""
+    vocabulary = Vocabulary.from_counts(Counter(order + "zz"), SOURCE_SPECIALS, 4)
+    assert vocabulary.tokens[2:] == ("z", "a", "b", "c")
+
+
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [(("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice"), (("a",), "<unk>")],

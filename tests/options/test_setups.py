@@ -96,7 +96,7 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"data": {"c": {"path_scr": "a"}}}, "no such key 'path_scr'; did you mean 'path_src'"),
         ({"data": {"c": {"src_feats": {}}}}, "src_feats is not supported"),
         ({"hidden_size": 8}, "no such option; OpenNMT-py 2.3.0 calls it rnn_size"),
-        ({"num_threads": 8}, "no such option; it is of onmt_build_vocab alone"),
+        ({"num_threads": 8}, "no such option; only onmt_build_vocab has it"),
         ({"batch_size_multiple": 8}, "batch_size_multiple: not supported"),
         ({"gpu_ranks": [0, 1]}, "names 2 GPUs: start as many processes with torchrun"),
         ({"save_model": __file__}, "is a file; name a folder"),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.train import Trainer, TrainingError
-from onmt_entmax.train.transfer import Numbers, Transfer
+from onmt_entmax.train.transfer import PendingValues, Transfer
 from tests.train.test_trainer import Poisoned, assert_equal, trainer_of, weights
 
 
@@ -63,14 +63,14 @@ def test_batches_are_pinned_copied_aside_and_waited_for(monkeypatch: pytest.Monk
     assert moved.target_lengths is batch.target_lengths
 
 
-@pytest.mark.parametrize("behind", [0, 1, 3])
-def test_numbers_arrive_in_order_and_in_time(behind: int) -> None:
-    numbers = Numbers(behind)
+@pytest.mark.parametrize("delay", [0, 1, 3])
+def test_numbers_arrive_in_order_and_in_time(delay: int) -> None:
+    numbers = PendingValues(delay)
     read: list[object] = []
     for step in range(7):
         numbers.send(torch.tensor([float(step), 0.5]), step)
         read += numbers.read()
-        assert read == [([float(at), 0.5], at) for at in range(max(0, step + 1 - behind))]
+        assert read == [([float(at), 0.5], at) for at in range(max(0, step + 1 - delay))]
     read += numbers.read(everything=True)
     assert read == [([float(at), 0.5], at) for at in range(7)]
     assert not list(numbers.read(everything=True))
@@ -100,7 +100,7 @@ def test_numbers_of_a_gpu_are_waited_for_when_they_are_read(
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch, "empty", pinned)
-    numbers = Numbers(1)
+    numbers = PendingValues(1)
     numbers.send(OnGPU(), "first")  # type: ignore[arg-type]
     assert not list(numbers.read())
     assert said == ["sent"]
@@ -126,7 +126,7 @@ def run_both(
         path = folder / str(reads_late)
         path.mkdir()
         trainer = trainer_of(path, **changes)
-        trainer.objective = Poisoned(trainer.objective, poison)
+        trainer.loss = Poisoned(trainer.loss, poison)
         trainers.append(trainer)
     return trainers
 
@@ -161,11 +161,11 @@ def test_a_stop_comes_one_update_later_with_the_same_words(
 
 def test_a_nan_in_the_last_update_is_not_saved(late: None, tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, train_steps=10, valid_steps=1000)
-    trainer.objective = Poisoned(trainer.objective, {10})
+    trainer.loss = Poisoned(trainer.loss, {10})
     with pytest.raises(TrainingError, match="at step 10 "):
         trainer.train()
     assert not list(trainer.run.path.glob("step_*"))
 
 
 def test_a_cpu_reads_at_once(tmp_path: Path) -> None:
-    assert trainer_of(tmp_path)._numbers.behind == 0
+    assert trainer_of(tmp_path)._pending.delay == 0

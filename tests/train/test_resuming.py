@@ -13,8 +13,9 @@ from onmt_entmax.cli.train import main as train
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import locked
-from onmt_entmax.options.train import OptionError, training_setup
-from onmt_entmax.train import run
+from onmt_entmax.options.reader import OptionError
+from onmt_entmax.options.train import training_setup
+from onmt_entmax.train import run as training_run
 from onmt_entmax.train.run import clear, resume
 from onmt_entmax.train.trainer import collected_signals
 from tests.commands import weights
@@ -123,7 +124,7 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
 
 def test_a_damaged_checkpoint_costs_no_whole_one(begun: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    (run / "step_6" / "run" / "state.pt").write_bytes(b"damaged")
+    (run / "step_6" / "training" / "state.pt").write_bytes(b"damaged")
     (run / "best.json").unlink()
     more = ["-train_steps", 5, "-save_checkpoint_steps", 1, "-keep_checkpoint", 1]
     assert changed(begun, "-train_from", run, *more) == 0
@@ -150,7 +151,7 @@ def test_a_signal_in_the_last_validation_loses_nothing(tmp_path: Path, monkeypat
     def died(*_: object) -> None:
         raise AssertionError("the signal was not collected")
 
-    monkeypatch.setattr(run, "make_evaluate", asked_to_end)
+    monkeypatch.setattr(training_run, "make_evaluate", asked_to_end)
     before = signal.signal(signal.SIGTERM, died)
     try:
         train(["-config", str(path)])
@@ -190,7 +191,7 @@ def test_a_model_is_no_run(begun: list[str], tmp_path: Path) -> None:
 
 def test_a_state_of_a_later_version_and_damaged_metrics(begun: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    path = run / "step_6" / "run" / "state.pt"
+    path = run / "step_6" / "training" / "state.pt"
     state = torch.load(path, weights_only=True)
     state["run"]["later"] = 1
     state["position"]["later"] = 1
@@ -283,13 +284,14 @@ def test_another_measure_makes_the_best_anew(begun: list[str], tmp_path: Path) -
 
 
 def test_another_measure_is_waited_for_anew(begun: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "run" / "step_6" / "run" / "state.pt"
+    path = tmp_path / "run" / "step_6" / "training" / "state.pt"
     state = torch.load(path, weights_only=True)
     state["run"]["waited"] = 5
     torch.save(state, path)
     for selection, waited in (("loss", 5), ("token_accuracy", 0)):
         more = ["-train_from", str(tmp_path / "run"), "-selection", selection]
-        resumed = resume(training_setup([*begun, *more]), print)
+        made = training_setup([*begun, *more])
+        resumed = resume(made.run, made.model, made.training, print)
         assert resumed is not None
         assert resumed.state is not None
         assert resumed.state["run"]["waited"] == waited
@@ -383,7 +385,7 @@ def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path: Path) 
     again = ["-config", str(path), "-train_from", str(run), "-train_steps", "4"]
     with locked(run) as lock:
         assert lock is not None
-        with pytest.raises(CheckpointError, match="run: another process is run here"):
+        with pytest.raises(CheckpointError, match="run: another process is training here"):
             train(again)
         assert sorted(run.iterdir()) == before
     assert train(again) == 0

@@ -15,7 +15,7 @@ from onmt_entmax.checkpoint import best_step
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.train import OptimizerConfig, Trainer
 from onmt_entmax.train.optimiser import learning_rate_schedule
-from onmt_entmax.train.trainer import Objective
+from onmt_entmax.train.trainer import TrainingLoss
 from tests.train.test_trainer import after_each_update, resumed, trainer_of, weights
 
 
@@ -82,7 +82,7 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
     )  # fmt: skip
     measuring(trainer, 1.0)
     model, pad = copy.deepcopy(trainer.model).train(), trainer.batches.vocabularies.target.pad
-    objective = Objective(model, trainer.config, pad)
+    objective = TrainingLoss(model, trainer.config.label_smoothing, pad)
     stream = TrainingBatches(trainer.batches.config, trainer.batches.vocabularies)
     first, *others = islice(stream, 4)
     for batches in ([first], others):
@@ -147,7 +147,7 @@ def test_what_is_logged_is_of_the_updates_since_the_last_note(tmp_path: Path) ->
         decay_method="cosine", warmup_steps=2,
     )  # fmt: skip
     measuring(trainer, 1.0)
-    trainer.objective = Listening(trainer.objective)
+    trainer.loss = Listening(trainer.loss)
     notes: list[tuple[int, dict[str, float]]] = []
     trainer.records = SimpleNamespace(
         advance=lambda: None,
@@ -158,7 +158,7 @@ def test_what_is_logged_is_of_the_updates_since_the_last_note(tmp_path: Path) ->
     trainer.train()
     assert [step for step, _ in notes] == [2, 4]
     for number, (step, values) in enumerate(notes):
-        of_note = trainer.objective.results[4 * number : 4 * number + 4]
+        of_note = trainer.loss.results[4 * number : 4 * number + 4]
         loss, tokens, correct, support = map(sum, zip(*of_note, strict=True))
         assert values["loss"] == pytest.approx(loss / tokens, rel=1e-5)
         assert values["token_accuracy"] == pytest.approx(100 * correct / tokens, rel=1e-5)

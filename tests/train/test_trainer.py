@@ -18,7 +18,7 @@ from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.processes import Processes
 from onmt_entmax.train import Trainer, TrainingError
 from onmt_entmax.train.evaluation import make_evaluate
-from onmt_entmax.train.nonfinite import MOST_SKIPPED
+from onmt_entmax.train.nonfinite import MAX_SKIPPED
 from tests.toy import write_config
 
 
@@ -186,7 +186,7 @@ class Poisoned(torch.nn.Module):
 
 def test_a_loss_of_nan_stops_and_keeps_its_batch(tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, batch_size=8)
-    trainer.objective = Poisoned(trainer.objective, {12})
+    trainer.loss = Poisoned(trainer.loss, {12})
     with pytest.raises(TrainingError, match=r"the loss is nan at step 12 .*lower the learn") as e:
         trainer.train()
     assert "\n" not in str(e.value)
@@ -212,7 +212,7 @@ def test_an_infinite_gradient_stops_too(tmp_path: Path) -> None:
 
 def test_skipping_leaves_the_update_out(tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, on_nonfinite="skip", average_decay=0.1)
-    trainer.objective = Poisoned(trainer.objective, {3, 4, 20})
+    trainer.loss = Poisoned(trainer.loss, {3, 4, 20})
     seen: list[int] = []
     after_each_update(trainer, lambda: seen.append(trainer.state.step + 1))
     outcome = trainer.train()
@@ -225,8 +225,8 @@ def test_skipping_leaves_the_update_out(tmp_path: Path) -> None:
 
 def test_skipping_for_ever_ends(tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, on_nonfinite="skip", train_steps=1000, valid_steps=1000)
-    trainer.objective = Poisoned(trainer.objective, {2, *range(10, 1000)})
-    with pytest.raises(TrainingError, match=f"at step {9 + MOST_SKIPPED} and {MOST_SKIPPED} upd"):
+    trainer.loss = Poisoned(trainer.loss, {2, *range(10, 1000)})
+    with pytest.raises(TrainingError, match=f"at step {9 + MAX_SKIPPED} and {MAX_SKIPPED} upd"):
         trainer.train()
 
 

@@ -1,4 +1,4 @@
-"""What training makes small: the loss of the output layer, of all targets together."""
+"""The training loss is the loss of the output layer, summed over all targets."""
 
 import dataclasses
 
@@ -7,8 +7,7 @@ import torch
 
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.sparse.functional import entmax_loss
-from onmt_entmax.train import OptimizerConfig, TrainingConfig
-from onmt_entmax.train.trainer import Objective
+from onmt_entmax.train.trainer import TrainingLoss
 from tests.test_model import BATCH, CONFIGS, VOCABULARIES
 
 PAD = VOCABULARIES.target.pad
@@ -21,7 +20,7 @@ def test_it_is_the_loss_of_real_targets(config: ModelConfig, alpha: float) -> No
     changed = dataclasses.replace(config, dropout=0.4, generator_alpha=alpha)
     model = build_model(changed, VOCABULARIES).train()
     torch.manual_seed(5)
-    found = Objective(model, TrainingConfig(OptimizerConfig()), PAD)(BATCH)
+    found = TrainingLoss(model, 0.0, PAD)(BATCH)
     torch.manual_seed(5)
     hidden, target = model.hidden_states(BATCH)
     scores, target = model.generator.scores(hidden)[target != PAD], target[target != PAD]

@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax.data.corpus import CorpusConfig, DataConfig, all_pairs, read_pairs
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.data.transforms import draws_of_each_process
+from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vocabulary import VocabularyConfig, build_vocabularies
 
 TEXT = "abcabc cabcab bacbac aabbcc abc bca\n"
@@ -86,6 +86,6 @@ def test_sampled_subwords_depend_on_the_seed_alone(tmp_path: Path) -> None:
     first, second = list(all_pairs(config)), list(all_pairs(config))
     assert first == second
     assert len({tuple(source) for source, _ in first}) > 5, "nothing was sampled"
-    assert draws_of_each_process(["sentencepiece"], options)
-    assert not draws_of_each_process(["sentencepiece"], dict.fromkeys(options, 1))
-    assert not draws_of_each_process(["bpe"], options)
+    assert has_unseeded_sampling(["sentencepiece"], options)
+    assert not has_unseeded_sampling(["sentencepiece"], dict.fromkeys(options, 1))
+    assert not has_unseeded_sampling(["bpe"], options)

@@ -14,7 +14,7 @@ import pytest
 
 from onmt_entmax.data import prefetch
 from onmt_entmax.data.corpus import CorpusError, DataConfig
-from onmt_entmax.data.prefetch import AheadProcess, ReaderError
+from onmt_entmax.data.prefetch import PrefetchProcess, ReaderError
 from onmt_entmax.data.stream import Position, TrainingBatches
 from tests.data.test_corpus import corpus, data, stream
 
@@ -136,8 +136,8 @@ def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
 _PARENT = """
 import sys, time
 from pathlib import Path
-from onmt_entmax.text import prefetch
-from tests.data.test_ahead import config, stream
+from onmt_entmax.data import prefetch
+from tests.data.test_prefetch import config, stream
 if __name__ == "__main__":
     prefetch.START_METHOD = sys.argv[2]
     batches = iter(stream(config(Path(sys.argv[1]), num_workers=2)))
@@ -188,7 +188,7 @@ def large(counted: str) -> Iterator[bytes]:
 
 def test_no_more_are_read_than_may_wait(tmp_path: Path) -> None:
     path = tmp_path / "counted"
-    process = AheadProcess(partial(large, str(path)), ahead=2)
+    process = PrefetchProcess(partial(large, str(path)), depth=2)
     try:
         next(process)
         end = time.monotonic() + 30
@@ -202,7 +202,7 @@ def test_no_more_are_read_than_may_wait(tmp_path: Path) -> None:
 
 
 def test_reading_stops_when_enough_items_wait() -> None:
-    process = AheadProcess(numbers, ahead=2)
+    process = PrefetchProcess(numbers, depth=2)
     try:
         assert [next(process) for _ in range(5)] == [0] * 5
     finally:
