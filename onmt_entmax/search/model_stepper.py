@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder, PreparedEncoder
-from onmt_entmax.nn.lstm.stepping import DecoderStep, Seats, SourceMemory
+from onmt_entmax.nn.lstm.stepping import BatchSlots, DecoderStep, SourceMemory
 from onmt_entmax.nn.output import Distribution, PreparedOutput
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
@@ -34,16 +34,16 @@ class RecurrentState:
     memory: SourceMemory
     owner: Ints
     """(rows,) place in `memory` of each row's sentence"""
-    seats: list[Seats] = field(default_factory=list, repr=False)
+    seats: list[BatchSlots] = field(default_factory=list, repr=False)
     """Once it was needed; shared by the states that agree on `owner`."""
 
-    def seating(self) -> Seats:
-        """Where the rows sit, see `Seats`."""
+    def seating(self) -> BatchSlots:
+        """Where the rows sit, see `BatchSlots`."""
         if not self.seats:
             self.seats.append(self._seated())
         return self.seats[0]
 
-    def _seated(self) -> Seats:
+    def _seated(self) -> BatchSlots:
         counts = np.bincount(self.owner, minlength=len(self.memory))
         width = int(counts.max())
         starts = np.cumsum(counts) - counts
@@ -52,8 +52,8 @@ class RecurrentState:
         seat[order] = np.arange(len(order)) - starts[self.owner[order]]
         index = self.owner * width + seat
         if len(index) == len(self.memory) * width and np.array_equal(index, np.arange(len(index))):
-            return Seats(None, width)
-        return Seats(torch.from_numpy(index).to(self.vectors.device), width)
+            return BatchSlots(None, width)
+        return BatchSlots(torch.from_numpy(index).to(self.vectors.device), width)
 
     def select(self, rows: Tensor) -> RecurrentState:
         """The state of `rows` (new rows,) int64, on the CPU."""

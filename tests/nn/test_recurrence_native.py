@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.nn.lstm import native
-from onmt_entmax.nn.lstm.attention import RecurrentAttention
+from onmt_entmax.nn.lstm.attention import Readout, RecurrentAttention
 from onmt_entmax.nn.lstm.cells import Above, Cells, Steps
 from onmt_entmax.nn.lstm.native import NativeCells, NativeReadout
-from onmt_entmax.nn.lstm.readout import Readout
 from onmt_entmax.nn.products import PreparedWeight
 from tests.native_modules import assert_built, under
 
@@ -178,7 +177,7 @@ def run_readout(
     fed = torch.zeros(steps.total, 2 * hidden, dtype=dtype)[:, :hidden]
     if kind == "native":
         real = None if whole else lengths
-        readout: Readout = NativeReadout(steps, attention, alpha, factors, fed, real)
+        readout: Readout = NativeReadout(steps, attention, factors, fed, real)
     else:
         readout = Readout(steps, attention, factors, fed)
     for step in range(len(steps.sizes)):

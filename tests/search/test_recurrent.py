@@ -67,7 +67,7 @@ def test_a_step_is_opennmts(changes, alpha, double, monkeypatch) -> None:
 @torch.inference_mode()
 def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
     with_table = pair(COVERED[0], 1.5, True)[0]
-    monkeypatch.setattr("onmt_entmax.nn.lstm.stepping._TABLE", 0)
+    monkeypatch.setattr("onmt_entmax.nn.lstm.stepping._TABLE_BYTES", 0)
     without = pair(COVERED[0], 1.5, True)[0]
     batch, tokens = together(sentences(4)), torch.tensor([4, 5, 4, 2])
     first, second = (one.step(one.start(batch), tokens) for one in (with_table, without))
@@ -96,7 +96,7 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
 @pytest.mark.parametrize("changes", [*COVERED, {"bridge": True, "encoder_type": "brnn"}])
 @torch.inference_mode()
 def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> None:
-    monkeypatch.setattr("onmt_entmax.nn.lstm.encoder._TABLE", table)
+    monkeypatch.setattr("onmt_entmax.nn.lstm.encoder._TABLE_BYTES", table)
     model = pair(changes, 1.5, True)[0].model
     prepared = model.encoder.prepared(len(VOCABULARIES.source))
     batch = together(sentences(7))

@@ -1,9 +1,7 @@
-"""Global attention for a recurrence with a derived backward pass: step by step, and back.
+"""Global attention inside the decoder's recurrence, with a derived backward pass.
 
-What the steps of a sentence share is computed once for its whole source. With context
-``c = sum_j p_j m_j``, query q and attentional vector ``W [c; q]`` (Luong et al. 2015, Eq. 5),
-``W_c c = sum_j p_j (W_c m_j)``: a step needs no product with W_c, only its weights p times the
-projected memory. For `general` scores ``m_j . W_a q = (W_a^T m_j) . q`` likewise.
+`RecurrentAttention` attends; `Readout` turns its results into the decoder's outputs, which the next
+step is fed. Both run one step at a time, forward and backward.
 """
 
 from __future__ import annotations
@@ -16,31 +14,40 @@ from torch import Tensor
 from onmt_entmax.nn.lstm.cells import Steps, tanh
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.sparse.functional import entmax
-from onmt_entmax.sparse.jacobian import jacobian_weights, scores_gradient
+from onmt_entmax.sparse.jacobian import apply_jacobian, jacobian_parts, scores_gradient
 
 
 class RecurrentAttention:
-    """Global attention (OpenNMT-py's `GlobalAttention`) of one batch, step by step and back.
+    """Global attention (OpenNMT-py's `GlobalAttention`) over the steps of one batch.
+
+    Whatever depends on the source alone is computed once. For a context vector
+    ``c = sum_j p_j m_j``, a query q and the attentional vector ``tanh(W_c c + W_q q)`` (Luong et
+    al. 2015, Eq. 5), ``W_c c = sum_j p_j (W_c m_j)``: a step multiplies the projected memory by
+    its weights p, and needs no product with W_c. Likewise, the scores of `general` attention are
+    ``m_j . W_a q = (W_a^T m_j) . q``.
 
     Args:
         steps: active rows.
         bank: source vectors ``(batch, src_len, hidden)``, contiguous.
-        padding: None, or ``(batch, src_len)`` with -inf at padded source positions, 0 elsewhere.
+        padding: ``(batch, src_len)`` with -inf at padded source positions and 0 elsewhere, or None.
         alpha: of the mapping.
-        weights: `GlobalAttention`'s parameters by name; which are there tells `dot`, `general`
+        parameters: `GlobalAttention`'s by name; their names tell `dot`, `general`
             (`linear_in.weight`) and `mlp` (`v.weight`) apart.
-        dtype: type of the products with weights, see `PreparedWeight`.
-        queries: of all steps, packed ``(total, hidden)``; a step reads its own rows.
-        asked: the same in the type of the products.
+        dtype: of the products with parameters, see `PreparedWeight`.
+        queries: of all steps, packed ``(total, hidden)``; each step reads its own rows.
+        cast_queries: the same in the type of the products.
 
     Attributes:
-        queries, asked: as given.
-        additive: `mlp`, whose attentional vectors are without a tanh.
-        keys, values: what queries are compared with and what is mixed, as `bank`.
-        weights: of the attention, ``(steps, batch, src_len)``, zeros where a row is over.
-        from_query: gives the query's share of the attentional vectors.
-        to_query: on the way back, gives what comes to the query through that.
-        grad_scores: on the way back, ``(steps, batch, src_len)``.
+        alpha: as given.
+        queries: as given.
+        cast_queries: as given.
+        additive: whether this is `mlp` attention, whose attentional vectors have no tanh.
+        keys: what queries are compared with, ``(batch, src_len, hidden)``.
+        values: what the context vectors are sums of, ``(batch, src_len, hidden)``.
+        weights: attention ``(steps, batch, src_len)``, zeros where a row has ended.
+        from_query: multiplies queries by W_q.
+        to_query: its transpose, in the backward pass.
+        grad_scores: in the backward pass, ``(steps, batch, src_len)``.
     """
 
     def __init__(
@@ -49,68 +56,67 @@ class RecurrentAttention:
         bank: Tensor,
         padding: Tensor | None,
         alpha: float,
-        weights: Mapping[str, Tensor],
+        parameters: Mapping[str, Tensor],
         dtype: torch.dtype | None,
         queries: Tensor,
-        asked: Tensor,
+        cast_queries: Tensor,
     ) -> None:
-        self._steps, self._bank, self._padding, self._alpha = steps, bank, padding, alpha
-        self._given, self._dtype = weights, dtype
+        self._steps, self._bank, self._padding, self.alpha = steps, bank, padding, alpha
+        self._parameters, self._dtype = parameters, dtype
         hidden = bank.size(2)
         flat = bank.view(-1, hidden)
-        self.additive = "v.weight" in weights
-        self._context, query = weights["linear_out.weight"].split(hidden, dim=1)
-        self.from_query = PreparedWeight(query, weights.get("linear_out.bias"), dtype)
+        self.additive = "v.weight" in parameters
+        self._context, query = parameters["linear_out.weight"].split(hidden, dim=1)
+        self.from_query = PreparedWeight(query, parameters.get("linear_out.bias"), dtype)
         self.values = product(flat, self._context, None, dtype).view_as(bank)
         self.keys = bank
         if self.additive:
-            self.keys = product(flat, weights["linear_context.weight"], None, dtype).view_as(bank)
+            to_keys = parameters["linear_context.weight"]
+            self.keys = product(flat, to_keys, None, dtype).view_as(bank)
             self._to_match = PreparedWeight(
-                weights["linear_query.weight"], weights["linear_query.bias"], dtype
+                parameters["linear_query.weight"], parameters["linear_query.bias"], dtype
             )
             self._matches: list[Tensor] = []
-        elif "linear_in.weight" in weights:
-            self.keys = product(flat, weights["linear_in.weight"].t(), None, dtype).view_as(bank)
-        self.queries, self.asked = queries, asked
+        elif "linear_in.weight" in parameters:
+            to_keys = parameters["linear_in.weight"].t()
+            self.keys = product(flat, to_keys, None, dtype).view_as(bank)
+        self.queries, self.cast_queries = queries, cast_queries
         self.weights = bank.new_zeros(len(steps.sizes), steps.batch, bank.size(1))
 
     def step(self, step: int) -> Tensor:
-        """Attentional vectors ``(rows, hidden)`` of a step."""
+        """Return the attentional vectors ``(rows, hidden)`` of a step."""
         rows, now = self._steps.sizes[step], self._steps.rows(step)
-        query, asked = self.queries[now], self.asked[now]
+        query, cast_query = self.queries[now], self.cast_queries[now]
         if self.additive:
-            match = tanh(self.keys[:rows] + self._to_match(asked).unsqueeze(1))
+            match = tanh(self.keys[:rows] + self._to_match(cast_query).unsqueeze(1))
             self._matches.append(match)
-            scores = match @ self._given["v.weight"].view(-1)
+            scores = match @ self._parameters["v.weight"].view(-1)
         else:
             scores = _dots(query, self.keys[:rows])
         if self._padding is not None:
             scores += self._padding[:rows]
-        weights = entmax(scores, self._alpha)
+        weights = entmax(scores, self.alpha)
         self.weights[step, :rows] = weights
-        output = _add_mixture(self.from_query(asked), weights, self.values[:rows])
+        output = _add_context(self.from_query(cast_query), weights, self.values[:rows])
         return output if self.additive else tanh(output)
 
     def start_backward(self, weights: Tensor) -> None:
-        """Prepare what the steps back share; `weights` is `self.weights` after the last step."""
+        """Prepare the backward pass; `weights` is `self.weights` after the last step."""
         self.weights = weights
-        _, query = self._given["linear_out.weight"].split(self._bank.size(2), dim=1)
+        _, query = self._parameters["linear_out.weight"].split(self._bank.size(2), dim=1)
         self.to_query = PreparedWeight(query.t(), None, self._dtype)
-        # The Jacobian of entmax (Peters et al. 2019, Prop. 1): diag(s) - s s^T / sum(s).
-        if self._alpha <= 2:
-            self._slopes = jacobian_weights(weights, self._alpha)
-            sums = self._slopes.sum(dim=2, keepdim=True)
-            self._shares = self._slopes / sums.masked_fill_(sums == 0, 1)  # rows that are over
+        if self.alpha <= 2:
+            self._jacobian = jacobian_parts(weights, self.alpha)
         self.grad_scores = torch.zeros_like(self.weights)
         if self.additive:
-            matches = self._given["linear_query.weight"].t()
+            matches = self._parameters["linear_query.weight"].t()
             self._from_match = PreparedWeight(matches, None, self._dtype)
             self._grad_matches = torch.empty_like(self.queries)
             self._grad_keys = torch.zeros_like(self._bank)
-            self._grad_v = torch.zeros_like(self._given["v.weight"])
+            self._grad_v = torch.zeros_like(self._parameters["v.weight"])
 
     def step_backward(self, step: int, grad: Tensor, grad_weights: Tensor | None) -> Tensor:
-        """Gradient of a step's queries.
+        """Return the gradient of a step's queries ``(rows, hidden)``.
 
         Args:
             step: steps come in reverse order.
@@ -121,19 +127,19 @@ class RecurrentAttention:
         grad_p = _dots(grad, self.values[:rows])
         if grad_weights is not None:
             grad_p += grad_weights[step, :rows]
-        if self._alpha <= 2:
-            mean = torch.linalg.vecdot(self._shares[step, :rows], grad_p).unsqueeze(1)
-            grad_scores = grad_p.sub_(mean).mul_(self._slopes[step, :rows])
+        if self.alpha <= 2:
+            jacobian_weights, shares = (part[step, :rows] for part in self._jacobian)
+            grad_scores = apply_jacobian(jacobian_weights, shares, grad_p)
         else:
-            grad_scores = scores_gradient(self.weights[step, :rows], self._alpha, grad_p)
+            grad_scores = scores_gradient(self.weights[step, :rows], self.alpha, grad_p)
         self.grad_scores[step, :rows] = grad_scores
         grad_query = self.to_query(grad)
         if not self.additive:
-            return _add_mixture(grad_query, grad_scores, self.keys[:rows])
+            return _add_context(grad_query, grad_scores, self.keys[:rows])
         match = self._matches[step]
         self._grad_v += torch.tensordot(grad_scores, match, dims=2)
         grad_sum = torch.ops.aten.tanh_backward(
-            grad_scores.unsqueeze(2) * self._given["v.weight"], match
+            grad_scores.unsqueeze(2) * self._parameters["v.weight"], match
         )
         self._grad_keys[:rows] += grad_sum
         grad_match = grad_sum.sum(dim=1)
@@ -141,26 +147,26 @@ class RecurrentAttention:
         return grad_query.add_(self._from_match(grad_match))
 
     def finish_backward(self, grad: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Gradients that sum over all steps: one large product for each weight.
+        """Return gradients that sum over all steps, each by one large product.
 
         Args:
             grad: of all attentional vectors before their tanh, packed ``(total, hidden)``.
 
         Returns:
-            Gradient of the bank, and of the weights by name.
+            Gradient of the bank, and of the parameters by name.
         """
         hidden = self._bank.size(2)
         flat = self._bank.view(-1, hidden)
         grad_values = _sum_over_steps(self.weights, self._steps.padded(grad)).view(-1, hidden)
         grad_bank = product(grad_values, self._context.t(), None, self._dtype)
         grad_context = weight_gradient(grad_values, flat, self._dtype)
-        grad_query = weight_gradient(grad, self.asked, self._dtype)
+        grad_query = weight_gradient(grad, self.cast_queries, self._dtype)
         grads = {"linear_out.weight": torch.cat([grad_context, grad_query], dim=1)}
-        if "linear_out.bias" in self._given:
+        if "linear_out.bias" in self._parameters:
             grads["linear_out.bias"] = grad.sum(dim=0)
         if self.additive:
             grad_keys = self._grad_keys.view(-1, hidden)
-            to_bank = self._given["linear_context.weight"].t()
+            to_bank = self._parameters["linear_context.weight"].t()
             grad_bank += product(grad_keys, to_bank, None, self._dtype)
             grads["linear_context.weight"] = weight_gradient(grad_keys, flat, self._dtype)
             grads["linear_query.weight"] = weight_gradient(
@@ -171,8 +177,9 @@ class RecurrentAttention:
             return grad_bank.view_as(self._bank), grads
         queries = self._steps.padded(self.queries)
         grad_keys = _sum_over_steps(self.grad_scores, queries).view(-1, hidden)
-        if "linear_in.weight" in self._given:
-            grad_bank += product(grad_keys, self._given["linear_in.weight"], None, self._dtype)
+        if "linear_in.weight" in self._parameters:
+            to_bank = self._parameters["linear_in.weight"]
+            grad_bank += product(grad_keys, to_bank, None, self._dtype)
             grads["linear_in.weight"] = weight_gradient(flat, grad_keys, self._dtype)
         else:
             grad_bank += grad_keys
@@ -180,18 +187,105 @@ class RecurrentAttention:
 
 
 def _dots(vectors: Tensor, bank: Tensor) -> Tensor:
-    """Each row's vector ``(rows, hidden)`` against its bank: ``(rows, src_len)``.
+    """Return each row's vector ``(rows, hidden)`` times its bank: ``(rows, src_len)``.
 
-    In this order of the factors: the other, matrix times vector, is eleven times slower in MKL.
+    The other order, matrix times vector, is eleven times slower in MKL.
     """
     return torch.bmm(vectors.unsqueeze(1), bank.transpose(1, 2)).squeeze(1)
 
 
-def _add_mixture(start: Tensor, weights: Tensor, bank: Tensor) -> Tensor:
-    """`start` ``(rows, hidden)`` plus each row's bank mixed by `weights` ``(rows, src_len)``."""
+def _add_context(start: Tensor, weights: Tensor, bank: Tensor) -> Tensor:
+    """Return `start` ``(rows, hidden)`` plus each row's ``sum_j weights[j] * bank[j]``."""
     return torch.baddbmm(start.unsqueeze(1), weights.unsqueeze(1), bank).squeeze(1)
 
 
 def _sum_over_steps(weights: Tensor, vectors: Tensor) -> Tensor:
     """Sum over steps t of ``weights[t, b, j] * vectors[t, b]``: ``(batch, src_len, hidden)``."""
     return torch.bmm(weights.permute(1, 2, 0), vectors.transpose(0, 1))
+
+
+class Readout:
+    """From the top layer's states to the outputs: attention and dropout, in PyTorch operations.
+
+    Args:
+        steps: active rows.
+        attention: of the batch.
+        factors: dropout of the attentional vectors, ``(total, hidden)``, or None.
+        fed: receives the outputs that are fed, ``(rows, hidden)``, packed by the step they enter.
+
+    Attributes:
+        attentional: attentional vectors, packed ``(total, hidden)``.
+        outputs: these times the dropout factors.
+    """
+
+    def __init__(
+        self, steps: Steps, attention: RecurrentAttention, factors: Tensor | None, fed: Tensor
+    ) -> None:
+        self._steps, self._attention = steps, attention
+        self._factors, self._fed = factors, fed
+        self.attentional = attention.weights.new_empty(steps.total, fed.size(1))
+        self.outputs = self.attentional if factors is None else torch.empty_like(self.attentional)
+
+    def forward(self, step: int) -> None:
+        """Compute a step's outputs, and feed them to the next step."""
+        rows = self._steps.rows(step)
+        self.attentional[rows] = self._attention.step(step)
+        if self._factors is not None:
+            torch.mul(self.attentional[rows], self._factors[rows], out=self.outputs[rows])
+        if step + 1 < len(self._steps.sizes):
+            following = self._steps.rows(step + 1)
+            going_on = following.stop - following.start
+            self._fed[following] = self.outputs[rows][:going_on]
+
+    def end(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return outputs, attentional vectors and attention, and drop the references to them.
+
+        The graph holds this object and the results hold the graph: a reference from here to the
+        results would be a cycle that is never freed.
+        """
+        results = self.outputs, self.attentional, self._attention.weights
+        self.outputs = self.attentional = self._attention.weights = self._fed
+        return results
+
+    def start_backward(
+        self, attentional: Tensor, attention: Tensor, grad: Tensor, grad_attention: Tensor | None
+    ) -> None:
+        """Prepare the backward pass.
+
+        Args:
+            attentional: as `end` returned it.
+            attention: likewise.
+            grad: of the outputs, ``(total, hidden)``; becomes that of the attentional vectors
+                before their tanh.
+            grad_attention: of the attention, or None.
+        """
+        self._grad, self._grad_attention = grad, grad_attention
+        self._derivative = self._factors
+        if not self._attention.additive:
+            ones = torch.ones_like(attentional) if self._factors is None else self._factors
+            self._derivative = torch.ops.aten.tanh_backward(ones, attentional)
+        self._attention.start_backward(attention)
+
+    def backward(self, step: int, fed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Go back through a step; steps come in reverse order.
+
+        Args:
+            step: its number.
+            fed: gradient of what the next step was fed, ``(rows, hidden)``, or None.
+
+        Returns:
+            Gradient of the queries ``(rows, hidden)``, and None or a second part to be added.
+        """
+        rows = self._steps.rows(step)
+        grad = self._grad[rows]
+        if fed is not None:
+            grad[: fed.size(0)] += fed
+        if self._derivative is not None:
+            grad *= self._derivative[rows]
+        return self._attention.step_backward(step, grad, self._grad_attention), None
+
+    def finish_backward(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return gradients of the source vectors, and of the attention's parameters by name."""
+        bank, parameters = self._attention.finish_backward(self._grad)
+        self._attention.weights = self._fed
+        return bank, parameters

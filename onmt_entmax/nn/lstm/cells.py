@@ -1,8 +1,7 @@
-"""The cells of one LSTM layer at all steps of a batch, forth and back.
+"""One LSTM layer over all steps of a batch, forward and backward, in PyTorch operations.
 
-What a step multiplies lies in one packed matrix, a row for each position: the hidden state goes
-straight to where the next step, and the layer above, will multiply it. So each weight's gradient
-is one product over all steps in the end.
+Also what it is made of: the pointwise cell, packed steps, dropout, and embeddings that are looked
+up once for each distinct token.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from torch.nn.functional import embedding_bag
 
 from onmt_entmax.nn.products import PreparedWeight, rounded_empty, weight_gradient
 
-# The pointwise half of an LSTM cell and of its gradient, and the dropout of a recurrence.
+# --- The pointwise cell -------------------------------------------------------------------------
 #
-# The four gates of a cell come out of one product and pass through ONE sigmoid: the candidate's
-# tanh is ``2 sigmoid(2x) - 1``, so its rows of the weights are doubled beforehand. PyTorch's
-# vectorised sigmoid is ten times faster than its tanh, and one operator is quicker than four.
+# All four gates pass through one sigmoid: the candidate's tanh is ``2 sigmoid(2x) - 1``, so its
+# rows of the weights are doubled beforehand. PyTorch's vectorised sigmoid is ten times faster than
+# its tanh, and one operator is quicker than four.
 
 
 class CellTrace(NamedTuple):
-    """What the backward pass of one cell step needs; everything is ``(rows, ...)``."""
+    """What the backward pass of one step needs."""
 
     gates: Tensor  # sigmoids, (rows, 4 * hidden): input, forget, candidate, output
     candidate: Tensor  # (rows, hidden)
@@ -34,25 +33,24 @@ class CellTrace(NamedTuple):
 
 
 def double_candidate_(weight: Tensor) -> Tensor:
-    """Double the candidate's rows of a weight or bias ``(4 * hidden, ...)``, in place.
+    """Double the candidate's rows of a weight or bias ``(4 * hidden, ...)`` in place.
 
-    Applied to copies of the weights before the recurrence, and to their gradients after it.
+    Apply it to copies of the weights before the recurrence, and to their gradients after it.
     """
     weight.chunk(4)[2].mul_(2)
     return weight
 
 
 def tanh(x: Tensor) -> Tensor:
-    """Hyperbolic tangent through the sigmoid (module docstring), absolute error about 1e-7."""
+    """Return tanh by way of the faster sigmoid; absolute error about 1e-7."""
     return torch.mul(x, 2).sigmoid_().mul_(2).sub_(1)
 
 
 def lstm_cell(gates: Tensor, previous: Tensor) -> tuple[Tensor, Tensor, CellTrace]:
-    """One step of an LSTM (Hochreiter & Schmidhuber 1997, as `torch.nn.LSTMCell`).
+    """Compute one step of an LSTM (Hochreiter & Schmidhuber 1997, as `torch.nn.LSTMCell`).
 
     Args:
-        gates: ``(rows, 4 * hidden)`` before the sigmoid, the candidate's part doubled;
-            overwritten.
+        gates: ``(rows, 4 * hidden)`` before the sigmoid, the candidate's doubled; overwritten.
         previous: cell state ``(rows, hidden)``.
 
     Returns:
@@ -68,11 +66,11 @@ def lstm_cell(gates: Tensor, previous: Tensor) -> tuple[Tensor, Tensor, CellTrac
 def lstm_cell_backward(
     grad_hidden: Tensor, grad_cell: Tensor, trace: CellTrace, grad_gates: Tensor
 ) -> None:
-    """Gradient of `lstm_cell`.
+    """Compute the gradient of `lstm_cell`.
 
     Args:
         grad_hidden: of the new hidden state, ``(rows, hidden)``.
-        grad_cell: of the new cell state; becomes the gradient of the previous one.
+        grad_cell: of the new cell state; becomes that of the previous one.
         trace: from the forward pass.
         grad_gates: receives the gradient before the sigmoid, ``(rows, 4 * hidden)``.
     """
@@ -88,15 +86,14 @@ def lstm_cell_backward(
 
 
 def dropout_mask(shape: tuple[int, ...], probability: float, like: Tensor) -> Tensor | None:
-    """Random factors of dropout: zero with `probability`, else one over the rest.
+    """Return dropout factors: 0 with `probability`, else ``1 / (1 - probability)``.
 
-    Drawn from torch's generator of the device, 16 bits for each factor (so the probability is
-    rounded to a multiple of 2^-16, and the factor with it): four from one 64-bit draw, eleven
-    times faster than `bernoulli_`.
+    Each 64-bit random number of the device's generator gives four factors, which is eleven times
+    faster than `bernoulli_`. The probability is rounded to a multiple of 2^-16.
 
     Args:
         shape: of the mask.
-        probability: in [0, 1]; 0 gives None, 1 drops everything.
+        probability: in [0, 1]; 0 returns None, 1 drops everything.
         like: gives type and device.
     """
     if probability == 0:
@@ -111,20 +108,21 @@ def dropout_mask(shape: tuple[int, ...], probability: float, like: Tensor) -> Te
     return kept.to(like.dtype).mul_(2**16 / (2**16 - levels)).view(shape)
 
 
-# Which rows of a batch each step of a recurrence computes.
+# --- Packed steps -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Which rows a recurrence computes: step t the first ``sizes[t]`` of a sorted batch.
+    """The rows that each step of a recurrence computes.
 
-    Packed tensors hold the rows of step 0, then those of step 1, and so on.
+    Rows are sorted by length, longest first; step t computes the first ``sizes[t]``. A packed
+    tensor holds the rows of step 0, then those of step 1, and so on.
 
     Attributes:
-        batch: rows of the batch.
+        batch: number of rows.
         sizes: active rows of each step, never increasing.
         starts: packed position of each step's first row.
-        total: rows of all steps.
+        total: active rows of all steps.
     """
 
     batch: int
@@ -134,7 +132,7 @@ class Steps:
 
     @staticmethod
     def of(lengths: list[int]) -> Steps:
-        """The steps of rows with these lengths, longest first."""
+        """Return the steps of rows with these lengths, longest first."""
         sizes = [0] * (lengths[0] if lengths else 0)
         for length in lengths:
             for step in range(length):
@@ -145,11 +143,11 @@ class Steps:
         return Steps(len(lengths), tuple(sizes), tuple(starts[:-1]), starts[-1])
 
     def rows(self, step: int) -> slice:
-        """Where a packed tensor holds `step`."""
+        """Return where a packed tensor holds `step`."""
         return slice(self.starts[step], self.starts[step] + self.sizes[step])
 
     def padded(self, packed: Tensor) -> Tensor:
-        """A packed ``(total, size)`` as ``(steps, batch, size)`` with zeros between."""
+        """Return packed ``(total, size)`` as ``(steps, batch, size)``, padded with zeros."""
         if self.total == len(self.sizes) * self.batch:
             return packed.view(len(self.sizes), self.batch, -1)
         padded = packed.new_zeros(len(self.sizes), self.batch, packed.size(1))
@@ -158,47 +156,46 @@ class Steps:
         return padded
 
     def index(self, order: Tensor) -> Tensor:
-        """Positions ``step * batch + order[row]`` of all packed rows, ``(total,)`` int64.
+        """Return each packed row's position in a flattened ``(steps, batch)``: ``(total,)`` int64.
 
         Args:
-            order: which column of the caller's padded tensors each sorted row is, ``(batch,)``.
+            order: the column in which the caller holds each sorted row, ``(batch,)``.
         """
         return torch.cat([order[:size] + step * self.batch for step, size in enumerate(self.sizes)])
 
 
 def on_device(indices: Tensor, device: torch.device) -> Tensor:
-    """`indices` on `device`; from here to a GPU without waiting for it."""
+    """Return `indices` on `device`, without a synchronisation if that is a GPU."""
     if device.type == "cuda" and indices.device.type == "cpu":
         indices = indices.pin_memory()
     return indices.to(device, non_blocking=True)
 
 
-# The embeddings that enter a recurrence, each distinct token of a batch once.
+# --- Distinct tokens ----------------------------------------------------------------------------
 #
-# What a token adds to the gates of the lowest layer depends on nothing else, and a batch has the same
-# tokens many times (64 sentences of the pilot: a thousand positions, a hundred characters). So it
-# is computed once for each, and in the way back the gradients of a token's positions are summed
-# before they are multiplied.
+# A token's part of the lowest layer's gates depends on nothing else, and a batch repeats its tokens
+# (64 words of the pilot: a thousand characters, a hundred of them distinct). So it is computed once
+# for each, and the backward pass sums the gradients of a token's positions before multiplying them.
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Which row each packed position takes.
+    """Maps each packed position to a row of distinct values.
 
     Attributes:
-        rows: how many there are.
-        places: row of each position, ``(total,)`` int64; None where every position has its own.
+        rows: number of distinct rows.
+        places: row of each position, ``(total,)`` int64; None if every position has its own.
     """
 
     rows: int
     places: Tensor | None = None
 
     def spread(self, values: Tensor) -> Tensor:
-        """``(rows, size)`` to ``(total, size)``."""
+        """Return the row of each position, ``(rows, size)`` to ``(total, size)``."""
         return values if self.places is None else values.index_select(0, self.places)
 
     def collect(self, gradient: Tensor) -> Tensor:
-        """``(total, size)`` to its sums ``(rows, size)``; rows after the total do not count."""
+        """Sum ``(total, size)`` over each row's positions; what follows the total is ignored."""
         if self.places is None:
             return gradient[: self.rows]
         counts = torch.bincount(self.places, minlength=self.rows)
@@ -207,29 +204,32 @@ class Repeats:
 
 
 def embed(embeddings: nn.Module, tokens: Tensor) -> tuple[Tensor, Repeats]:
-    """Embeddings of packed tokens.
+    """Look up the embeddings of packed tokens, each distinct token once where possible.
 
     Args:
         embeddings: OpenNMT-py's `Embeddings`.
         tokens: ids ``(total, features)``.
 
     Returns:
-        Embeddings ``(rows, embedding)``, and which of them each position takes.
+        Embeddings ``(rows, embedding)``, and the row of each position.
     """
-    # A GPU would have to be waited for, to learn how many there are.
+    # On a GPU, the number of distinct tokens would cost a synchronisation.
     if tokens.size(1) > 1 or tokens.device.type != "cpu" or embeddings.position_encoding:
         return embeddings(tokens.unsqueeze(0))[0], Repeats(len(tokens))
     distinct, places = tokens[:, 0].unique(return_inverse=True)
     return embeddings(distinct.view(1, -1, 1))[0], Repeats(len(distinct), places)
 
 
+# --- A layer ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Above:
-    """Where the hidden states of a layer enter the next one.
+    """Where the hidden states of a layer enter the layer above.
 
     Attributes:
-        inputs: ``(rows, hidden)``, rows packed; a part of what the layer above multiplies.
-        factors: of the dropout between, ``(total, hidden)``, or None.
+        inputs: packed ``(rows, hidden)``; columns of what the layer above multiplies.
+        factors: dropout between the layers, ``(total, hidden)``, or None.
     """
 
     inputs: Tensor
@@ -237,21 +237,25 @@ class Above:
 
 
 class Cells:
-    """One layer, step by step and back, in PyTorch operations.
+    """One layer, one step at a time, forward and backward.
+
+    What the steps multiply lies in one packed matrix, `inputs`. A step writes its hidden states
+    where the next step and the layer above will multiply them, so the gradient of the weights is
+    one product over all steps.
 
     Args:
         steps: active rows.
-        order: of the steps; the sizes of the steps rise or fall in this order, never both.
+        order: of the steps. In this order their sizes only fall, or only rise.
         multiply: by the weights ``(4 * hidden, size)``, whose last columns are the states'.
-        entering: what is added to the product, packed ``(total, 4 * hidden)``; None adds the bias
-            of `multiply`.
+        entering: added to the product, packed ``(total, 4 * hidden)``; None adds the bias of
+            `multiply`.
         outputs: receives the hidden states, ``(total, hidden)``.
         last: receive the last hidden and cell states of each row, ``(batch, hidden)`` each.
         above: receives the hidden states too, or None.
 
     Attributes:
-        inputs: what `multiply` multiplies, ``(rows, size)``; rows packed, zeros at first and after
-            the last. Whoever made this writes what comes first and what comes from elsewhere.
+        inputs: packed ``(rows, size)``, with rows of zeros after the last. Starts as zeros; the
+            caller writes what does not come from this layer.
     """
 
     def __init__(
@@ -274,14 +278,14 @@ class Cells:
         self._traces: dict[int, CellTrace] = {}
 
     def begin(self, hidden: Tensor, cell: Tensor) -> None:
-        """Set the states ``(batch, hidden)`` before the first step; they are zeros otherwise."""
+        """Set the states ``(batch, hidden)`` before the first step; zeros by default."""
         if self._order:
             rows = self._steps.rows(self._order[0])
             self._states[rows] = hidden[: rows.stop - rows.start]
         self._cell = cell
 
     def forward(self, at: int) -> None:
-        """Run the step at a place of the order."""
+        """Run the step at place `at` of the order."""
         assert self._outputs is not None
         assert self._last is not None
         step, rows, size = self._at(at)
@@ -299,35 +303,35 @@ class Cells:
                 last[going_on:size] = now[going_on:]
 
     def end(self) -> None:
-        """Let go of `outputs` and `last`, which may hold this, and of what went in."""
+        """Drop references to the inputs, and to `outputs` and `last`, whose graph may hold this."""
         self._outputs = self._last = self._entering = None
 
     def start_backward(self, multiply: PreparedWeight, hidden: Tensor, cell: Tensor) -> None:
-        """Prepare the way back.
+        """Prepare the backward pass.
 
         Args:
             multiply: by the transposed weights.
-            hidden: gradients of each row's last hidden state, ``(batch, hidden)``; in the end
-                those of the states that were given to `begin`.
-            cell: of the cell states, likewise.
+            hidden: gradient of each row's last hidden state, ``(batch, hidden)``; becomes that of
+                the states given to `begin`.
+            cell: likewise of the cell states.
         """
         self._back, self._grad_hidden, self._grad_cell = multiply, hidden, cell
         total, size = self._steps.total, 4 * self._hidden
         self._grad_gates = rounded_empty(total, size, hidden)
-        self._grad_factors = self._grad_gates
+        self._cast_grad_gates = self._grad_gates
         if multiply.dtype != hidden.dtype:
-            self._grad_factors = rounded_empty(total, size, hidden, multiply.dtype)
+            self._cast_grad_gates = rounded_empty(total, size, hidden, multiply.dtype)
 
     def backward(self, at: int, grad: Tensor | None, above: Tensor | None) -> Tensor:
-        """Run the step at a place of the order back; places come from last to first.
+        """Go back through the step at place `at` of the order; places come from last to first.
 
         Args:
             at: the place.
             grad: of the hidden states, ``(rows, hidden)``, or None.
-            above: of what the layer above took in, ``(rows, hidden)``, or None.
+            above: of the states as they entered the layer above, ``(rows, hidden)``, or None.
 
         Returns:
-            Gradient of `inputs`, ``(rows, size)``.
+            Gradient of the step's `inputs`, ``(rows, size)``.
         """
         step, rows, size = self._at(at)
         hidden = self._grad_hidden[:size]
@@ -339,35 +343,35 @@ class Cells:
         lstm_cell_backward(
             hidden, self._grad_cell[:size], self._traces[step], self._grad_gates[rows]
         )
-        if self._grad_factors is not self._grad_gates:
-            self._grad_factors[rows] = self._grad_gates[rows]
-        result = self._back(self._grad_factors[rows])
+        if self._cast_grad_gates is not self._grad_gates:
+            self._cast_grad_gates[rows] = self._grad_gates[rows]
+        result = self._back(self._cast_grad_gates[rows])
         hidden.copy_(result[:, -self._hidden :])
         return result
 
     def finish_backward(self) -> tuple[Tensor, Tensor]:
-        """Gradients of the weights ``(4 * hidden, size)`` and of the bias ``(4 * hidden,)``."""
-        weight = weight_gradient(self._grad_factors, self.inputs, None, self._grad_cell.dtype)
+        """Return gradients of weights ``(4 * hidden, size)`` and bias ``(4 * hidden,)``."""
+        weight = weight_gradient(self._cast_grad_gates, self.inputs, None, self._grad_cell.dtype)
         return double_candidate_(weight), double_candidate_(self._bias_gradient())
 
     def gates_gradient(self, exact: bool) -> Tensor:
-        """Gradient of what enters, packed ``(rows, 4 * hidden)``, zeros after the last.
+        """Return the gradient of `entering`, ``(rows, 4 * hidden)``, zeros after the last row.
 
         Args:
-            exact: in the type of the states, else in that of the products.
+            exact: in the type of the states instead of that of the products.
         """
-        return self._grad_gates if exact else self._grad_factors
+        return self._grad_gates if exact else self._cast_grad_gates
 
     def _bias_gradient(self) -> Tensor:
         return self._grad_gates.sum(dim=0)
 
     def _at(self, at: int) -> tuple[int, slice, int]:
-        """The step at a place, its packed rows, and how many."""
+        """Return the step at a place, its packed rows, and their number."""
         step = self._order[at]
         return step, self._steps.rows(step), self._steps.sizes[step]
 
     def _next(self, at: int) -> tuple[int, int]:
-        """Where the rows of the next step begin, and how many of this step's go on."""
+        """Return where the next step's rows begin, and how many of this step's continue."""
         if at + 1 == len(self._order):
             return 0, 0
         step, following = self._order[at], self._order[at + 1]
@@ -375,7 +379,7 @@ class Cells:
         return self._steps.starts[following], min(sizes[step], sizes[following])
 
     def _cells_before(self, size: int) -> Tensor:
-        """Cell states ``(size, hidden)`` before a step."""
+        """Return the cell states ``(size, hidden)`` before a step; new rows start from zeros."""
         missing = size - self._cell.size(0)
         if missing <= 0:
             return self._cell[:size]

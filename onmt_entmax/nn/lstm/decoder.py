@@ -1,10 +1,9 @@
-"""Teacher-forced training of OpenNMT-py's input-feeding decoder as one autograd function.
+"""OpenNMT-py's input-feeding decoder, trained with teacher forcing as one autograd node.
 
-OpenNMT-py steps through the target in Python with autograd recording some thirty small operators
-a step. Here the whole recurrence is one node with a derived backward pass: embeddings enter by
-one product, a step computes only what depends on the step before and only for sentences that are
-not over, and each weight's gradient is one product over all steps (Appleyard et al. 2016 do so
-for LSTMs without attention).
+OpenNMT-py's loop has autograd record some thirty small operators a step. Here a step computes only
+what depends on the step before, and only for active sentences; embeddings enter by one product, and
+each weight's gradient is one product over all steps (for LSTMs without attention: Appleyard et al.
+2016).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm.attention import RecurrentAttention
+from onmt_entmax.nn.lstm.attention import Readout, RecurrentAttention
 from onmt_entmax.nn.lstm.cells import (
     Above,
     Cells,
@@ -29,31 +28,30 @@ from onmt_entmax.nn.lstm.cells import (
     on_device,
 )
 from onmt_entmax.nn.lstm.native import make_cells, make_readout
-from onmt_entmax.nn.lstm.readout import Readout
 from onmt_entmax.nn.lstm.stepping import DecoderStep
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.opennmt import GlobalAttention, InputFeedRNNDecoder, StackedLSTM
 
-# OpenNMT-py's input-feeding decoder, trained by the fast recurrence.
-
 
 class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
-    """OpenNMT-py's `InputFeedRNNDecoder`, trained as one autograd function.
+    """OpenNMT-py's `InputFeedRNNDecoder`, trained as one autograd node.
 
-    Same constructor, weights and results. Whatever the fast recurrence does not cover (GRU, no
-    attention, coverage, copy attention, context gate, other attention classes) and single steps
-    run through OpenNMT-py's own loop; for those of a search see `prepared_step`.
+    Constructor, weights and results are the same. OpenNMT-py's own loop runs single steps, and
+    whatever the fast recurrence does not cover: GRU, no attention, coverage, copy attention,
+    context gate, other attention classes. For the steps of a search see `prepared_step`.
 
     Attributes:
-        matmul_dtype: type in which products with weights are computed, `torch.bfloat16` or None
-            for the weights' own. States, sums over steps and attention keep the weights' type.
+        matmul_dtype: of the products with weights, `torch.bfloat16` or None for the weights' own.
+            States, sums over steps and attention keep the weights' type.
     """
 
     matmul_dtype: torch.dtype | None = None
 
     def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
-        """Begin where the encoder ended; of an encoder with more layers, its lowest are taken, as
-        OpenNMT-py takes them."""
+        """Start from the encoder's last states; of a deeper encoder, from its lowest layers'.
+
+        OpenNMT-py takes the lowest layers too.
+        """
         super().init_state(src, memory_bank, encoder_final)
         layers = self.rnn.num_layers
         self.state["hidden"] = tuple(state[:layers] for state in self.state["hidden"])
@@ -65,20 +63,24 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         memory_bank: Tensor,
         memory_lengths: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Outputs at the real positions of padded targets, from the state of `init_state`.
+        """Return the outputs at the real positions of padded targets.
 
-        `self.state` stays as it is: there is no common last step to continue from.
+        Starts from the state of `init_state`, and leaves it unchanged, since sentences end at
+        different steps.
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
-            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len; quick
-                on the CPU, from where the sizes of the steps are known without waiting.
+            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len; on a
+                GPU, reading them synchronises.
             memory_bank: source vectors ``(src_len, batch, hidden)``.
             memory_lengths: real source vectors of each sentence, ``(batch,)``; None: all.
 
         Returns:
-            Outputs ``(total, hidden)``, total being the sum of the target lengths, and the
-            positions ``(total,)`` in the flattened ``(tgt_len * batch)`` that they belong to.
+            Outputs ``(total, hidden)``, where total is the sum of the target lengths, and their
+            positions ``(total,)`` in the flattened ``(tgt_len * batch)``.
+
+        Raises:
+            ValueError: if a target length exceeds tgt_len.
         """
         order = target_lengths.argsort(descending=True, stable=True)
         lengths: list[int] = target_lengths[order].tolist()
@@ -105,7 +107,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         return outputs, index
 
     def prepared_step(self, vocabulary_size: int) -> DecoderStep | None:
-        """Single steps with the weights as they are now, or None where they are not covered."""
+        """Return single steps with the present weights, or None if they are not covered."""
         if (
             not self._is_covered()
             or self.attn.attn_type not in ("dot", "general")
@@ -131,6 +133,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         return (hidden, cell), outputs.view(length, batch, -1), {"std": attended}
 
     def _is_covered(self) -> bool:
+        """Return whether the fast recurrence covers this decoder."""
         return (
             isinstance(self.rnn, StackedLSTM)
             and type(self.attn) in (GlobalAttention, EntmaxGlobalAttention)
@@ -140,6 +143,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         )
 
     def _alpha(self) -> float:
+        """Return the attention's alpha, also of OpenNMT-py's own attention."""
         if isinstance(self.attn, EntmaxGlobalAttention):
             return self.attn.alpha
         return 1.0 if self.attn.attn_func == "softmax" else 2.0
@@ -152,15 +156,24 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         memory_lengths: Tensor | None,
         state: tuple[Tensor, Tensor, Tensor],
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Run the recurrence over rows sorted by their number of steps; see the function.
+        """Run the recurrence over rows sorted by their number of steps.
 
-        `bank` is ``(batch, src_len, hidden)``.
+        Args:
+            steps: active rows.
+            entering: embeddings ``(rows, embedding)``, and the row of each packed position.
+            bank: ``(batch, src_len, hidden)``.
+            memory_lengths: ``(batch,)``; None: all source vectors are real.
+            state: first hidden and cell states ``(layers, batch, hidden)``, and the first input
+                feed ``(batch, hidden)``.
+
+        Returns:
+            As `InputFeedRecurrence`.
         """
         embedded, repeats = entering
         layers, hidden = self.rnn.num_layers, self.hidden_size
         padding = between = above = None
         if memory_lengths is not None:
-            # OpenNMT-py's `sequence_mask` would wait for a GPU.
+            # OpenNMT-py's `sequence_mask` would synchronise with a GPU.
             real = torch.arange(bank.size(1), device=bank.device) < memory_lengths.unsqueeze(1)
             padding = torch.zeros_like(real, dtype=embedded.dtype).masked_fill_(~real, -torch.inf)
         if self.rnn.dropout.training and layers > 1:
@@ -178,24 +191,24 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
             for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
         ]
         inputs = (part.to(embedded.dtype) for part in (bank.contiguous(), *state))
-        # States are exact: `matmul_dtype` says where less will do, not autocast.
+        # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast(embedded.device.type, enabled=False):
             return InputFeedRecurrence.apply(plan, embedded, *inputs, *cells, *attention)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the recurrence is told besides tensors with gradients.
+    """The recurrence's arguments that have no gradients.
 
     Attributes:
-        steps: active rows of each step.
-        repeats: which of the embeddings each packed row takes.
+        steps: active rows.
+        repeats: the row of the embeddings that each packed position takes.
         alpha: of the attention.
-        padding: see `RecurrentAttention`, padded positions after the others.
+        padding: see `RecurrentAttention`; padded positions come last.
         between: dropout factors between layers, ``(layers - 1, total, hidden)``, or None.
         above: dropout factors of the attentional vectors, ``(total, hidden)``, or None.
-        attention_names: names of the attention's weights, which follow the LSTM's.
-        dtype: type of the products, see `PreparedWeight`.
+        attention_names: names of the attention's parameters, which follow the LSTM's.
+        dtype: of the products, see `PreparedWeight`.
     """
 
     steps: Steps
@@ -209,11 +222,11 @@ class Plan:
 
 
 class _Layers:
-    """The stacked LSTM of a recurrence.
+    """The stacked LSTM of the recurrence.
 
     A layer multiplies its input and its previous state side by side, ``[x, h]``, by
-    ``[W_ih, W_hh]``; in the lowest x is the fed attentional vector, and the embeddings' share of
-    the gates is there already.
+    ``[W_ih, W_hh]``. In the lowest layer x is the fed attentional vector; the embeddings' part of
+    the gates has been computed already.
 
     Args:
         plan: see `Plan`.
@@ -222,9 +235,10 @@ class _Layers:
         last: receive the last hidden and cell states, ``(layers, batch, hidden)`` each.
 
     Attributes:
-        fed: where what is fed has to be, ``(rows, hidden)`` packed.
+        count: number of layers.
+        fed: where the attentional vectors are fed, packed ``(rows, hidden)``.
         queries: hidden states of the top layer, ``(total, hidden)``.
-        asked: the same in the type of the products.
+        cast_queries: the same in the type of the products.
     """
 
     def __init__(
@@ -239,13 +253,13 @@ class _Layers:
         order = range(len(plan.steps.sizes))
         self._recurrent: list[Tensor] = []
         self._cells: list[Cells] = []
-        self.queries = self.asked = embedded.new_empty(plan.steps.total, hidden)
+        self.queries = self.cast_queries = embedded.new_empty(plan.steps.total, hidden)
         above: Above | None = None
         dtype = plan.dtype or embedded.dtype
         if dtype != embedded.dtype:
-            self.asked = torch.empty_like(self.queries, dtype=dtype)
-            above = Above(self.asked, None)
-        # From the top, since a layer writes what the one above it multiplies.
+            self.cast_queries = torch.empty_like(self.queries, dtype=dtype)
+            above = Above(self.cast_queries, None)
+        # From the top down, since each layer writes into the inputs of the layer above.
         for layer in reversed(range(self.count)):
             weight, recurrent, *biases = weights[4 * layer : 4 * layer + 4]
             bias = double_candidate_(biases[0] + biases[1])
@@ -270,7 +284,7 @@ class _Layers:
             self._recurrent.insert(0, both)
 
     def begin(self, hidden: Tensor, cell: Tensor, feed: Tensor) -> None:
-        """Set what is there before the first step.
+        """Set the states before the first step.
 
         Args:
             hidden: states, ``(layers, batch, hidden)``.
@@ -284,27 +298,27 @@ class _Layers:
             self.fed[rows] = feed[: rows.stop]
 
     def forward(self, step: int) -> None:
-        """Run a step; what it is fed is in `fed`."""
+        """Run a step on the vectors in `fed`."""
         for cells in self._cells:
             cells.forward(step)
 
     def end(self) -> None:
-        """Let go of the results."""
+        """Drop the references to inputs and results."""
         for cells in self._cells:
             cells.end()
 
     def start_backward(self, hidden: Tensor, cell: Tensor) -> None:
-        """Prepare the way back, as `Cells`, for all layers: ``(layers, batch, hidden)`` each."""
+        """Prepare the backward pass, as `Cells`; arguments are ``(layers, batch, hidden)``."""
         for cells, both, *states in zip(self._cells, self._recurrent, hidden, cell, strict=True):
             cells.start_backward(PreparedWeight(both.t(), result=hidden.dtype), *states)
 
     def backward(self, step: int, grad: Tensor, more: Tensor | None) -> Tensor:
-        """Gradient of what a step was fed, ``(rows, hidden)``.
+        """Return the gradient of what a step was fed, ``(rows, hidden)``.
 
         Args:
             step: steps come in reverse order.
             grad: of the queries, ``(rows, hidden)``.
-            more: to be added to it, or None.
+            more: a second part of it, or None.
         """
         arriving: Tensor | None = grad
         for cells in reversed(self._cells):
@@ -314,7 +328,7 @@ class _Layers:
         return more
 
     def finish_backward(self) -> tuple[Tensor, list[Tensor]]:
-        """Gradient of the embeddings, and of the weights in the order they came."""
+        """Return gradients of the embeddings, and of the weights in the order given."""
         dtype, repeats = self._plan.dtype, self._plan.repeats
         grads: list[Tensor] = []
         for layer, cells in enumerate(self._cells):
@@ -330,21 +344,29 @@ class _Layers:
         return grad_embedded, grads
 
 
-def _readout(plan: Plan, bank: Tensor, weights: dict[str, Tensor], layers: _Layers) -> Readout:
-    padding = plan.padding
-    more = plan.alpha, weights, plan.dtype, layers.queries, layers.asked
-    attention = RecurrentAttention(plan.steps, bank, padding, *more)
-    lengths = None if padding is None else (padding == 0).sum(dim=1)
-    return make_readout(plan.steps, attention, plan.alpha, plan.above, layers.fed, lengths)
+def _readout(plan: Plan, bank: Tensor, parameters: dict[str, Tensor], layers: _Layers) -> Readout:
+    """Return the readout of a batch, given the attention's parameters by name."""
+    attention = RecurrentAttention(
+        plan.steps,
+        bank,
+        plan.padding,
+        plan.alpha,
+        parameters,
+        plan.dtype,
+        layers.queries,
+        layers.cast_queries,
+    )
+    lengths = None if plan.padding is None else (plan.padding == 0).sum(dim=1)
+    return make_readout(plan.steps, attention, plan.above, layers.fed, lengths)
 
 
 class InputFeedRecurrence(torch.autograd.Function):
     """The recurrence over all target steps (Luong et al. 2015, section 3.3).
 
-    Inputs are a `Plan`, embeddings ``(rows, embedding)``, the source vectors
-    ``(batch, src_len, hidden)``, first hidden and cell states ``(layers, batch, hidden)``, the
-    first fed vectors ``(batch, hidden)``, then the weights of the LSTM and of the attention.
-    Results are the packed outputs ``(total, hidden)``, the attention
+    ``apply(plan, embedded, bank, hidden, cell, feed, *weights)`` with embeddings
+    ``(rows, embedding)``, source vectors ``(batch, src_len, hidden)``, first hidden and cell states
+    ``(layers, batch, hidden)``, the first input feed ``(batch, hidden)``, and the weights of the
+    LSTM, then of the attention. Returns packed outputs ``(total, hidden)``, attention
     ``(steps, batch, src_len)``, and the last hidden and cell states.
     """
 
@@ -369,47 +391,47 @@ class InputFeedRecurrence(torch.autograd.Function):
             layers.forward(step)
             readout.forward(step)
         layers.end()
-        outputs, plain, attended = readout.end()
+        outputs, attentional, attention = readout.end()
         ctx.plan, ctx.readout, ctx.layers = plan, readout, layers
-        ctx.save_for_backward(plain, attended)
+        ctx.save_for_backward(attentional, attention)
         ctx.set_materialize_grads(False)
-        return outputs, attended, *last
+        return outputs, attention, *last
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: Any,
         grad_outputs: Tensor | None,
-        grad_attended: Tensor | None,
+        grad_attention: Tensor | None,
         grad_hidden: Tensor | None,
         grad_cell: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
         plan: Plan = ctx.plan
         readout: Readout = ctx.readout
         layers: _Layers = ctx.layers
-        plain, attended = ctx.saved_tensors
+        attentional, attention = ctx.saved_tensors
         steps = plan.steps
-        states = (layers.count, steps.batch, plain.size(1))
-        grad = torch.zeros_like(plain) if grad_outputs is None else _copy(grad_outputs)
-        hidden = plain.new_zeros(states) if grad_hidden is None else _copy(grad_hidden)
-        cell = plain.new_zeros(states) if grad_cell is None else _copy(grad_cell)
-        if grad_attended is not None:
-            grad_attended = grad_attended.contiguous()
+        states = (layers.count, steps.batch, attentional.size(1))
+        grad = torch.zeros_like(attentional) if grad_outputs is None else _copy(grad_outputs)
+        hidden = attentional.new_zeros(states) if grad_hidden is None else _copy(grad_hidden)
+        cell = attentional.new_zeros(states) if grad_cell is None else _copy(grad_cell)
+        if grad_attention is not None:
+            grad_attention = grad_attention.contiguous()
         fed: Tensor | None = None
-        with torch.autocast(plain.device.type, enabled=False):  # as the way forth, see decoder.py
-            readout.start_backward(plain, attended, grad, grad_attended)
+        with torch.autocast(attentional.device.type, enabled=False):  # as in the forward pass
+            readout.start_backward(attentional, attention, grad, grad_attention)
             layers.start_backward(hidden, cell)
             for step in reversed(range(len(steps.sizes))):
                 fed = layers.backward(step, *readout.backward(step, fed))
             grad_bank, by_name = readout.finish_backward()
             grad_embedded, grads = layers.finish_backward()
         grads += [by_name[name] for name in plan.attention_names]
-        grad_feed = plain.new_zeros(steps.batch, plain.size(1))
+        grad_feed = attentional.new_zeros(steps.batch, attentional.size(1))
         if fed is not None:
             grad_feed[: fed.size(0)] = fed
         return None, grad_embedded, grad_bank, hidden, cell, grad_feed, *grads
 
 
 def _copy(gradient: Tensor) -> Tensor:
-    """A gradient to be written to."""
+    """Return a contiguous copy of a gradient, to be overwritten."""
     return gradient.clone(memory_format=torch.contiguous_format)

@@ -1,7 +1,7 @@
-"""OpenNMT-py's LSTM encoder as one autograd function a layer, on packed rows.
+"""OpenNMT-py's LSTM encoder with one autograd node a layer, on packed rows.
 
-As in the decoder (`inputfeed`): what enters a layer is multiplied once for all positions, a step
-multiplies the previous state only, and each weight's gradient is one product over all steps.
+A layer multiplies its inputs once for all positions, a step multiplies the previous state only,
+and each weight's gradient is one product over all steps. `PreparedEncoder` serves a search.
 """
 
 from __future__ import annotations
@@ -18,16 +18,102 @@ from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.opennmt import RNNEncoder
 
 
+class FastRNNEncoder(RNNEncoder):
+    """OpenNMT-py's `RNNEncoder` whose LSTM is one autograd node a layer.
+
+    Constructor, weights and results are the same. Other kinds of RNN run OpenNMT-py's own code.
+
+    Attributes:
+        matmul_dtype: see `FastInputFeedRNNDecoder`.
+    """
+
+    matmul_dtype: torch.dtype | None = None
+
+    def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[Any, Tensor, Any]:
+        """Encode a batch, as OpenNMT-py's `RNNEncoder.forward`.
+
+        Args:
+            src: ids ``(src_len, batch, nfeats)``.
+            lengths: ``(batch,)``, longest first; on a GPU, reading them synchronises. None: all
+                are src_len.
+
+        Returns:
+            Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
+
+        Raises:
+            ValueError: if the lengths are not sorted, or one is 0.
+        """
+        if not self._is_covered():
+            return super().forward(src, lengths)
+        steps, index = self._packing(src, lengths)
+        states, repeats = embed(self.embeddings, src.flatten(0, 1)[index])
+        lasts = []
+        for layer, weights in enumerate(self._layer_weights()):
+            if layer > 0 and self.rnn.training:
+                mask = dropout_mask(tuple(states.shape), self.rnn.dropout, states)
+                states = states if mask is None else states * mask
+            # `matmul_dtype` sets the precision, not autocast: states stay exact.
+            with torch.autocast(states.device.type, enabled=False):
+                states, last = _LSTMLayer.apply(steps, repeats, self.matmul_dtype, states, *weights)
+            repeats = Repeats(steps.total)
+            lasts.append(last)
+        return *self._results(steps, index, states, lasts), lengths
+
+    def _packing(self, src: Tensor, lengths: Tensor | None) -> tuple[Steps, Tensor]:
+        """Return the rows of each step, and the packed positions in the flattened `src`."""
+        self._check_args(src, lengths)
+        length, batch, _ = src.size()
+        sizes = [length] * batch if lengths is None else lengths.tolist()
+        if sorted(sizes, reverse=True) != sizes or sizes[-1] < 1:
+            raise ValueError("sort a batch by source length, longest first, without empty sources")
+        steps = Steps.of(sizes)
+        return steps, steps.index(torch.arange(batch, device=src.device))
+
+    def _results(
+        self, steps: Steps, index: Tensor, states: Tensor, lasts: list[Tensor]
+    ) -> tuple[Any, Tensor]:
+        """Return last states and memory bank, given packed states and each layer's last states."""
+        batch, length = steps.batch, len(steps.sizes)
+        final = tuple(torch.cat(lasts, dim=1).unbind(0))
+        if self.use_bridge:
+            final = self._bridge(final)
+        # Each sentence is contiguous in memory, as attention reads it.
+        position = index % batch * length + index.div(batch, rounding_mode="floor")
+        bank = states.new_zeros(batch * length, states.size(1)).index_copy(0, position, states)
+        return final, bank.view(batch, length, -1).transpose(0, 1)
+
+    def prepared(self, vocabulary_size: int) -> PreparedEncoder | None:
+        """Return the encoder with its present weights, or None if it is not covered."""
+        return PreparedEncoder(self, vocabulary_size) if self._is_covered() else None
+
+    def _layer_weights(self) -> list[list[Tensor]]:
+        """Return the weights of each layer, both directions together."""
+        directions = 2 if self.rnn.bidirectional else 1
+        parts = self.rnn.all_weights
+        return [
+            [weight for part in parts[at : at + directions] for weight in part]
+            for at in range(0, len(parts), directions)
+        ]
+
+    def _is_covered(self) -> bool:
+        """Return whether the fast recurrence covers this encoder."""
+        return (
+            type(self.rnn) is nn.LSTM
+            and self.rnn.bias
+            and self.rnn.proj_size == 0
+            and not self.embeddings.position_encoding
+        )
+
+
 class _Direction:
     """One direction of one layer.
 
     Args:
-        steps: active rows; the backward direction takes the steps from last to first, its rows
-            starting from zeros where they become active.
-        repeats: which of the inputs each packed row takes.
-        reverse: whether this is the backward direction.
+        steps: active rows.
+        repeats: the input row of each packed position.
+        reverse: takes the steps from last to first; a row starts from zeros at its last position.
         weights: `weight_ih, weight_hh, bias_ih, bias_hh`.
-        dtype: type of the products, see `PreparedWeight`.
+        dtype: of the products, see `PreparedWeight`.
     """
 
     def __init__(
@@ -46,7 +132,7 @@ class _Direction:
         self._bias = double_candidate_(biases[0] + biases[1])
 
     def run(self, x: Tensor, outputs: Tensor, last: tuple[Tensor, Tensor]) -> None:
-        """Run over inputs.
+        """Run over all steps.
 
         Args:
             x: ``(rows, in)``.
@@ -63,7 +149,7 @@ class _Direction:
     def run_backward(
         self, x: Tensor, grad_outputs: Tensor, grad_last: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Gradients of the inputs ``(rows, in)`` and of the weights.
+        """Return gradients of the inputs ``(rows, in)`` and of the weights.
 
         Args:
             x: ``(rows, in)``.
@@ -84,17 +170,17 @@ class _Direction:
 
 
 def in_order(steps: Steps, reverse: bool) -> range:
-    """The order in which a direction takes the steps."""
+    """Return the order in which a direction takes the steps."""
     order = range(len(steps.sizes))
     return order[::-1] if reverse else order
 
 
 class _LSTMLayer(torch.autograd.Function):
-    """A layer of one or two directions.
+    """A layer of one or two directions as one autograd node.
 
-    Inputs are `Steps`, `Repeats`, the type of the products, inputs ``(rows, in)`` and four weights
-    for each direction. Results are the packed states ``(total, directions * hidden)`` and the
-    last hidden and cell states ``(2, directions, batch, hidden)``.
+    ``apply(steps, repeats, dtype, x, *weights)`` with inputs ``(rows, in)`` and four weights for
+    each direction. Returns packed states ``(total, directions * hidden)``, and the last hidden and
+    cell states ``(2, directions, batch, hidden)``.
     """
 
     @staticmethod
@@ -139,96 +225,14 @@ class _LSTMLayer(torch.autograd.Function):
         return None, None, None, grad_x, *grads
 
 
-class FastRNNEncoder(RNNEncoder):
-    """OpenNMT-py's `RNNEncoder`, its LSTM trained as one autograd function a layer.
-
-    Same constructor, weights and results; other kinds of RNN run through OpenNMT-py's own.
-
-    Attributes:
-        matmul_dtype: see `FastInputFeedRNNDecoder`.
-    """
-
-    matmul_dtype: torch.dtype | None = None
-
-    def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[Any, Tensor, Any]:
-        """See OpenNMT-py's `RNNEncoder.forward`.
-
-        Args:
-            src: ids ``(src_len, batch, nfeats)``.
-            lengths: ``(batch,)``, longest first; quick on the CPU. None: all are src_len.
-
-        Returns:
-            Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
-        """
-        if not self._is_covered():
-            return super().forward(src, lengths)
-        steps, index = self._packing(src, lengths)
-        states, repeats = embed(self.embeddings, src.flatten(0, 1)[index])
-        lasts = []
-        for layer, weights in enumerate(self._layer_weights()):
-            if layer > 0 and self.rnn.training:
-                mask = dropout_mask(tuple(states.shape), self.rnn.dropout, states)
-                states = states if mask is None else states * mask
-            # As in the decoder, autocast has no say.
-            with torch.autocast(states.device.type, enabled=False):
-                states, last = _LSTMLayer.apply(steps, repeats, self.matmul_dtype, states, *weights)
-            repeats = Repeats(steps.total)
-            lasts.append(last)
-        return *self._results(steps, index, states, lasts), lengths
-
-    def _packing(self, src: Tensor, lengths: Tensor | None) -> tuple[Steps, Tensor]:
-        """Which rows each step computes, and the packed positions in the flattened `src`."""
-        self._check_args(src, lengths)
-        length, batch, _ = src.size()
-        sizes = [length] * batch if lengths is None else lengths.tolist()
-        if sorted(sizes, reverse=True) != sizes or sizes[-1] < 1:
-            raise ValueError("sort a batch by source length, longest first, without empty sources")
-        steps = Steps.of(sizes)
-        return steps, steps.index(torch.arange(batch, device=src.device))
-
-    def _results(
-        self, steps: Steps, index: Tensor, states: Tensor, lasts: list[Tensor]
-    ) -> tuple[Any, Tensor]:
-        """Last states and memory bank from packed states and the last states of each layer."""
-        batch, length = steps.batch, len(steps.sizes)
-        final = tuple(torch.cat(lasts, dim=1).unbind(0))
-        if self.use_bridge:
-            final = self._bridge(final)
-        # Sentences lie together in memory, as attention reads them.
-        position = index % batch * length + index.div(batch, rounding_mode="floor")
-        bank = states.new_zeros(batch * length, states.size(1)).index_copy(0, position, states)
-        return final, bank.view(batch, length, -1).transpose(0, 1)
-
-    def prepared(self, vocabulary_size: int) -> PreparedEncoder | None:
-        """The encoder with the weights as they are now, or None where that is not covered."""
-        return PreparedEncoder(self, vocabulary_size) if self._is_covered() else None
-
-    def _layer_weights(self) -> list[list[Tensor]]:
-        """The weights of each layer, both directions together."""
-        directions = 2 if self.rnn.bidirectional else 1
-        parts = self.rnn.all_weights
-        return [
-            [weight for part in parts[at : at + directions] for weight in part]
-            for at in range(0, len(parts), directions)
-        ]
-
-    def _is_covered(self) -> bool:
-        return (
-            type(self.rnn) is nn.LSTM
-            and self.rnn.bias
-            and self.rnn.proj_size == 0
-            and not self.embeddings.position_encoding
-        )
-
-
-# Bytes that a table of what tokens add to the gates may take.
-_TABLE = 1 << 26
+# Largest table, in bytes, of the vocabulary's parts of the lowest layer's gates.
+_TABLE_BYTES = 1 << 26
 
 
 class PreparedEncoder:
-    """An encoder for evaluation, its weights made ready once; later changes have no effect.
+    """An encoder prepared for evaluation; later changes of the weights are ignored.
 
-    What a token adds to the gates of the lowest layer is computed beforehand for the vocabulary.
+    Each token's part of the lowest layer's gates is computed once, if the vocabulary is not large.
 
     Args:
         encoder: in evaluation mode, covered by the fast recurrence.
@@ -254,13 +258,13 @@ class PreparedEncoder:
         self._hidden = recurrent.size(1)
         self._tables: list[Tensor] | None = None
         lowest = self._layers[0]
-        if vocabulary_size * 4 * self._hidden * len(lowest) * enter.element_size() <= _TABLE:
+        if vocabulary_size * 4 * self._hidden * len(lowest) * enter.element_size() <= _TABLE_BYTES:
             tokens = torch.arange(vocabulary_size, device=enter.device).view(1, -1, 1)
             embedded = encoder.embeddings(tokens)[0]
             self._tables = [multiply(embedded) for multiply, _ in lowest]
 
     def __call__(self, src: Tensor, lengths: Tensor) -> tuple[Any, Tensor, Tensor]:
-        """As `FastRNNEncoder.forward`."""
+        """Encode a batch, as `FastRNNEncoder.forward`."""
         steps, index = self._encoder._packing(src, lengths)
         tokens = src.flatten(0, 1)[index]
         states, lasts = tokens, []

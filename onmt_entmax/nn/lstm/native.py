@@ -1,14 +1,13 @@
-"""Recurrences on a CPU with their pointwise work and their attention in native code.
+"""The choice between PyTorch and C++ for the steps of a recurrence, and the C++ side of it.
 
-A step of a layer is one product, by oneDNN, and one call of C++ that makes of it everything else:
-sigmoids, states, what the next step and the layer above multiply. A step of attention is likewise
-one product and one call. In PyTorch operations (`Cells`, `Readout`) these are some twenty each, of
-a few thousand numbers, which cost more to start than to compute.
+`make_cells` and `make_readout` are the only places that choose: `Cells` and `Readout` in PyTorch
+operations, or `NativeCells` and `NativeReadout` with the same results to rounding. In C++ a step
+of a layer or of the attention is one product, by oneDNN, and one call for everything else; in
+PyTorch it is some twenty operators, which take longer to start than to compute.
 
-The module is built when the package is installed, where there is a C++ compiler. Without it, and
-for what it does not do (other types than float32, devices, `mlp` attention, alpha between
-1 and 1.1), the PyTorch operations do the work, with the same results to rounding.
-``ONMT_ENTMAX_NATIVE=0`` in the environment leaves it alone.
+The C++ module is built when the package is installed with a compiler, and is used for float32 on a
+CPU, with `dot` or `general` attention and alpha 1 or from 1.1 up. ``ONMT_ENTMAX_NATIVE=0`` in the
+environment switches it off.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.lstm.attention import RecurrentAttention
+from onmt_entmax.nn.lstm.attention import Readout, RecurrentAttention
 from onmt_entmax.nn.lstm.cells import Above, Cells, Steps
-from onmt_entmax.nn.lstm.readout import Readout
 from onmt_entmax.nn.products import PreparedWeight, rounded_empty
 from onmt_entmax.sparse.arguments import has_memory, is_traced
 from onmt_entmax.sparse.backends.cpu import load
@@ -29,6 +27,7 @@ from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA, whole_power
 
 module = load("onmt_entmax.nn.lstm._native")
 
+# The letters by which C++ knows the types of the products.
 _KINDS = {torch.float32: "f", torch.bfloat16: "b"}
 
 
@@ -41,45 +40,44 @@ def make_cells(
     last: tuple[Tensor, Tensor],
     above: Above | None = None,
 ) -> Cells:
-    """The quickest `Cells` there are for these arguments."""
+    """Return `NativeCells` where C++ covers the arguments, else `Cells`; see there."""
     floats = (entering, multiply.bias, *last, None if above is None else above.factors)
     alike = all(tensor is None or tensor.dtype == outputs.dtype for tensor in floats)
-    kind = NativeCells if alike and _does(outputs, multiply) else Cells
+    kind = NativeCells if alike and _covers(outputs, multiply) else Cells
     return kind(steps, order, multiply, entering, outputs, last, above)
 
 
 def make_readout(
     steps: Steps,
     attention: RecurrentAttention,
-    alpha: float,
     factors: Tensor | None,
     fed: Tensor,
     lengths: Tensor | None,
 ) -> Readout:
-    """The quickest `Readout` there is.
+    """Return a `NativeReadout` where C++ covers the arguments, else a `Readout`.
 
     Args:
-        steps: as there, like the others that are not named here.
-        attention: a step's.
-        alpha: of the attention.
-        factors: of the dropout.
-        fed: where outputs go.
-        lengths: real source positions of each row ``(batch,)`` int64, the first ones; None: all.
+        steps: see `Readout`.
+        attention: likewise.
+        factors: likewise.
+        fed: likewise.
+        lengths: ``(batch,)`` int64, how many source positions of each row are real; they come
+            first. None: all.
     """
     if (
         not attention.additive
         and attention.from_query.bias is None
-        and (alpha == 1 or alpha >= SMALLEST_POWER_ALPHA)
-        and _does(attention.values, attention.from_query)
+        and (attention.alpha == 1 or attention.alpha >= SMALLEST_POWER_ALPHA)
+        and _covers(attention.values, attention.from_query)
         and attention.values.size(1) > 0
-        and (lengths is None or bool((lengths > 0).all()))  # the other refuses what is empty
+        and (lengths is None or bool((lengths > 0).all()))  # entmax refuses empty rows
     ):
-        return NativeReadout(steps, attention, alpha, factors, fed, lengths)
+        return NativeReadout(steps, attention, factors, fed, lengths)
     return Readout(steps, attention, factors, fed)
 
 
-def _does(tensor: Tensor, multiply: PreparedWeight) -> bool:
-    """Whether the native module works with such states and products."""
+def _covers(tensor: Tensor, multiply: PreparedWeight) -> bool:
+    """Return whether C++ can work with such states and products."""
     return (
         module is not None
         and tensor.device.type == "cpu"
@@ -91,7 +89,7 @@ def _does(tensor: Tensor, multiply: PreparedWeight) -> bool:
 
 
 def _rows(tensor: Tensor | None) -> tuple[int, int]:
-    """Address of a matrix and the distance of its rows; of none zeros."""
+    """Return the address of a matrix and the stride of its rows; zeros for None."""
     if tensor is None:
         return 0, 0
     assert tensor.stride(1) == 1
@@ -99,11 +97,12 @@ def _rows(tensor: Tensor | None) -> tuple[int, int]:
 
 
 def _packed(*numbers: int) -> bytes:
+    """Pack a plan for C++: 64-bit numbers in the order of the struct in `csrc/native.cpp`."""
     return struct.pack(f"{len(numbers)}q", *numbers)
 
 
 class NativeCells(Cells):
-    """`Cells` of float32 states on a CPU, a call of native code for each step."""
+    """`Cells` of float32 states on a CPU, with one C++ call a step."""
 
     def __init__(
         self,
@@ -121,10 +120,10 @@ class NativeCells(Cells):
         self._threads = torch.get_num_threads()
         total, hidden = steps.total, self._hidden
         share = _rows(entering)
-        if entering is None:  # the same for every row
+        if entering is None:  # a stride of 0: the bias for every row
             assert multiply.bias is not None
             share = multiply.bias.data_ptr(), 0
-        # Cell states before each step, and the trace of the way back.
+        # Cell states before each step, and what the backward pass needs.
         self._cells = outputs.new_zeros(total, hidden)
         self._gates = outputs.new_empty(total, 4 * hidden)
         self._squashed = torch.empty_like(self._cells)
@@ -161,18 +160,18 @@ class NativeCells(Cells):
         self._back, self._grad_hidden, self._grad_cell = multiply, hidden, cell
         total, size = self._steps.total, 4 * self._hidden
         self._grad_gates = rounded_empty(total, size, hidden)
-        brief = None
+        cast = None
         if multiply.dtype != hidden.dtype:
-            brief = rounded_empty(total, size, hidden, multiply.dtype)
-        self._grad_factors = self._grad_gates if brief is None else brief
+            cast = rounded_empty(total, size, hidden, multiply.dtype)
+        self._cast_grad_gates = self._grad_gates if cast is None else cast
         self._grad_bias = hidden.new_zeros(size)
         self._later: Tensor | None = None
-        written = (hidden, cell, self._grad_gates, brief)
+        written = (hidden, cell, self._grad_gates, cast)
         addresses = (number for tensor in written for number in _rows(tensor))
         self._back_plan = _packed(*addresses, self._grad_bias.data_ptr())
 
     def backward(self, at: int, grad: Tensor | None, above: Tensor | None) -> Tensor:
-        """See `Cells`; the result is in the type of the products."""
+        """See `Cells`; the gradient is in the type of the products."""
         _, rows, size = self._at(at)
         later = None if self._later is None else self._later[:, -self._hidden :]
         self._native.cell_backward(
@@ -187,7 +186,7 @@ class NativeCells(Cells):
             *_rows(grad),
             *_rows(above),
         )
-        self._later = self._back.plain(self._grad_factors[rows])
+        self._later = self._back.plain(self._cast_grad_gates[rows])
         return self._later
 
     def finish_backward(self) -> tuple[Tensor, Tensor]:
@@ -201,11 +200,13 @@ class NativeCells(Cells):
 
 
 class NativeReadout(Readout):
-    """`Readout` of `dot` and `general` attention in float32 on a CPU, a call for each step.
+    """`Readout` of `dot` and `general` attention in float32 on a CPU, with one C++ call a step.
 
     Args:
-        steps, attention, factors, fed: as there.
-        alpha: of the attention.
+        steps: see `Readout`.
+        attention: likewise.
+        factors: likewise.
+        fed: likewise.
         lengths: see `make_readout`.
     """
 
@@ -213,7 +214,6 @@ class NativeReadout(Readout):
         self,
         steps: Steps,
         attention: RecurrentAttention,
-        alpha: float,
         factors: Tensor | None,
         fed: Tensor,
         lengths: Tensor | None,
@@ -222,12 +222,13 @@ class NativeReadout(Readout):
         assert module is not None
         self._native, self._kind = module, _KINDS[attention.from_query.dtype]
         self._threads = torch.get_num_threads()
-        self._lengths, self._single = lengths, attention  # held while the plan is used
+        self._lengths = lengths  # the plan has its address
+        alpha = attention.alpha
         batch, length, hidden = attention.keys.shape
         assert attention.keys.is_contiguous()
         assert attention.values.is_contiguous()
         memory = (attention.keys, attention.values, lengths, attention.weights)
-        written = (attention.queries, self.plain, self.outputs, factors, fed)
+        written = (attention.queries, self.attentional, self.outputs, factors, fed)
         self._plan = struct.pack(
             "17qdq",
             *(hidden, batch, length),
@@ -241,7 +242,7 @@ class NativeReadout(Readout):
         """See `Readout`."""
         steps, sizes = self._steps, self._steps.sizes
         rows = steps.rows(step)
-        product = self._single.from_query.plain(self._single.asked[rows])
+        product = self._attention.from_query.plain(self._attention.cast_queries[rows])
         last = step + 1 == len(sizes)
         self._native.attend(
             self._kind,
@@ -256,21 +257,20 @@ class NativeReadout(Readout):
         )
 
     def start_backward(
-        self, plain: Tensor, attended: Tensor, grad: Tensor, grad_attended: Tensor | None
+        self, attentional: Tensor, attention: Tensor, grad: Tensor, grad_attention: Tensor | None
     ) -> None:
         """See `Readout`."""
         self._grad = grad
-        self._single.start_backward(attended)
-        brief = None
-        if self._single.to_query.dtype != grad.dtype:
-            brief = torch.empty_like(grad, dtype=self._single.to_query.dtype)
-        self._grad_factors = grad if brief is None else brief
+        self._attention.start_backward(attention)
+        cast = None
+        if self._attention.to_query.dtype != grad.dtype:
+            cast = torch.empty_like(grad, dtype=self._attention.to_query.dtype)
+        self._cast_grad = grad if cast is None else cast
         self._query = grad.new_empty(self._steps.batch, grad.size(1))
-        written = (attended, grad_attended, self._single.grad_scores, plain, grad, brief)
+        written = (attention, grad_attention, self._attention.grad_scores, attentional, grad, cast)
         addresses = (0 if tensor is None else tensor.data_ptr() for tensor in written)
         self._back_plan = _packed(*addresses, self._query.data_ptr())
-        # Whatever Python does not hold elsewhere while the plan is used.
-        self._held = plain, grad_attended
+        self._held = attentional, grad_attention  # nothing else does while the plan is used
 
     def backward(self, step: int, fed: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """See `Readout`; the second gradient is in the type of the products."""
@@ -286,7 +286,7 @@ class NativeReadout(Readout):
             0 if fed is None else fed.size(0),
             *_rows(fed),
         )
-        return self._query[:size], self._single.to_query.plain(self._grad_factors[rows])
+        return self._query[:size], self._attention.to_query.plain(self._cast_grad[rows])
 
     def finish_backward(self) -> tuple[Tensor, dict[str, Tensor]]:
         """See `Readout`."""

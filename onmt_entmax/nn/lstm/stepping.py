@@ -1,8 +1,8 @@
-"""One step of the input-feeding decoder for many prefixes, as a search takes it: no gradients.
+"""Single steps of the input-feeding decoder for the prefixes of a search, without gradients.
 
-What does not depend on the prefix is computed beforehand: what a token adds to the gates, once for
-the vocabulary; the keys and values of a sentence's source (see `attention`), once for
-all prefixes and steps. What remains is one product a layer, one for the attention, and the mixing.
+Whatever does not depend on the prefix is computed once: each token's part of the gates, and the
+keys and values of each source (see `RecurrentAttention`). A step is then one product a layer, one
+for the attention, and the context vectors.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from onmt_entmax.nn.products import PreparedWeight, product
 from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.sparse.functional import entmax
 
-# Bytes that the table of what tokens add to the gates may take; a larger vocabulary's tokens are
-# multiplied step by step.
-_TABLE = 1 << 26
+# Largest table, in bytes, of the vocabulary's parts of the gates. Beyond it, each step computes
+# those of its tokens.
+_TABLE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
 class SourceMemory:
-    """What the attention needs of some sentences' sources, one copy for each sentence."""
+    """Keys and values of some sentences' sources, one copy for each sentence."""
 
     keys: Tensor
-    """(sentences, source length, hidden)"""
+    """``(sentences, source length, hidden)``"""
     values: Tensor
-    """(sentences, source length, hidden)"""
+    """``(sentences, source length, hidden)``"""
     padding: Tensor
-    """(sentences, 1, source length): -inf at padded positions, 0 elsewhere"""
+    """``(sentences, 1, source length)``: -inf at padded positions, 0 elsewhere"""
     lengths: Tensor
-    """(sentences,)"""
+    """``(sentences,)``"""
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def select(self, sentences: Tensor) -> SourceMemory:
-        """The memory of chosen sentences (chosen,) int64."""
+        """Return the memory of chosen sentences ``(chosen,)`` int64."""
         lengths = self.lengths.index_select(0, sentences)
         longest = int(lengths.max())
         return SourceMemory(
@@ -53,7 +53,7 @@ class SourceMemory:
 
     @staticmethod
     def join(parts: Sequence[SourceMemory]) -> SourceMemory:
-        """The sentences of all parts, in order."""
+        """Concatenate the sentences of all parts."""
         longest = max(part.keys.size(1) for part in parts)
         more = [longest - part.keys.size(1) for part in parts]
         pairs = list(zip(parts, more, strict=True))
@@ -66,32 +66,32 @@ class SourceMemory:
 
 
 @dataclass(frozen=True)
-class Seats:
-    """Where each row sits among its sentence's: attention reads a source once for all its rows."""
+class BatchSlots:
+    """Groups rows by sentence in a padded batch: attention reads a source once for all its rows."""
 
     index: Tensor | None
-    """(rows,) place in (sentences * width); None where that is the row's own number"""
+    """``(rows,)`` slot in (sentences * width) of each row; None if row i has slot i"""
     width: int
-    """seats of a sentence"""
+    """slots of each sentence"""
 
     def spread(self, rows: Tensor, sentences: int) -> Tensor:
-        """(rows, size) to (sentences, width, size), zeros at empty seats."""
+        """Return ``(rows, size)`` as ``(sentences, width, size)``, zeros in empty slots."""
         if self.index is not None:
             empty = rows.new_zeros(sentences * self.width, rows.size(1))
             rows = empty.index_copy_(0, self.index, rows)
         return rows.view(sentences, self.width, -1)
 
     def gather(self, spread: Tensor) -> Tensor:
-        """(sentences, width, size) to (rows, size)."""
+        """Return ``(sentences, width, size)`` as ``(rows, size)``."""
         flat = spread.flatten(0, 1)
         return flat if self.index is None else flat.index_select(0, self.index)
 
 
 class DecoderStep:
-    """The weights of a decoder, ready for single steps; later changes of them have no effect.
+    """A decoder prepared for single steps; later changes of its weights are ignored.
 
-    The state of a row is one vector: what is fed, then the hidden states, then the cell states of
-    all layers.
+    The state of a row is one vector: the input feed, then the hidden states of all layers, then
+    their cell states.
 
     Args:
         decoder: with `dot` or `general` attention, covered by the fast recurrence.
@@ -113,7 +113,7 @@ class DecoderStep:
                 lowest = double_candidate_(layer.weight_ih[:, :size].clone())
                 self._lowest = PreparedWeight(lowest, bias)
         self._table: Tensor | None = None
-        if vocabulary_size * lowest.size(0) * lowest.element_size() <= _TABLE:
+        if vocabulary_size * lowest.size(0) * lowest.element_size() <= _TABLE_BYTES:
             tokens = torch.arange(vocabulary_size, device=lowest.device)
             self._table = self._lowest(self._embedded(tokens))
         self._hidden = decoder.hidden_size
@@ -126,11 +126,12 @@ class DecoderStep:
             self._match = decoder.attn.linear_in.weight.t().contiguous()
 
     def _embedded(self, tokens: Tensor) -> Tensor:
+        """Return the embeddings of tokens ``(rows,)``."""
         rows: Tensor = self._embeddings(tokens.view(1, -1, 1))[0]
         return rows
 
     def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
-        """Keys and values of a memory bank (source length, sentences, hidden)."""
+        """Return keys and values of a memory bank ``(source length, sentences, hidden)``."""
         bank = bank.transpose(0, 1).contiguous()
         flat = bank.flatten(0, 1)
         keys = bank if self._match is None else product(flat, self._match).view_as(bank)
@@ -140,28 +141,29 @@ class DecoderStep:
         return SourceMemory(keys, product(flat, self._context).view_as(bank), padding, lengths)
 
     def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
-        """The rows' first states.
+        """Return the first states of the rows.
 
         Args:
-            hidden: (layers, rows, hidden).
+            hidden: ``(layers, rows, hidden)``.
             cell: likewise.
-            fed: (rows, hidden).
+            fed: ``(rows, hidden)``.
         """
         return torch.cat([fed, *hidden, *cell], dim=1)
 
     def __call__(
-        self, states: Tensor, tokens: Tensor, memory: SourceMemory, seats: Seats
+        self, states: Tensor, tokens: Tensor, memory: SourceMemory, slots: BatchSlots
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Append a token to each row.
 
         Args:
-            states: (rows, (1 + 2 * layers) * hidden).
-            tokens: (rows,) int64.
+            states: ``(rows, (1 + 2 * layers) * hidden)``.
+            tokens: ``(rows,)`` int64.
             memory: of the rows' sentences.
-            seats: of the rows.
+            slots: of the rows.
 
         Returns:
-            Attentional vectors (rows, hidden), attention (rows, source length), new states.
+            Attentional vectors ``(rows, hidden)``, attention ``(rows, source length)``, and new
+            states.
         """
         size, count = self._hidden, len(self._layers)
         if self._table is not None:
@@ -169,7 +171,7 @@ class DecoderStep:
         else:
             entering = self._lowest(self._embedded(tokens))
         parts = states.split(size, dim=1)
-        inputs = states[:, : 2 * size].contiguous()  # what was fed, and the lowest layer's state
+        inputs = states[:, : 2 * size].contiguous()  # the input feed, and the lowest layer's state
         hidden: list[Tensor] = []
         cell: list[Tensor] = []
         for layer, multiply in enumerate(self._layers):
@@ -179,13 +181,15 @@ class DecoderStep:
             top, inside, _ = lstm_cell(gates, parts[1 + count + layer])
             hidden.append(top)
             cell.append(inside)
-        output, weights = self._attend(hidden[-1], memory, seats)
+        output, weights = self._attend(hidden[-1], memory, slots)
         return output, weights, torch.cat([output, *hidden, *cell], dim=1)
 
-    def _attend(self, query: Tensor, memory: SourceMemory, seats: Seats) -> tuple[Tensor, Tensor]:
-        """Attentional vectors and attention of the queries (rows, hidden)."""
-        queries = seats.spread(query, len(memory))
+    def _attend(
+        self, query: Tensor, memory: SourceMemory, slots: BatchSlots
+    ) -> tuple[Tensor, Tensor]:
+        """Return attentional vectors and attention of queries ``(rows, hidden)``."""
+        queries = slots.spread(query, len(memory))
         scores = torch.baddbmm(memory.padding, queries, memory.keys.transpose(1, 2))
-        weights = entmax(seats.gather(scores), self._alpha)
-        mixed = torch.bmm(seats.spread(weights, len(memory)), memory.values)
-        return tanh(self._from_query(query, seats.gather(mixed))), weights
+        weights = entmax(slots.gather(scores), self._alpha)
+        context = torch.bmm(slots.spread(weights, len(memory)), memory.values)
+        return tanh(self._from_query(query, slots.gather(context))), weights
