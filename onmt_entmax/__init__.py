@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from onmt_entmax.suggester import suggest
     from onmt_entmax.translator import Translator
 
-# Names are loaded when they are first used: whoever wants only `entmax` does not wait for
-# OpenNMT-py to be imported.
-_ROOMS = {
+# Names are imported when first used, so that `entmax` does not import OpenNMT-py.
+_MODULES = {
     "Entmax": "sparse.modules",
     "EntmaxGlobalAttention": "nn.attention",
     "EntmaxLoss": "sparse.modules",
@@ -60,9 +59,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m onmt_entmax COMMAND`: the console command."""
+"""Run the console command as `python -m onmt_entmax`."""
 
 import sys
 

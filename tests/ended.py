@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 from onmt_entmax.cli.ending import ending
 
 
 def ended(main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
-    """Return the exit status; error messages begin with the name of the command's file."""
-    return ending(Path(main.__code__.co_filename).name, lambda: main(arguments))
+    """Return the exit status; messages begin with the name of the command's file."""
+    program = Path(main.__code__.co_filename).name
+    with mock.patch("sys.argv", [program]):
+        return ending(program, lambda: main(arguments))

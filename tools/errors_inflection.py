@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.inflection import decode_source, decode_word, turned
+from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import picture_format, write_picture
+from onmt_entmax.figures.style import load_matplotlib, picture_format, write_picture
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
@@ -256,7 +256,7 @@ def _pair(prefix: Path) -> list[Path]:
 
 def _word(text: str, reverse: bool) -> str:
     """The word of a line of tokens, which may be written from right to left."""
-    return decode_word(turned(text, reverse).split())
+    return decode_word(order_tokens(text, reverse).split())
 
 
 def _decoded(path: Path, number: int, line: str) -> tuple[str, tuple[str, ...], str]:
@@ -367,11 +367,7 @@ def draw(words: Sequence[Word], training: Training, output: Path) -> None:
     Raises:
         UserError: matplotlib is missing, or the picture cannot be written.
     """
-    try:
-        import matplotlib
-    except ImportError:
-        raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
-    matplotlib.use("Agg")
+    load_matplotlib()
     from matplotlib import pyplot
 
     groups = by_language(words)

@@ -1,17 +1,15 @@
-"""Translations against references: sacrebleu's BLEU, chrF and TER, and which differences are real.
+"""Compute BLEU, chrF and TER with sacrebleu, and test differences for significance.
 
-    python tools/bleu.py run/mt/multi30k/de-en.pred run/mt/multi30k/de-en-softmax.pred \\
+    onmt-entmax bleu run/mt/multi30k/de-en.pred run/mt/multi30k/de-en-softmax.pred \\
         --reference run/mt/multi30k/val.en --tokenize none --output scores.json
 
-Each system is a file with a translation a line, each reference a file with as many lines. The
-figures are those of sacrebleu's own command, to the digit, with its signatures: what one needs to
-know to compare them. Of several systems, the first is the baseline of sacrebleu's paired bootstrap
-test (Koehn 2004): `p` is the probability of a difference as large as this one between systems that
-do not differ; `+-` is half of the 95 % interval.
+Each system and each reference is a file of one sentence a line. The scores and signatures are those
+of the `sacrebleu` command. Several systems are compared with the first by sacrebleu's paired
+bootstrap test (Koehn 2004): `p` is the probability of so large a difference between systems that do
+not differ, and `+-` half of the 95 % confidence interval.
 
-`--tokenize` says how BLEU divides text into words. 13a is the standard for translations that are
-text; `none` takes the words between spaces, for the tokenised BLEU of papers that report it; `char`
-or `ja-mecab` is for Japanese. With several, there is a BLEU for each.
+--tokenize chooses the tokeniser of BLEU: 13a for plain text, none for the tokenised BLEU of older
+papers, char or ja-mecab for Japanese. Several give a BLEU each.
 """
 
 from __future__ import annotations
@@ -37,13 +35,13 @@ METRICS = ("bleu", "chrf", "ter")
 
 @dataclass(frozen=True)
 class Score:
-    """One measure of one system; the last three only where systems are compared.
+    """One measure of one system; only a comparison of systems has more than `value`.
 
     Attributes:
-        value: the measure, of 100.
-        mean: over the resampled sets.
-        half_width: of the 95 % interval around that mean.
-        p_value: of the difference from the first system; None for that one.
+        value: the measure, out of 100.
+        mean: mean over the bootstrap samples.
+        half_width: half of the 95 % confidence interval around that mean.
+        p_value: of the difference from the first system; None for the first system.
     """
 
     value: float
@@ -64,10 +62,10 @@ class Measure:
 def make_metrics(
     names: Sequence[str], tokenizers: Sequence[str], lowercase: bool
 ) -> list[tuple[str, Any]]:
-    """sacrebleu's measures with the names of their columns.
+    """Return sacrebleu's measures with their names.
 
     Raises:
-        UserError: a tokeniser needs what is not installed.
+        UserError: a tokeniser needs a library that is not installed.
     """
     metrics: list[tuple[str, Any]] = []
     if "bleu" in names:
@@ -81,7 +79,7 @@ def make_metrics(
     if "chrf" in names:
         metrics.append(("chrF2", CHRF()))
     if "ter" in names:
-        metrics.append(("TER", TER()))  # which leaves case out of account, as tercom does
+        metrics.append(("TER", TER()))  # ignores case, as tercom does
     return metrics
 
 
@@ -91,13 +89,13 @@ def measure(
     metrics: Sequence[tuple[str, Any]],
     resamples: int,
 ) -> list[Measure]:
-    """Measure systems; compare them with the first where there are several.
+    """Measure systems; compare several with the first.
 
     Args:
         systems: names and translations.
-        references: one list or several, each as long as the translations.
+        references: reference translations, each list as long as the translations.
         metrics: names and sacrebleu's measures.
-        resamples: of the bootstrap; 0 leaves the comparison out.
+        resamples: number of bootstrap samples; 0 compares nothing.
     """
     measures = []
     for name, metric in metrics:
@@ -119,14 +117,16 @@ def measure(
 
 
 def _score(result: Any, is_the_first: bool) -> Score:
-    """A result of the bootstrap; of translations that are those of the first system, p is 1: for
-    sacrebleu, which counts differences above 0, it would be at its least."""
+    """Return a result of the bootstrap, with p = 1 for the same translations as the first system's.
+
+    There sacrebleu, which counts differences above 0, reports the least possible p.
+    """
     p = None if result.p_value is None else 1.0 if is_the_first else float(result.p_value)
     return Score(float(result.score), float(result.mean), float(result.ci), p)
 
 
 def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
-    """The scores, a system a row, with the signatures below."""
+    """Return a table with a row for each system, and the signatures."""
     head = ["system", *(m.name for m in measures)]
     rows = [[name, *(_cell(m.scores[row]) for m in measures)] for row, name in enumerate(systems)]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
@@ -150,7 +150,7 @@ def _cell(score: Score) -> str:
 
 
 def as_json(systems: Sequence[str], measures: Sequence[Measure]) -> dict[str, Any]:
-    """The scores as they are written: `{system: {measure: {...}}}` and the signatures."""
+    """Return the content of the JSON file: scores by system and measure, and signatures."""
     return {
         "systems": {
             name: {
@@ -164,7 +164,7 @@ def as_json(systems: Sequence[str], measures: Sequence[Measure]) -> dict[str, An
 
 
 def read_texts(paths: Sequence[Path], lines: int | None = None) -> list[list[str]]:
-    """The lines of files that must be equally long, without white space at their ends.
+    """Return the lines of files of equal length, without trailing white space.
 
     Raises:
         UserError: one cannot be read, is empty, or has another number of lines.
@@ -182,7 +182,7 @@ def read_texts(paths: Sequence[Path], lines: int | None = None) -> list[list[str
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measure as the options say; returns the table."""
+    """Measure as the options say; return the table."""
     refuse_overwriting([*options.system, *options.reference], [options.output])
     references = read_texts(options.reference)
     texts = read_texts(options.system, len(references[0]))
@@ -199,18 +199,22 @@ def run(options: argparse.Namespace) -> str:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("system", nargs="+", type=Path, metavar="SYSTEM", help="a file of translations")
+    add("system", nargs="+", type=Path, metavar="SYSTEM", help="file of translations")
     add("--reference", nargs="+", type=Path, required=True, metavar="FILE")
     add("--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="default: all")
     add("--tokenize", nargs="+", choices=list(BLEU.TOKENIZERS), default=["13a"], metavar="NAME")
-    add("--lowercase", action="store_true", help="BLEU without regard to case")
+    add("--lowercase", action="store_true", help="ignore case in BLEU")
     add(
-        "--resamples", type=int, default=1000, metavar="N", help="samples of the bootstrap; 0: none"
+        "--resamples",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="bootstrap samples; 0: compare nothing",
     )
-    add("--output", type=Path, metavar="FILE", help="write the scores as JSON too")
+    add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
     options = parser.parse_args(arguments)
     if options.resamples < 0:
         parser.error("--resamples must not be negative")
@@ -218,7 +222,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures; an error of the user's is one line on the standard error and status 2."""
+    """Print the scores; return the exit status."""
     options = parse_arguments(arguments)
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
     print(run(options))

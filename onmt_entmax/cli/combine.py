@@ -1,27 +1,21 @@
-"""Models that share no vocabulary or no order of writing, combined by the strings they found.
+"""Average several models by their exactness reports (sequence-level ensemble).
 
-`translate.py -model A B` averages what models say of the next token, for which they must write in
-the same order over the same vocabulary. This averages the probabilities of whole strings instead,
-as exactness reports list them: of a model that writes from left to right and one that writes from
-right to left, say. Sparse outputs make that exact: where every search was exhaustive, the average
-of the models is known completely, and elsewhere the bounds of the reports bound it
-(`onmt_entmax/search/mixture.py`).
-
-    python tools/sigmorphon.py prepare ... --reverse --out run/reversed/data
-    python translate.py -model run/a/model -src run/data/dev.src -beam_size 5 -n_best 5 \\
+    onmt-entmax translate -model run/a/model -src run/data/dev.src -n_best 5 \\
         -output run/a.pred -exactness_report run/a.jsonl
-    python translate.py -model run/reversed/model -src run/data/dev.src -beam_size 5 -n_best 5 \\
+    onmt-entmax translate -model run/reversed/model -src run/data/dev.src -n_best 5 \\
         -output run/reversed.pred -exactness_report run/reversed.jsonl
-    python tools/combine.py --reports run/a.jsonl --reversed run/reversed.jsonl \\
+    onmt-entmax combine --reports run/a.jsonl --reversed run/reversed.jsonl \\
         --output run/both.pred --report run/both.jsonl
 
-Each report weighs the same, unless `--weights` says more: one number for each of `--reports`, then
-for each of `--reversed`, whose strings are turned around, token by token. The report that is
-written is an exactness report again, without what a mixture does not have (dropped and truncated
-prefixes): a probability is the least that the string has on average, and it has at most `slack`
-more, which is missing where that is nothing. Its summary is beside it. With more of `-n_best` fewer
-strings are known by a bound only. Where models are equally sure of different strings the report
-named first decides.
+`onmt-entmax translate -model A B` averages the probabilities of next tokens, so its models must
+share a vocabulary and a direction. This command averages the probabilities of whole outputs, and
+can combine left-to-right with right-to-left models. The average is exact if every search was
+exhaustive; otherwise the bounds of the reports bound it.
+
+--reversed names reports of right-to-left models, whose outputs are reversed token by token.
+--report writes an exactness report of the average, and its summary beside it: `prob` is a lower
+bound, `prob + slack` an upper bound; no `slack` means zero. A larger -n_best makes the bounds
+tighter. In a tie the report named first decides.
 """
 
 from __future__ import annotations
@@ -36,17 +30,17 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
-from onmt_entmax.report.combine import mixed
+from onmt_entmax.report.combine import combined
 from onmt_entmax.report.measures import Counts
 from onmt_entmax.report.reading import is_blank, is_only, read_report
 from onmt_entmax.report.writers import with_summary
 
 
 def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
-    """The records of several reports, those of one sentence together.
+    """Yield the records of several reports, those of one sentence together.
 
     Raises:
-        UserError: a report cannot be read, or one has other sentences than the first.
+        UserError: a report cannot be read, or has other sentences than the first.
     """
     for number, records in enumerate(zip_longest(*map(read_report, paths)), start=1):
         for path, record in zip(paths, records, strict=True):
@@ -59,7 +53,7 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
 
 
 def count(counts: Counts, record: dict[str, Any]) -> None:
-    """Count a sentence by its record."""
+    """Count a sentence."""
     if is_blank(record):
         counts.blank += 1
         return
@@ -68,21 +62,31 @@ def count(counts: Counts, record: dict[str, Any]) -> None:
 
 
 def best(record: dict[str, Any]) -> str:
-    """The line to write, as translate.py chooses it."""
+    """Return the output line, which `translate` chooses alike."""
     texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
     return str([*texts, record.get("unfinished", "")][0])
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; ends the program with status 2 where it is wrong."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     several = {"type": Path, "nargs": "+", "action": "extend", "default": []}
-    add("--reports", **several, help="-exactness_report of translate.py")
-    add("--reversed", **several, help="those of forms that were written from right to left")
-    add("--weights", type=float, nargs="+", help="one for each report; all the same by default")
-    add("--output", type=Path, required=True, help="the most probable strings, one a line")
-    add("--report", type=Path, help="an exactness report of the average")
+    add("--reports", **several, help="exactness reports of `translate`")
+    add("--reversed", **several, help="exactness reports of right-to-left models")
+    add(
+        "--weights",
+        type=float,
+        nargs="+",
+        help="one for each report (default: equal)",
+    )
+    add(
+        "--output",
+        type=Path,
+        required=True,
+        help="write the best outputs here, one a line",
+    )
+    add("--report", type=Path, help="write an exactness report of the average here")
     options = parser.parse_args(arguments)
     count = len(options.reports) + len(options.reversed)
     if not count:
@@ -98,7 +102,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the files; an error of the user's is one line on the standard error and status 2."""
+    """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
@@ -107,7 +111,7 @@ def main(arguments: Sequence[str]) -> int:
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths):
             blank = is_blank(records[0])
-            record = records[0] if blank else mixed(records, reverse, options.weights)
+            record = records[0] if blank else combined(records, reverse, options.weights)
             count(counts, record)
             print(best(record), file=files[0])
             if options.report:

@@ -30,7 +30,13 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import UNKNOWN, decode_source, encode_source, turned, write_pairs
+from onmt_entmax.data.inflection import (
+    UNKNOWN,
+    decode_source,
+    encode_source,
+    order_tokens,
+    write_pairs,
+)
 from onmt_entmax.data.vocabulary import COPY_SYMBOL
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment import runner
@@ -202,7 +208,7 @@ def keep(report: Path, options: argparse.Namespace) -> None:
     generator = random.Random(options.seed)
     sampling = generator if options.draw else None
     labels = pseudo_labels(report, options.prob, options.at_most, sampling)
-    pairs = [(source, turned(target, options.reverse)) for source, target in labels]
+    pairs = [(source, order_tokens(target, options.reverse)) for source, target in labels]
     if not pairs:
         raise UserError(
             f"{report}: no certified prediction has a probability of {options.prob} to "

@@ -1,17 +1,32 @@
-"""Run a matrix of trainings, see how far it is, and print its table.
+"""Run a matrix of trainings, show its progress, and print its table of results.
 
-    python tools/experiment.py run config/morphology/matrix-pilot.yaml --jobs 2 --cores 0,1
-    python tools/experiment.py status config/morphology/matrix-pilot.yaml
-    python tools/experiment.py table config/morphology/matrix-pilot.yaml --curves curves.png
+    onmt-entmax experiment run config/morphology/matrix-pilot.yaml --jobs 2 --cores 0,1
+    onmt-entmax experiment status config/morphology/matrix-pilot.yaml
+    onmt-entmax experiment table config/morphology/matrix-pilot.yaml --curves curves.png
 
-`run` trains every cell with every seed, decodes the development set, measures it, and does the
-same for the ensemble of the seeds. It skips what is done and continues what stopped, so the
-command after a crash, a signal or a change of mind is the same command. Everything about a run is
-in <run>/<cell>/seed-<number>: config.yaml, model/ with metrics.jsonl and checkpoints, log.txt,
-dev.pred, dev.report.jsonl and its summary, figures.json. A folder that was trained with other
-options than the matrix says is refused. Several of these commands may work on one matrix.
+`run` trains each cell of the matrix with each seed, decodes the development set and evaluates it,
+also for the ensemble of the seeds. It skips runs that are done and continues those that stopped, so
+after a crash or a signal the same command continues. Several of these commands may work on one
+matrix. <run>/<cell>/seed-<number> holds everything about a run: config.yaml, model/ with
+metrics.jsonl and checkpoints, log.txt, dev.pred, dev.report.jsonl and its summary, figures.json. A
+run that was trained with other options than the matrix now has is refused.
 
-tools/experiments/matrix.py says what a matrix file holds.
+A matrix file is YAML:
+
+    base: pilot.yaml               # the configuration of all runs, beside this file
+    run: run/matrix-pilot          # the folder of the runs
+    seeds: [1, 2, 3]
+    options: {train_steps: 3000}   # changes to the base, the same for all cells
+    cells:                         # or the name of a file of cells
+      softmax: {generator_function: softmax}
+      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
+      longer: {begin_with: smoothed, learning_rate: 0.0005}  # starts from its weights
+    translate: {beam_size: 5}      # options of `onmt-entmax translate`
+    source: run/pilot/data/dev.src
+    reference: run/pilot/data/dev.tgt
+    evaluate: sigmorphon           # or bleu
+    ensemble: true                 # also decode with all seeds of a cell (default)
+    paper: medium                  # compare with this column of the paper's Table 1; optional
 """
 
 from __future__ import annotations
@@ -31,7 +46,7 @@ from onmt_entmax.figures.curves import plot
 
 
 def chosen(matrix: Matrix, cells: Sequence[str], seeds: Sequence[int]) -> list[Training]:
-    """The trainings of some cells and seeds; empty lists mean all.
+    """Return the trainings of some cells and seeds; empty lists mean all.
 
     Raises:
         UserError: the matrix has no such cell or seed.
@@ -51,10 +66,10 @@ def chosen(matrix: Matrix, cells: Sequence[str], seeds: Sequence[int]) -> list[T
 
 
 def processors(text: str, jobs: int) -> list[int]:
-    """The processors named in `--cores`, one for each job.
+    """Return the processors that `--cores` names, one for each job.
 
     Raises:
-        UserError: not numbers, too few, or not available here.
+        UserError: they are not numbers, too few, or not available.
     """
     if not text:
         return []
@@ -73,7 +88,7 @@ def processors(text: str, jobs: int) -> list[int]:
 
 
 def run(options: argparse.Namespace, matrix: Matrix) -> int:
-    """The command `run`."""
+    """Run what is not done."""
     if options.jobs < 1:
         raise UserError(f"--jobs: must be above 0, not {options.jobs}")
     trainings = chosen(matrix, options.only, options.seeds)
@@ -81,13 +96,13 @@ def run(options: argparse.Namespace, matrix: Matrix) -> int:
 
 
 def status(options: argparse.Namespace, matrix: Matrix) -> int:
-    """The command `status`."""
+    """Print the progress."""
     print(tables.status(matrix))
     return 0
 
 
 def table(options: argparse.Namespace, matrix: Matrix) -> int:
-    """The command `table`."""
+    """Print the results, and draw curves if asked to."""
     if options.curves:
         runs, names = tables.measured_runs(matrix)
         if not runs:
@@ -98,31 +113,33 @@ def table(options: argparse.Namespace, matrix: Matrix) -> int:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; ends the program with status 2 where it is wrong."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("run", help="do what is left to do")
+    command = commands.add_parser("run", help="run what is not done")
     command.set_defaults(do=run)
     command.add_argument("matrix", type=Path, help="matrix file")
     command.add_argument(
         "--only", nargs="+", default=[], metavar="CELL", help="run only these cells"
     )
     command.add_argument("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
-    command.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each")
-    command.add_argument("--cores", default="", help="processors for them, such as 0,1")
-    command = commands.add_parser("status", help="how far every run is")
+    command.add_argument("--jobs", type=int, default=1, help="runs at a time (default 1)")
+    command.add_argument("--cores", default="", help="processors to run on, such as 0,1")
+    command = commands.add_parser("status", help="print the progress of every run")
     command.set_defaults(do=status)
     command.add_argument("matrix", type=Path, help="matrix file")
-    command = commands.add_parser("table", help="the results, beside the paper's")
+    command = commands.add_parser("table", help="print the results beside the paper's")
     command.set_defaults(do=table)
-    command.add_argument("--latex", action="store_true", help="LaTeX, not Markdown")
-    command.add_argument("--curves", type=Path, help="draw the first run of each cell here")
+    command.add_argument("--latex", action="store_true", help="print LaTeX, not Markdown")
+    command.add_argument(
+        "--curves", type=Path, help="draw the curves of each cell's first run here"
+    )
     command.add_argument("matrix", type=Path, help="matrix file")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a command; an error of the user's is one line on the standard error and status 2."""
+    """Run, or print the progress or results; return the exit status."""
     options = parse_arguments(arguments)
     matrix = read_matrix(options.matrix, EVALUATIONS, tables.PAPER)
     done: int = options.do(options, matrix)

@@ -1,15 +1,12 @@
-"""Fetches the CoNLL-SIGMORPHON 2018 data, task 1, from its public repository or a local folder.
+"""Download the data of the CoNLL-SIGMORPHON 2018 shared task, task 1, or copy it from a folder.
 
-The repository (github.com/sigmorphon/conll2018) keeps the files in `task1/all` and
-`task1/surprise`; here they go into one folder. Only the settings and languages asked for are
-fetched. What is there already and complete is not fetched again, so a broken run is continued by
-running it again. Every file is checked against `data/conll2018/counts.tsv`, but for test sets,
-whose sizes are not there: these are read alone.
+    onmt-entmax prepare fetch-sigmorphon --out conll2018 --settings medium \\
+        --languages english german
+    onmt-entmax prepare fetch-sigmorphon --out conll2018 --from my-clone-of-conll2018
 
-    python tools/fetch_sigmorphon.py --out conll2018 --settings medium --languages english german
-    python tools/fetch_sigmorphon.py --out conll2018 --from my-clone-of-conll2018
-
-The data is UniMorph's, licence CC BY-SA.
+The files of github.com/sigmorphon/conll2018, folders `task1/all` and `task1/surprise`, go into one
+folder, and their numbers of rows are checked (except for test sets). Complete files are not fetched
+again: after an interruption, run the same command. The data is UniMorph's, licence CC BY-SA.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ COUNTS = Path(__file__).resolve().parents[1] / "data" / "conll2018_counts.tsv"
 
 
 def expected_counts() -> dict[str, dict[str, int]]:
-    """Language to file (`train-low`, ..., `dev`) to number of rows; absent files are left out."""
+    """Return the number of rows by language and file (`train-low`, ..., `dev`)."""
     head, *lines = [line.split("\t") for line in read_lines(COUNTS)]
     return {
         language: {part: int(n) for part, n in zip(head[1:], numbers, strict=True) if n != "0"}
@@ -47,13 +44,15 @@ def expected_counts() -> dict[str, dict[str, int]]:
 def choose_files(
     languages: Sequence[str], settings: Sequence[str], test: bool = False
 ) -> dict[str, int | None]:
-    """The files to fetch, each with its number of rows: `train-<setting>` and `dev`.
+    """Return the files to fetch, each with its number of rows: `train-<setting>` and `dev`.
 
-    Under `all`, the languages are those that have a file of one of the settings. With `test`, the
-    test sets too, whose sizes are not recorded: None.
+    Args:
+        languages: names, or `all` for those that have a file of one of the settings.
+        settings: low, medium or high.
+        test: whether to fetch test sets too, whose number of rows is None, unknown.
 
     Raises:
-        UserError: an unknown setting or language, or a file that a named language does not have.
+        UserError: a setting or language is unknown, or a named language lacks a file.
     """
     counts = expected_counts()
     for setting in settings:
@@ -81,10 +80,10 @@ def choose_files(
 
 
 def check(path: Path, name: str, rows: int | None) -> None:
-    """Reads a task file and compares its number of rows, where that is known.
+    """Read a task file and check its number of rows, if that is known.
 
     Raises:
-        UserError: a malformed row or another number of rows.
+        UserError: a row is malformed, or there is another number of rows.
     """
     found = len(read_rows(path))
     if rows is not None and found != rows:
@@ -92,10 +91,10 @@ def check(path: Path, name: str, rows: int | None) -> None:
 
 
 def download(url: str, name: str, timeout: float) -> bytes:
-    """The bytes of a file of the repository, looked for in each of its folders.
+    """Return the bytes of a file of the repository, from the first folder that has it.
 
     Raises:
-        UserError: no connection, an answer other than the file, or no such file.
+        UserError: there is no connection, another response, or no such file.
     """
     for folder in FOLDERS:
         address = f"{url.rstrip('/')}/{folder}/{name}"
@@ -116,10 +115,10 @@ def download(url: str, name: str, timeout: float) -> bytes:
 
 
 def copy(source: Path, name: str) -> bytes:
-    """The bytes of a file from a local folder: a flat one, or a clone of the repository.
+    """Return the bytes of a file from a local folder or a clone of the repository.
 
     Raises:
-        UserError: the file is in neither place, or cannot be read.
+        UserError: the file is not there, or cannot be read.
     """
     for folder in (source, *(source / each for each in FOLDERS)):
         path = folder / name
@@ -132,7 +131,7 @@ def copy(source: Path, name: str) -> bytes:
 
 
 def fetch(options: argparse.Namespace) -> None:
-    """Brings every file that is asked for and not there yet."""
+    """Fetch every file that is not there yet."""
     files = choose_files(options.languages, options.settings, options.test)
     if options.source and not options.source.is_dir():
         raise UserError(f"{options.source}: no such folder")
@@ -167,15 +166,15 @@ def fetch(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fetches; an error of the user's is one line on the standard error and status 2."""
+    """Fetch the data; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to fill")
     add("--settings", nargs="+", default=list(SETTINGS), help="low, medium, high (default: all)")
-    add("--languages", nargs="+", default=["all"], help="names, or all (the default)")
-    add("--test", action="store_true", help="the test sets too, for figures to publish")
-    add("--from", dest="source", type=Path, help="a local copy to take the files from")
-    add("--url", default=URL, help="where the repository's files are (default: GitHub)")
-    add("--timeout", type=float, default=30.0, help="seconds to wait for an answer (default: 30)")
+    add("--languages", nargs="+", default=["all"], help="names, or all (default)")
+    add("--test", action="store_true", help="fetch the test sets too")
+    add("--from", dest="source", type=Path, help="local copy to take the files from")
+    add("--url", default=URL, help="address of the repository's files (default: GitHub)")
+    add("--timeout", type=float, default=30.0, help="seconds to wait for a response (default 30)")
     fetch(parser.parse_args(arguments))
     return 0

@@ -1,17 +1,17 @@
-"""A checkpoint of stock OpenNMT-py 2.3.0 as a model folder of ours, to translate with certificates.
+"""Convert a checkpoint of OpenNMT-py 2.3.0 into a model folder, to translate with certificates.
 
-    python tools/import_onmt_checkpoint.py model_step_100000.pt run/imported
-    python translate.py -model run/imported -src test.src -output test.out -beam_size 5
+    onmt-entmax import-onmt model_step_100000.pt run/imported
+    onmt-entmax translate -model run/imported -src test.src -output test.out -beam_size 5
 
-OpenNMT-py's checkpoints are pickles, and unpickling can run any program. This tool asks before it
-opens one (`--yes` answers), and even then runs nothing of it: torch's reader for `weights_only`
-reads it, which refuses all but tensors and plain containers, and the few classes of OpenNMT-py and
-torchtext that every such checkpoint names are replaced by empty ones that only keep their fields. A
-file that names anything else is refused.
+OpenNMT-py's checkpoints are pickles, and unpickling can run any program. This command asks before
+it opens one (unless --yes is given), and runs nothing in it: torch's `weights_only` reader accepts
+only tensors and plain containers, and the classes of OpenNMT-py and torchtext that such checkpoints
+name are replaced by empty ones, which keep their fields. A file that names anything else is
+refused.
 
-Recurrent and Transformer models with softmax or sparsemax are converted; what is not supported
-(copy and coverage attention, source features, language models, ...) is refused by name. Optimiser
-states are left out: training does not continue from an imported model.
+Recurrent and Transformer models with softmax or sparsemax are converted; others (copy or coverage
+attention, source features, language models, ...) are refused by name. Optimiser states are dropped,
+so training cannot continue from an imported model.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model, count_pa
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import training_parser
 
-# What a checkpoint of OpenNMT-py 2.3.0 names beside tensors and Python's containers. The last ones
-# are of models with copy attention or alignments, which are read to be refused by their names.
+# Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
+# with copy attention or alignments, which are read only to be refused by name.
 FOREIGN = (
     "argparse.Namespace",
     "functools.partial",
@@ -52,7 +52,7 @@ FOREIGN = (
     "torchtext.data.field.RawField",
 )
 
-# Options of models, with the values that are supported.
+# Supported values of the model options.
 SUPPORTED: Mapping[str, tuple[Any, ...]] = {
     "model_task": ("seq2seq",),
     "model_type": ("text",),
@@ -76,18 +76,18 @@ COPIED = (
 
 
 class ImportingError(UserError):
-    """A checkpoint that cannot be read or converted."""
+    """A checkpoint cannot be read or converted."""
 
 
 class Inert:
-    """Stands in for a foreign class or function: keeps the fields, runs nothing."""
+    """Stand-in for a foreign class or function, which keeps its fields and runs nothing."""
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:
-        """An instance without fields, whatever the arguments."""
+        """Return an instance without fields, whatever the arguments."""
         return super().__new__(cls)
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Arguments are dropped."""
+        """Drop the arguments."""
 
     def __setstate__(self, state: Any) -> None:
         if isinstance(state, dict):
@@ -95,16 +95,16 @@ class Inert:
 
 
 def stand_in(path: str) -> type[Inert]:
-    """An inert class under the name of a foreign one."""
+    """Return an inert class under the name of a foreign one."""
     module, _, name = path.rpartition(".")
     return type(name, (Inert,), {"__module__": module, "__qualname__": name})
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What the file holds, foreign objects as inert ones.
+    """Return the content of a checkpoint, with inert objects for foreign ones.
 
     Raises:
-        ImportingError: it cannot be read, or holds what no checkpoint of OpenNMT-py 2.3.0 does.
+        ImportingError: it cannot be read, or is no checkpoint of OpenNMT-py 2.3.0.
     """
     try:
         with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
@@ -129,7 +129,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def plain(value: Any) -> bool:
-    """Whether a value can be recorded in config.yaml."""
+    """Return whether a value can be written to config.yaml."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and plain(inner) for key, inner in value.items())
     if isinstance(value, list):
@@ -138,7 +138,7 @@ def plain(value: Any) -> bool:
 
 
 def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the checkpoint, defaults filled in; sizes given for both sides are spread."""
+    """Return the options of the checkpoint, with defaults, and sizes for each side."""
     actions = register(training_parser()).values()
     options = {canonical(a): a.default for a in actions if a.default != argparse.SUPPRESS}
     given = {name: value for name, value in vars(content["opt"]).items() if plain(value)}
@@ -154,10 +154,10 @@ def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_config(options: Mapping[str, Any]) -> ModelConfig:
-    """The network that the options describe.
+    """Return the model configuration that the options describe.
 
     Raises:
-        ImportingError: names the option that is not supported.
+        ImportingError: an option is not supported.
     """
     for name, values in SUPPORTED.items():
         if options[name] not in values:
@@ -195,10 +195,10 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
 
 
 def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
-    """The vocabularies, ids as they are in the checkpoint.
+    """Return the vocabularies, with the ids of the checkpoint.
 
     Raises:
-        ImportingError: there are source features, or the vocabularies are not where they should be.
+        ImportingError: there are source features, or no vocabularies as OpenNMT-py writes them.
     """
     sides = []
     for side in ("src", "tgt"):
@@ -224,7 +224,7 @@ def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
 def converted(
     content: Mapping[str, Any], config: ModelConfig, vocabularies: Vocabularies
 ) -> SparseNMTModel:
-    """The model with the weights of the checkpoint, in float32.
+    """Return the model with the weights of the checkpoint, in float32.
 
     Raises:
         ImportingError: a weight is missing, unknown, or of another shape.
@@ -245,7 +245,7 @@ def converted(
 
 
 def confirmed(path: Path) -> bool:
-    """Whether the user agrees to open a pickle."""
+    """Ask the user whether to open a pickle."""
     print(
         f"{path} is a pickle. Files of that kind can run any program when they are opened; this "
         "tool reads it with a reader that refuses to, yet open only files from people you trust.",
@@ -258,7 +258,7 @@ def confirmed(path: Path) -> bool:
 
 
 def import_checkpoint(path: Path, folder: Path) -> str:
-    """Convert a checkpoint; returns a line on what was converted.
+    """Convert a checkpoint; return a line that describes the model.
 
     Raises:
         UserError: it cannot be read or converted, or the folder cannot be written.
@@ -274,7 +274,7 @@ def import_checkpoint(path: Path, folder: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Convert; an error of the user's is one line on the standard error and status 2."""
+    """Convert the checkpoint; return the exit status."""
     parser = argument_parser(__doc__)
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt")
     parser.add_argument(

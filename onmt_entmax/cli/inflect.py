@@ -1,20 +1,24 @@
-"""Inflect words with a trained model: forms, their probabilities, and what is proven of them.
+"""Inflect words with a trained model: forms, their probabilities and certificates.
 
-    echo "english draw V;V.PTCP;PST" | python tools/inflect.py run/pilot/model
-    python tools/inflect.py run/pilot/model --language german --n_best 3 --input verbs.tsv
+    echo "english draw V;V.PTCP;PST" | onmt-entmax inflect run/pilot/model
+    onmt-entmax inflect run/pilot/model --language german --n_best 3 --input verbs.tsv
 
-A question is a line `language lemma tags`, divided by tabs, or by spaces where the lemma has none;
-with --language, `lemma tags`. Tags are joined by semicolons, as in the data of CoNLL-SIGMORPHON
-2018. Several models are averaged. One that writes from right to left is named by --reversed. The
-output has a line for each form:
+Each input line is a query: `language lemma tags`, or `lemma tags` with --language, separated by
+tabs, or by spaces if the lemma has none. Tags are joined by semicolons, as in the data of
+CoNLL-SIGMORPHON 2018. Several models are averaged; --reversed names right-to-left models. Each form
+is a line of columns, separated by tabs (--json: each query is a line of JSON):
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 
-divided by tabs. Where orders of writing are averaged, a probability is the least that is proven.
-The certificate is `only` where no other form has any probability, `exhaustive` where every possible
-form was found (--all lists them), `optimal` where the first is proven to be the most probable one,
-`none` where nothing is proven. A warning names what training never saw: a tag, a character. --json
-writes a line of JSON for each question instead.
+If left-to-right and right-to-left models are averaged, the probability is a proven lower bound.
+Certificates:
+
+    only        no other form has any probability
+    exhaustive  every possible form was found (--all lists them)
+    optimal     the first form is the most probable one
+    none        nothing is proven
+
+A warning names tags and characters that the training data does not have.
 """
 
 from __future__ import annotations
@@ -36,16 +40,16 @@ from onmt_entmax.inflector import Inflection, Inflector, Question
 
 
 def read_question(line: str, language: str | None) -> Question:
-    """The question of a line.
+    """Return the query of a line.
 
     Raises:
-        UserError: it has another number of columns.
+        UserError: the line has another number of columns.
     """
     expected = ["lemma", "tags"] if language else ["language", "lemma", "tags"]
     columns = line.split("\t") if "\t" in line else line.split()
     if len(columns) != len(expected):
         raise UserError(
-            f"expected {' '.join(expected)}, divided by tabs (or spaces), "
+            f"expected {' '.join(expected)}, separated by tabs (or spaces), "
             f"found {len(columns)} column{'s' * (len(columns) != 1)}"
         )
     named, lemma, tags = [language, *columns] if language else columns
@@ -58,10 +62,10 @@ def read_questions(
     language: str | None,
     check: Callable[[Question], None] = lambda question: None,
 ) -> list[Question]:
-    """The questions of a file's lines; blank lines are skipped.
+    """Return the queries of a file's lines; blank lines are skipped.
 
     Raises:
-        UserError: names the line that is not a question, or that `check` refuses.
+        UserError: a line is no query, or `check` refuses it; or there are no queries.
     """
     questions = []
     for number, line in enumerate(lines, 1):
@@ -73,12 +77,12 @@ def read_questions(
             except UserError as error:
                 raise UserError(f"{where}:{number}: {error}") from None
     if not questions:
-        raise UserError(f"{where}: no questions")
+        raise UserError(f"{where}: no queries")
     return questions
 
 
 def as_tsv(answer: Inflection) -> str:
-    """The answer as lines of columns; one line with an empty form where there is none."""
+    """Return a prediction as lines of columns; without a form, as one line with an empty form."""
     asked = [answer.question.language, answer.question.lemma, ";".join(answer.question.tags)]
     proven = [answer.level, "; ".join(answer.warnings)]
     rows = [
@@ -89,13 +93,13 @@ def as_tsv(answer: Inflection) -> str:
 
 
 def as_json(answer: Inflection) -> str:
-    """The answer as one line of JSON."""
+    """Return a prediction as one line of JSON."""
     content: dict[str, Any] = {
         "language": answer.question.language,
         "lemma": answer.question.lemma,
         "tags": list(answer.question.tags),
         "forms": [
-            # JSON has no infinity: null where the least that is proven is nothing.
+            # JSON has no infinity: null if the proven lower bound is zero.
             {
                 "form": f.text,
                 "prob": f.prob,
@@ -106,26 +110,28 @@ def as_json(answer: Inflection) -> str:
         "certificate": answer.level,
         "proven": answer.certificate.proven,
         "bound": answer.certificate.bound,
-        "mass": min(answer.certificate.mass, 1.0),  # a sum of floats may come out above
+        "mass": min(answer.certificate.mass, 1.0),  # rounding may exceed 1
         "warnings": list(answer.warnings),
     }
     return json.dumps(content, ensure_ascii=False)
 
 
-def talk(inflector: Inflector, language: str | None, as_json_lines: bool) -> None:
-    """Answer a person, line by line; a line that cannot be answered is told."""
+def converse(inflector: Inflector, options: argparse.Namespace) -> None:
+    """Inflect what a person types, line by line; errors do not end the conversation."""
     for line in sys.stdin:
         if line.strip():
             try:
-                answer = next(inflector.answers([read_question(line.rstrip("\n"), language)]))
+                answer = next(
+                    inflector.answers([read_question(line.rstrip("\n"), options.language)])
+                )
             except UserError as error:
-                print(f"inflect.py: {error}", file=sys.stderr)
+                print(f"{options.program}: {error}", file=sys.stderr)
             else:
-                print(as_json(answer) if as_json_lines else as_tsv(answer), flush=True)
+                print(as_json(answer) if options.json else as_tsv(answer), flush=True)
 
 
-def answered(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
-    """The output for every question of the input."""
+def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
+    """Yield the output for every query of the input."""
     if options.input:
         lines, where = read_lines(options.input), str(options.input)
     else:
@@ -138,29 +144,28 @@ def answered(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     parser.add_argument(
         "models", nargs="*", type=Path, metavar="MODEL", help="run or model folders"
     )
-    parser.add_argument("--input", type=Path, help="file of questions; else the standard input")
-    parser.add_argument("--output", type=Path, help="file to write; else the standard output")
-    parser.add_argument("--language", help="language of all lines, which then leave it out")
-    parser.add_argument("--n_best", type=int, default=1, help="forms a question (default 1)")
+    parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
+    parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
+    parser.add_argument("--language", help="language of all queries, which then omit it")
+    parser.add_argument("--n_best", type=int, default=1, help="forms a query (default 1)")
     parser.add_argument(
         "--all",
         action="store_true",
-        help="every form of any probability, as far as 10,000 steps of the decoder reach",
+        help="list every possible form, within 10,000 decoder steps",
     )
-    parser.add_argument(
-        "--beam_size", type=int, default=5, help="prefixes kept in a search (default 5)"
-    )
-    parser.add_argument("--batch_size", type=int, default=64, help="words searched together")
+    parser.add_argument("--beam_size", type=int, default=5, help="beam size (default 5)")
+    parser.add_argument("--batch_size", type=int, default=64, help="searched together (default 64)")
     parser.add_argument(
         "--reversed", action="append", type=Path, default=[], metavar="MODEL",
-        help="one that writes from right to left; once for each",
+        help="a right-to-left model; repeat for several",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
+    parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)
     if min(options.n_best, options.beam_size, options.batch_size) < 1:
         parser.error("--n_best, --beam_size and --batch_size must be at least 1")
@@ -170,7 +175,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Inflects; an error of the user's is one line on the standard error and status 2."""
+    """Inflect the queries; return the exit status."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.input], [options.output])
     n_best = 0 if options.all else options.n_best
@@ -179,10 +184,10 @@ def main(arguments: Sequence[str]) -> int:
     )
     if options.output:
         with replaced_when_done([options.output]) as (file,):
-            file.writelines(f"{text}\n" for text in answered(inflector, options))
+            file.writelines(f"{text}\n" for text in predictions(inflector, options))
     elif not options.input and sys.stdin.isatty():
-        talk(inflector, options.language, options.json)
+        converse(inflector, options)
     else:
-        for text in answered(inflector, options):
+        for text in predictions(inflector, options):
             print(text)
     return 0

@@ -1,22 +1,21 @@
-"""A parallel corpus to what `config/mt/` trains on: text of two languages, and subwords.
+"""Make training files for translation from a parallel corpus: text, and subword models.
 
-    python tools/prepare_mt.py multi30k --out run/mt/multi30k
-    python tools/prepare_mt.py tanaka --out run/mt/tanaka
-    python tools/prepare_mt.py tatoeba --out run/mt/tatoeba --from my-copy
-    python tools/prepare_mt.py kftt --out run/mt/kftt
-    python tools/prepare_mt.py files --out run/mt/roen --languages ro en --subwords separate \\
+    onmt-entmax prepare mt multi30k --out run/mt/multi30k
+    onmt-entmax prepare mt tatoeba --out run/mt/tatoeba --from my-copy
+    onmt-entmax prepare mt files --out run/mt/roen --languages ro en --subwords separate \\
         --symbols 25000 --train corpus.ro corpus.en --val newsdev.ro newsdev.en
 
-A known corpus is downloaded, or taken from a local folder with `--from`; its size is checked. The
-lines are normalised (composed Unicode, single spaces; Romanian loses its diacritics), subwords are
-learned from the training part, and training pairs that are empty, too long or too unlike in length
-are left out. The folder then holds `{train,val}.{de,en}`, which are text; `bpe.model` or `sp.model`
-(one for each language under `--subwords separate`); and `prepare.json`, which says how it was made.
-The same input gives the same files.
+A known corpus is downloaded, or read from a local folder (--from), and its size is checked. Lines
+are normalised (Unicode NFC, single spaces; Romanian loses its diacritics), subwords are learned
+from the training part, and training pairs that are empty, too long or too different in length are
+dropped. The folder then has
 
-Segmenting is left to OpenNMT-py's transform `onmt_tokenize`: the lines of YAML are printed. So
-training and translating read text, and translations are written as text: what pyonmttok has divided
-it puts together again. A corpus that comes as tokens gives translations in its own tokens.
+    {train,val}.{de,en}   text
+    bpe.model, sp.model   subword models (--subwords separate: one for each language)
+    prepare.json          how the files were made
+
+and the YAML lines are printed with which OpenNMT-py's transform `onmt_tokenize` segments the text
+in training and translation, and puts translations together again.
 """
 
 from __future__ import annotations
@@ -50,16 +49,16 @@ from onmt_entmax.data.parallel import (
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 
-_OWN = Corpus(("", ""), {}, {}, "", {})  # the defaults for files of the user's
+_OWN = Corpus(("", ""), {}, {}, "", {})  # defaults for the user's own files
 
 
 def known(options: argparse.Namespace) -> Corpus:
-    """What is known of the corpus that is asked for."""
+    """Return the description of the corpus."""
     return CORPORA.get(options.corpus, _OWN)
 
 
 def plan_of(options: argparse.Namespace, corpus: Corpus) -> SubwordPlan:
-    """The subwords that are asked for; else those of the corpus."""
+    """Return the subword settings, by default those of the corpus."""
     return SubwordPlan(
         options.subword_type or corpus.subwords,
         options.symbols or corpus.symbols,
@@ -69,10 +68,10 @@ def plan_of(options: argparse.Namespace, corpus: Corpus) -> SubwordPlan:
 
 
 def read_corpus(options: argparse.Namespace, corpus: Corpus) -> dict[str, Pairs]:
-    """The lines of the corpus that is asked for, as they are.
+    """Return the lines of the corpus.
 
     Raises:
-        UserError: they cannot be had, or are not what they should be.
+        UserError: they cannot be read or downloaded, or are not those expected.
     """
     if options.corpus == "files":
         train = read_pairs(*options.train)
@@ -84,14 +83,14 @@ def read_corpus(options: argparse.Namespace, corpus: Corpus) -> dict[str, Pairs]
         pairs = local(corpus, options.source)
     else:
         pairs = fetch(corpus, options.url or corpus.url, options.timeout)
-    # What is split here has no size that its makers name.
+    # Without files of its own, a corpus is split here, and has no published sizes.
     if options.source is not None or corpus.files:
         check_counts(options.corpus, pairs, corpus.counts)
     return pairs
 
 
 def prepare(options: argparse.Namespace) -> str:
-    """Make the folder; returns the lines of YAML that go with it."""
+    """Fill the folder; return the lines of YAML that use it."""
     pyonmttok()
     corpus = known(options)
     languages: tuple[str, str] = tuple(options.languages or corpus.languages)
@@ -109,7 +108,7 @@ def prepare(options: argparse.Namespace) -> str:
     read = len(pairs["train"])
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        # What is there stays as it is, until all of the new is: trained models may refer to it.
+        # Replace old files only when all new ones are there: trained models may use them.
         with TemporaryDirectory(dir=options.out, prefix=".learning") as folder:
             learned = model_paths(Path(folder), plan, languages)
             pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
@@ -138,7 +137,7 @@ def prepare(options: argparse.Namespace) -> str:
 
 
 def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> None:
-    """Refuse to fill the folder of a corpus with what is made of it.
+    """Refuse to write into the folder of the corpus.
 
     Raises:
         UserError: a file would be overwritten, or the folders are the same.
@@ -149,7 +148,7 @@ def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> 
 
 
 def model_paths(out: Path, plan: SubwordPlan, languages: tuple[str, str]) -> list[Path]:
-    """The files of the subword models of both languages."""
+    """Return the paths of the subword models of both languages."""
     kind = "bpe" if plan.kind == "bpe" else "sp"
     names = [f"{kind}.model"] * 2 if plan.joint else [f"{kind}.{name}.model" for name in languages]
     return [out / name for name in names]
@@ -162,8 +161,7 @@ def _with_subwords(
     models: Sequence[Path],
     pairs: Pairs,
 ) -> Pairs:
-    """Learn the subwords, into files; returns the pairs that are neither too long nor too unlike
-    in them.
+    """Learn the subwords; return the pairs that are neither too long nor too different in length.
 
     Raises:
         UserError: no pair is left, or there is too little text.
@@ -184,13 +182,13 @@ def _with_subwords(
     if not left:
         raise UserError(
             f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
-            f"side, and the others are longer than {limit} subwords or too unlike in length"
+            f"side, and the others are longer than {limit} subwords or too different in length"
         )
     return left
 
 
 def _write(out: Path, languages: tuple[str, str], pairs: dict[str, Pairs]) -> list[Path]:
-    """Write the text files; all appear together, when the last is complete."""
+    """Write the text files, all or none; return their paths."""
     paths = [out / f"{part}.{language}" for part in PARTS for language in languages]
     with replaced_when_done(paths) as files:
         for number, file in enumerate(files):
@@ -204,41 +202,53 @@ def _digest(path: Path) -> str:
 
 
 def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
-    """What a training YAML needs for these subwords, from the first language to the second."""
+    """Return the YAML lines for these subwords, from the first language to the second."""
     lines = ["transforms: [onmt_tokenize]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
         lines.append(f"{side}_subword_type: {plan.kind}")
-        quoted = json.dumps(str(model), ensure_ascii=False)  # it may have a `: ` or a ` #` in it
+        quoted = json.dumps(str(model), ensure_ascii=False)  # a path may contain `: ` or ` #`
         lines.append(f"{side}_subword_model: {quoted}")
         lines.append(f'{side}_onmttok_kwargs: "{plan.settings}"')
     return "\n".join(lines)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("corpus", choices=[*CORPORA, "files"], help="a known corpus, or files of your own")
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="a local copy of the corpus")
-    add("--url", help="where the corpus is (default: where its makers have put it)")
-    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="to wait for an answer")
-    add("--languages", nargs=2, metavar=("SRC", "TGT"), help="names of both languages, for `files`")
+    add("--url", help="address of the corpus (default: its publisher's)")
+    add(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="to wait for a response",
+    )
+    add("--languages", nargs=2, metavar=("SRC", "TGT"), help="names of the languages, for `files`")
     add("--train", nargs=2, type=Path, metavar="FILE", help="for `files`; may end in .xz or .gz")
-    add("--val", nargs=2, type=Path, metavar="FILE", help="for `files`; else --val_size are drawn")
-    add("--val_size", type=int, default=1000, metavar="N", help="default: 1000")
-    add("--seed", type=int, default=1, help="for drawing the validation pairs (default: 1)")
-    add("--tokens", action="store_true", help="the lines are tokens between spaces already")
+    add(
+        "--val",
+        nargs=2,
+        type=Path,
+        metavar="FILE",
+        help="for `files` (default: sampled pairs)",
+    )
+    add("--val_size", type=int, default=1000, metavar="N", help="default 1000")
+    add("--seed", type=int, default=1, help="seed for sampling validation pairs (default 1)")
+    add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add("--subword_type", choices=["bpe", "sentencepiece"])
-    add("--subwords", choices=["joint", "separate"], default="joint", help="default: joint")
+    add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
     add("--symbols", type=int, metavar="N", help="merges (BPE) or pieces, of each model")
-    add("--max_tokens", type=int, metavar="N", help="leave out longer training pairs (subwords)")
+    add("--max_tokens", type=int, metavar="N", help="drop longer training pairs (in subwords)")
     add(
         "--max_ratio",
         type=float,
         default=9.0,
         metavar="R",
-        help="leave out pairs that differ more (default: 9)",
+        help="drop pairs whose lengths differ by a larger factor (default 9)",
     )
     options = parser.parse_args(arguments)
     own = options.corpus == "files"
@@ -261,7 +271,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prepares a corpus; an error of the user's is one line on the standard error and status 2."""
+    """Prepare the corpus; return the exit status."""
     options = parse_arguments(arguments)
     print(prepare(options))
     return 0

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import SETTINGS, as_pair, read_rows, turned, write_pairs
+from onmt_entmax.data.inflection import SETTINGS, as_pair, order_tokens, read_rows, write_pairs
 from onmt_entmax.errors import UserError, nearest
 
 SPLITS = ("train", "dev", "test")
@@ -103,7 +103,7 @@ def prepare(options: argparse.Namespace) -> None:
             if spaced:
                 print(f"{path}: {spaced} tags with spaces around them, which makes other tags")
             for source, target in (as_pair(language, row) for row in rows):
-                pairs.setdefault(split, []).append((source, turned(target, options.reverse)))
+                pairs.setdefault(split, []).append((source, order_tokens(target, options.reverse)))
     if "train" in pairs:
         # Training shuffles only a part of a large file at a time; without this, that part would be
         # a few languages.

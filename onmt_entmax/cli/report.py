@@ -1,13 +1,12 @@
-"""An exactness report as one HTML page that anyone can open: nothing to install, no network.
+"""Write an exactness report as one HTML page, which needs no network and nothing installed.
 
-    python translate.py -model run/mine -src test.src -output test.out -n_best 10 \\
+    onmt-entmax translate -model run/mine -src test.src -output test.out -n_best 10 \\
         -exactness_report test.report.jsonl
-    python tools/report_page.py -model run/mine -report test.report.jsonl -output test.html
+    onmt-entmax report -model run/mine -report test.report.jsonl -output test.html
 
-The page lists the sentences with their certificates. For the first `-details` sentences the models
-are run again along the reported hypotheses, and the page draws their lattice, the possible next
-tokens and the attention (Figures 1, 2 and 5 of Peters, Niculae and Martins 2019). With more
-`-n_best` in the report the lattices have more branches.
+The page lists the sentences with their certificates. For the first -details sentences it draws the
+lattice of the reported hypotheses, the possible next tokens and the attention (Peters, Niculae and
+Martins 2019, Figures 1, 2 and 5). A larger -n_best in the report gives the lattices more branches.
 """
 
 from __future__ import annotations
@@ -30,16 +29,15 @@ from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.translator import Translator
 
-LIMIT = 100  # next tokens listed at a prefix; the page says how many more there are
-# A log-probability computed in another batch differs by far less, but for those of tokens at the
-# edge of the support, which are next to impossible.
+LIMIT = 100  # next tokens listed at a prefix; the rest is counted
+# Rounding differs between batches by less than CLOSE in a log-probability, except for tokens at the
+# edge of the support, whose probabilities differ by less than SMALL.
 CLOSE = 1e-3
 SMALL = 1e-6
 
 
 def draw(translator: Translator, record: dict[str, Any]) -> Any:
-    """What the page draws of a record; None where the models do not give the hypotheses the
-    probabilities that the report says."""
+    """Return the drawing of a record, or None if its probabilities are not those of the models."""
     reader, names = translator.reader, translator.vocabularies.target
     pairs = [reader.preprocess(record["source"], h["text"]) for h in record["hypotheses"]]
     question = reader.encode(pairs[0][0])
@@ -60,10 +58,10 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
 def drawings(
     translator: Translator, records: Sequence[dict[str, Any]], wanted: int
 ) -> Iterator[tuple[int, Any]]:
-    """Drawings of the first `wanted` records that have hypotheses, each with its position.
+    """Yield drawings of the first `wanted` records that have hypotheses, with their positions.
 
     Raises:
-        UserError: not one of them could be drawn.
+        UserError: none of them could be drawn.
     """
     positions = [i for i, record in enumerate(records) if record["hypotheses"]][:wanted]
     left_out = 0
@@ -86,7 +84,7 @@ def drawings(
 
 
 def number_of_details(text: str) -> int:
-    """`-details`: a number, or all."""
+    """Read the value of `-details`."""
     if text == "all":
         return sys.maxsize
     if not text.isdecimal():
@@ -95,23 +93,23 @@ def number_of_details(text: str) -> int:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; ends the program with status 2 where it is wrong."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
-    add("-report", type=Path, required=True, help="what translate.py -exactness_report wrote")
+    add("-report", type=Path, required=True, help="exactness report of `translate`")
     add("-output", type=Path, required=True, help="the HTML file to write")
     add(
         "-details", type=number_of_details, default=200, metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
-    add("-transforms", nargs="*", default=[], help="those that translate.py was given")
-    add("-title", help="title of the page; the name of the report by default")
+    add("-transforms", nargs="*", default=[], help="the -transforms of `translate`")
+    add("-title", help="title of the page (default: name of the report)")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the page; an error of the user's is one line on the standard error and status 2."""
+    """Write the page; return the exit status."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.report], [options.output])
     records = list(read_report(options.report))

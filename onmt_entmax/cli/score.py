@@ -1,17 +1,19 @@
-"""Forced decoding: the probability that a model gives to targets, token by token.
+"""Compute the probabilities that a model gives to targets, token by token (forced decoding).
 
-    python tools/score.py -model run/pilot/model -src dev.src -tgt dev.tgt -output dev.scores.jsonl
+    onmt-entmax score -model run/pilot/model -src dev.src -tgt dev.tgt -output dev.scores.jsonl
 
-Source and target hold a sentence a line, as tokens between spaces, the way the model reads and
-writes them. With several model folders their probabilities are averaged. The output is a line of
-JSON for each sentence: `log_prob` (null if the model cannot produce the target), `excluded_at`
-(position of the first token that it excludes, from 0; null if none), and `steps`, one for each
-token and one for the end: `token`, `log_prob`, `rank` among all tokens, `support` (how many tokens
-have positive probability there). A token that is not in the vocabulary, or is a symbol for start,
-end or padding, cannot be produced.
+Source and target have a sentence a line, as the model's tokens separated by spaces. The
+probabilities of several models are averaged. The output has a line of JSON for each sentence:
 
-A summary is printed: the share of targets that the model can produce at all, the mean
-log-probability of those, and how often each token of the targets was the most probable one.
+    log_prob     null if the model cannot produce the target
+    excluded_at  position of the first token of probability zero, from 0; null if there is none
+    steps        for each token and the end: token, log_prob, rank among all tokens, and support,
+                 the number of tokens of positive probability
+
+A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced.
+
+Prints the share of targets that the model can produce, their mean log-probability, and the share
+of tokens that are the most probable ones.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
 from onmt_entmax.translator import make_stepper
 
-WINDOW = 4096  # pairs read ahead, to be sorted by length
+WINDOW = 4096  # pairs that are sorted by length together
 
 
 @dataclass
 class Summary:
-    """What is known of all targets together."""
+    """Sums over all targets."""
 
     targets: int = 0
     possible: int = 0
@@ -60,7 +62,7 @@ class Summary:
             self.log_prob += score.log_prob
 
     def text(self) -> str:
-        """The summary as it is printed."""
+        """Return the printed summary."""
         if not self.targets:
             return "no targets"
         mean = f"{self.log_prob / self.possible:.4f}" if self.possible else "-"
@@ -78,7 +80,7 @@ def score_pairs(
     vocabularies: Vocabularies,
     batch_size: int,
 ) -> Iterator[tuple[list[str], TargetScore]]:
-    """The targets of pairs of source and target tokens, in order, each with its score.
+    """Yield the target tokens and the score of each pair of source and target, in order.
 
     Raises:
         UserError: a pair is longer than a Transformer model reads.
@@ -108,8 +110,7 @@ def score_pairs(
 def without_impossible(
     target: Sequence[str], score: TargetScore, vocabulary: Vocabulary
 ) -> TargetScore:
-    """A score in which tokens that no output has are excluded; an unknown one was taken for
-    `<unk>`."""
+    """Exclude the tokens that no output can have; the model scored them as `<unk>`."""
     steps = [
         step
         if vocabulary.can_write(token)
@@ -120,7 +121,7 @@ def without_impossible(
 
 
 def record(number: int, target: Sequence[str], score: TargetScore) -> dict[str, object]:
-    """A score as an object of the output file; JSON has no infinity, so -inf is null."""
+    """Return a score as an object of the output file; -inf is null, which JSON lacks."""
     return {
         "id": number,
         "log_prob": score.log_prob if score.excluded_at is None else None,
@@ -138,7 +139,7 @@ def record(number: int, target: Sequence[str], score: TargetScore) -> dict[str, 
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add(
@@ -150,7 +151,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="model or run folders; several are averaged",
     )
     add("-src", type=Path, required=True, metavar="FILE", help="sources, tokens between spaces")
-    add("-tgt", type=Path, required=True, metavar="FILE", help="targets, one a source")
+    add("-tgt", type=Path, required=True, metavar="FILE", help="targets, one for each source")
     add("-output", type=Path, required=True, metavar="FILE", help="JSON lines to write")
     add("-batch_size", type=int, default=64, metavar="N", help="pairs scored together (default 64)")
     options = parser.parse_args(arguments)
@@ -160,7 +161,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Scores a file; an error of the user's is one line on the standard error and status 2."""
+    """Score a file; return the exit status."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.src, options.tgt], [options.output])
     summary = Summary()

@@ -1,19 +1,18 @@
-"""How sparse models are: Table 3 of Peters, Niculae and Martins (2019), and what is behind it.
+"""Count the nonzeros of attention and output (Peters, Niculae and Martins 2019, Table 3).
 
-    python tools/sparsity.py run/mt/multi30k/de-en-softmax run/mt/multi30k/de-en \\
+    onmt-entmax sparsity run/mt/multi30k/de-en-softmax run/mt/multi30k/de-en \\
         --names softmax 1.5-entmax --transforms onmt_tokenize \\
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en --out run/mt/sparsity
 
-At every step of decoding it counts how many source positions have nonzero attention, and how many
-tokens nonzero probability: along the given targets (forced decoding), and along
-the models' own outputs (beam search). It prints the means, and with --out writes
+At each decoding step it counts the source positions of nonzero attention and the tokens of nonzero
+probability, along the given targets (forced decoding) and along the model's own outputs (beam
+search). It prints the means; --out also writes, in FOLDER,
 
-    FOLDER/sparsity.json   means, quantiles, share of steps with one; by position, by frequency
-    FOLDER/sparsity.md     the same as tables
-    FOLDER/sparsity.pdf, .png   the distributions as a picture (matplotlib: the extra `plot`)
+    sparsity.json       means, quantiles, and means by position and by frequency rank
+    sparsity.md         the same as tables
+    sparsity.pdf, .png  the distributions (needs matplotlib)
 
-Frequency is the rank of the target token in the model's vocabulary, which lists frequent tokens
-first.
+The frequency rank of a token is its place in the vocabulary.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from onmt_entmax.translator import Translator
 
 @dataclass(frozen=True)
 class Job:
-    """What is measured, and how."""
+    """The data, and how it is decoded."""
 
     source: Path
     target: Path
@@ -50,7 +49,7 @@ class Job:
 
 
 def predicted(job: Job, translator: Translator, pairs: Collection[Pair]) -> Iterator[Pair]:
-    """The pairs of sources and what a model makes of them; where nothing finished, none."""
+    """Yield sources with the model's outputs, where an output finished."""
     lines = islice(read_lines(job.source), len(pairs))
     answers = translator.answers(lines, job.batch_size)
     for pair, answer in zip(pairs, answers, strict=True):
@@ -59,7 +58,7 @@ def predicted(job: Job, translator: Translator, pairs: Collection[Pair]) -> Iter
 
 
 def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
-    """The figures of one model: by way of decoding, then attention and output.
+    """Return the figures of one model: by decoding mode, then by attention and output.
 
     Raises:
         UserError: something cannot be read, or nothing could be decoded.
@@ -70,7 +69,7 @@ def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
     searched = tqdm(pairs, f"{name}: beam search", leave=False, disable=None)
     own = list(predicted(job, translator, searched))
     if not own:
-        raise UserError(f"{folder}: no output of it finished")
+        raise UserError(f"{folder}: no output finished")
     found: dict[str, Any] = {
         "model": str(folder),
         "sentences": len(pairs),
@@ -87,7 +86,7 @@ def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
 
 
 def write_all(folder: Path, figures: dict[str, Any]) -> str:
-    """Write numbers, tables and picture; returns what was written."""
+    """Write numbers, tables and picture; return their paths."""
     texts = {
         "sparsity.json": json.dumps(figures, indent=1) + "\n",
         "sparsity.md": markdown(figures),
@@ -99,16 +98,16 @@ def write_all(folder: Path, figures: dict[str, Any]) -> str:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; ends the program with status 2 where it is wrong."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("models", nargs="+", type=Path, metavar="MODEL", help="run or model folders to compare")
-    add("--names", nargs="+", metavar="NAME", help="names of the models; else the folders'")
+    add("--names", nargs="+", metavar="NAME", help="names of the models (default: folder names)")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--target", type=Path, required=True, metavar="FILE")
     add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
-    add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and a picture here")
-    add("--limit", type=int, metavar="N", help="only the first N sentences")
+    add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and pictures here")
+    add("--limit", type=int, metavar="N", help="read only the first N sentences")
     add("--beam_size", type=int, default=5, metavar="N")
     add("--batch_size", type=int, default=64, metavar="N")
     options = parser.parse_args(arguments)
@@ -120,7 +119,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures and writes; an error of the user's is one line on the standard error, status 2."""
+    """Print and write the figures; return the exit status."""
     options = parse_arguments(arguments)
     names = options.names or [path.name for path in options.models]
     if len(names) != len(options.models):
@@ -130,7 +129,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.out:
         if options.out.exists() and not options.out.is_dir():
             raise UserError(f"--out {options.out}: is not a folder")
-        prepare(names)  # matplotlib is missed before the work, not after
+        prepare(names)  # fail before the work if matplotlib is missing
     job = Job(
         options.source,
         options.target,

@@ -1,12 +1,11 @@
-"""Next-word suggestion: the words that a model allows after those that are written already.
+"""List the tokens that may follow a prefix, with their probabilities.
 
-    python tools/suggest.py run/demo/model --source "lang=english +V +PST d r e a m" --prefix "d"
+    onmt-entmax suggest run/demo/model --source "lang=english +V +PST d r e a m" --prefix "d"
 
-Prints every possible next token with its probability and, where only one is possible, all that
-follows for certain: a writer need not type it (Figure 2 of Peters, Niculae and Martins 2019).
-Source and prefix are tokens between spaces; `</s>` is the end. Without --prefix, prefixes are read
-from the standard input, a line each, an empty line being the empty prefix; without --source the
-first line is the source.
+Prints every possible next token and, if there is only one, all tokens that must follow, which a
+writer need not type (Peters, Niculae and Martins 2019, Figure 2). Source and prefix are tokens
+separated by spaces; `</s>` is the end. Without --prefix, each line of the standard input is a
+prefix; without --source, the first line is the source.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ END = "</s>"
 
 
 def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
-    """Suggestions as they are printed.
+    """Return suggestions as text.
 
     Args:
         found: the suggestions.
-        prefix: the tokens written already.
-        limit: how many continuations are listed; the rest is counted.
+        prefix: the tokens before them.
+        limit: how many continuations to list; the rest is summed.
     """
     lines = []
     if found.excluded_at is not None:
@@ -50,12 +49,9 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
     return "\n".join(lines)
 
 
-def ask(suggester: Suggester, source: str | None, options: argparse.Namespace) -> None:
-    """Answer prefixes from the standard input until it ends.
-
-    A prefix that cannot be answered is told, and the next one is read.
-    """
-    talks = sys.stdin.isatty()
+def converse(suggester: Suggester, options: argparse.Namespace) -> None:
+    """Complete prefixes from the standard input until it ends; errors do not end it."""
+    source, talks = options.source, sys.stdin.isatty()
     lines = text_lines(sys.stdin.buffer, "standard input")
     while source is None or not source.strip():
         if talks:
@@ -72,23 +68,24 @@ def ask(suggester: Suggester, source: str | None, options: argparse.Namespace) -
         try:
             found = suggester(source, prefix, options.max_length)
         except SuggestionError as error:
-            print(f"suggest.py: {error}", file=sys.stderr)
+            print(f"{options.program}: {error}", file=sys.stderr)
         else:
             print(text_of(found, prefix.split(), options.top), flush=True)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a run or model folder")
-    parser.add_argument("--source", metavar="TOKENS", help="the source; asked for if absent")
-    parser.add_argument("--prefix", metavar="TOKENS", help="what is written; asked for if absent")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="run or model folder")
+    parser.add_argument("--source", metavar="TOKENS", help="the source (default: read from input)")
+    parser.add_argument("--prefix", metavar="TOKENS", help="the prefix (default: read from input)")
     parser.add_argument(
         "--max_length", type=int, default=100, metavar="N", help="longest output (default 100)"
     )
     parser.add_argument(
-        "--top", type=int, default=20, metavar="N", help="list so many next tokens (default 20)"
+        "--top", type=int, default=20, metavar="N", help="next tokens to list (default 20)"
     )
+    parser.set_defaults(program=parser.prog)
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")
@@ -98,11 +95,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Suggest; an error of the user's is one line on the standard error and status 2."""
+    """Print the suggestions; return the exit status."""
     options = parse_arguments(arguments)
     suggester = Suggester(load(options.model))
     if options.prefix is None:
-        ask(suggester, options.source, options)
+        converse(suggester, options)
     else:
         found = suggester(options.source, options.prefix, options.max_length)
         print(text_of(found, options.prefix.split(), options.top))

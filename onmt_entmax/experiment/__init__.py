@@ -1,1 +1,1 @@
-"""Parts of `tools/experiment.py`: what a matrix says, its runs, their measures, its table."""
+"""Matrices of trainings: their files, runs, measures and tables, for `onmt-entmax experiment`."""

@@ -1,23 +1,7 @@
-"""The matrix of an experiment: cells that differ in a few options, each run with several seeds.
+"""The matrix of an experiment: cells that differ in a few options, each trained with several seeds.
 
-A matrix file is YAML; `config/morphology/matrix-pilot.yaml` is a short example. Paths of training
-and development files are taken from the current folder, as in every configuration; `base` and a
-file of `cells` are looked for beside the matrix.
-
-    base: pilot.yaml               # the configuration that all runs start from
-    run: run/matrix-pilot          # where the runs go: <run>/<cell>/seed-<number>
-    seeds: [1, 2, 3]
-    options: {train_steps: 3000}   # differences from the base, the same for all cells
-    cells:                         # or the name of a file that holds them
-      softmax: {generator_function: softmax}
-      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
-      longer: {begin_with: smoothed, learning_rate: 0.0005}  # from its weights, the same seed's
-    translate: {beam_size: 5}      # options of translate.py
-    source: run/pilot/data/dev.src
-    reference: run/pilot/data/dev.tgt
-    evaluate: sigmorphon           # how the outputs are measured
-    ensemble: true                 # the seeds of a cell together; true unless told otherwise
-    paper: medium                  # the column of the paper's Table 1 to print beside; optional
+`onmt-entmax experiment -h` describes the matrix file. Paths in it are relative to the current
+folder, as in every configuration, except for `base` and a file of `cells`, which are beside it.
 """
 
 from __future__ import annotations
@@ -41,8 +25,8 @@ from onmt_entmax.options.reader import read_yaml
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")
-# What the runner decides by itself, run by run.
-OF_THE_RUNNER = (
+# Options that the runner sets for each run.
+RUNNER_OPTIONS = (
     "save_model",
     "train_from",
     "reset_optim",
@@ -51,14 +35,16 @@ OF_THE_RUNNER = (
     "config",
     "tensorboard_log_dir",
 )
-OF_THE_TRANSLATION = ("model", "src", "output", "exactness_report", "config", "n_best")
+DECODING_OPTIONS = ("model", "src", "output", "exactness_report", "config", "n_best")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant: the complete options of its training, but for the seed and the folder.
+    """A variant: all options of its training except for the seed and the folder.
 
-    `begin_with` is the cell whose last weights it begins with, seed by seed; None for new weights.
+    Attributes:
+        begin_with: the cell from whose last weights, of the same seed, the training starts; None
+            for new weights.
     """
 
     name: str
@@ -69,7 +55,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix file, read and expanded."""
+    """The content of a matrix file."""
 
     path: Path
     run: Path
@@ -82,15 +68,15 @@ class Matrix:
     paper: str | None
 
     def trainings(self) -> list[Training]:
-        """Every training: all cells with the first seed, then all with the second, ..."""
+        """Return all trainings: every cell with the first seed, then with the second, ..."""
         return [self.training(cell, seed) for seed in self.seeds for cell in self.cells]
 
     def training(self, cell: Cell, seed: int) -> Training:
-        """One run of a cell."""
+        """Return the training of a cell with a seed."""
         return Training(self, cell, seed, self.run / cell.name / f"seed-{seed}")
 
     def ensembles(self) -> list[Ensemble]:
-        """The ensemble of every cell; none where the matrix asks for none or has one seed."""
+        """Return the ensemble of each cell; none if not wanted, or with one seed."""
         if not self.ensemble or len(self.seeds) < 2:
             return []
         return [Ensemble(self, cell, self.run / cell.name / "ensemble") for cell in self.cells]
@@ -98,7 +84,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Training:
-    """A model to train, to decode with and to measure: one cell with one seed."""
+    """One cell with one seed: a model to train, to decode with and to evaluate."""
 
     matrix: Matrix
     cell: Cell
@@ -107,25 +93,25 @@ class Training:
 
     @property
     def name(self) -> str:
-        """How a person calls it."""
+        """Name for messages."""
         return f"{self.cell.name} seed {self.seed}"
 
     @property
     def run(self) -> Path:
-        """The run folder of `train.py`."""
+        """Run folder of the training command."""
         return self.folder / "model"
 
     def models(self) -> list[Path]:
-        """The model to decode with, in a list; empty where there is none yet."""
+        """Return the model to decode with, in a list; empty if there is none yet."""
         return [find_model(self.run)] if checkpoint_steps(self.run) else []
 
     def beginning(self) -> Training | None:
-        """The training whose weights this one begins with; None for new weights."""
+        """Return the training whose weights this one starts from; None for new weights."""
         cell = self.cell.begin_with
         return None if cell is None else self.matrix.training(cell, self.seed)
 
     def options(self) -> dict[str, Any]:
-        """What `train.py` is told."""
+        """Return the options of the training command."""
         chosen = {"seed": self.seed, "save_model": str(self.run)}
         if self.cell.training.get("tensorboard"):
             chosen["tensorboard_log_dir"] = str(self.folder / "tensorboard")
@@ -136,7 +122,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """All seeds of a cell, decoded with together; their probabilities are averaged."""
+    """All seeds of a cell, whose probabilities are averaged."""
 
     matrix: Matrix
     cell: Cell
@@ -144,15 +130,15 @@ class Ensemble:
 
     @property
     def name(self) -> str:
-        """How a person calls it."""
+        """Name for messages."""
         return f"{self.cell.name} ensemble"
 
     def members(self) -> list[Training]:
-        """The trainings whose models take part."""
+        """Return the trainings of its models."""
         return [self.matrix.training(self.cell, seed) for seed in self.matrix.seeds]
 
     def models(self) -> list[Path]:
-        """The models of the members that have one."""
+        """Return the models of the members that have one."""
         return [model for member in self.members() for model in member.models()]
 
 
@@ -160,7 +146,7 @@ Work = Training | Ensemble
 
 
 def translation(work: Work) -> dict[str, Any]:
-    """What `translate.py` is told for a training or an ensemble."""
+    """Return the options of the translation command."""
     return {
         **work.cell.translation,
         "model": [str(model) for model in work.models()],
@@ -175,26 +161,26 @@ def _yaml(content: Mapping[str, Any]) -> str:
 
 
 def write_yaml(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a configuration, whole or not at all."""
+    """Write a configuration atomically."""
     write_text(path, _yaml(content))
 
 
 def check_configuration(training: Training) -> bool:
-    """Whether the folder of a training holds the options that the matrix says.
+    """Return whether the folder of a training holds the options of the matrix.
 
     Raises:
-        UserError: it holds checkpoints that were made with other options or other data.
+        UserError: it holds checkpoints of other options or other data.
     """
     path, options = training.folder / "config.yaml", training.options()
     _check_data(training)
-    # As text first: YAML reads what was a string of digits as a number.
+    # Compare as text first: YAML reads a string of digits as a number.
     if path.is_file() and path.read_text(encoding="utf-8") == _yaml(options):
         return True
     before = read_yaml(str(path)) if path.is_file() else {}
     if before == options:
         return True
     if checkpoint_steps(training.run):
-        missing = object()  # which is not what null is
+        missing = object()  # not None, which stands for null
         names = [*options, *before]
         name = next(n for n in names if before.get(n, missing) != options.get(n, missing))
         was, now = (repr(each[name]) if name in each else "unset" for each in (before, options))
@@ -206,7 +192,11 @@ def check_configuration(training: Training) -> bool:
 
 
 def _check_data(training: Training) -> None:
-    """Refuse checkpoints that were trained with other data than the files hold now."""
+    """Refuse checkpoints that were trained with other data than the files hold now.
+
+    Raises:
+        UserError: there are such checkpoints, or the record of the data is damaged.
+    """
     path = training.folder / "data.json"
     if not path.is_file() or not checkpoint_steps(training.run):
         return
@@ -223,9 +213,11 @@ def _check_data(training: Training) -> None:
 
 
 def data_digests(training: Training) -> dict[str, str | None]:
-    """The files of the training corpora, with their digests, and those of subwords, vocabularies
-    and word vectors; and the run whose weights it begins with, with that of these weights; None for
-    what is missing."""
+    """Return digests of the training data by path; None for missing files.
+
+    They cover corpora, subword models, vocabularies and word vectors, and the weights of the run
+    that the training starts from.
+    """
     corpora = training.cell.training.get("data") or {}
     paths = [
         Path(str(corpus[key]))
@@ -244,14 +236,14 @@ def data_digests(training: Training) -> dict[str, str | None]:
 def named_files(
     cell: Cell, kinds: Iterable[str] = ("vocab", "embeddings", "subword_model")
 ) -> list[Path]:
-    """Files of these kinds that the options of a cell name."""
+    """Return the files of these kinds that the options of a cell name."""
     names = [f"{side}_{kind}" for kind in kinds for side in ("src", "tgt", "both")]
     found = (cell.training.get(name) for name in names)
     return [Path(str(path)) for path in dict.fromkeys(found) if path]
 
 
 def digest(path: Path) -> str | None:
-    """A digest of what a file holds; None where there is none."""
+    """Return a digest of the content of a file; None if there is no file."""
     if not path.is_file():
         return None
     found = path.stat()
@@ -264,8 +256,10 @@ def _digest(path: Path, time: int, size: int) -> str:
 
 
 def write_configuration(training: Training) -> Path:
-    """Write the complete options of a training to its folder, and return the file; and beside it
-    the digests of its data.
+    """Write the options of a training and digests of its data to its folder.
+
+    Returns:
+        The path of the options.
 
     Raises:
         UserError: see `check_configuration`.
@@ -280,15 +274,15 @@ def write_configuration(training: Training) -> Path:
 
 
 def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -> Matrix:
-    """Read a matrix file and put its cells together.
+    """Read a matrix file.
 
     Args:
         path: the file.
-        evaluations: names that `evaluate` may have.
-        papers: names that `paper` may have.
+        evaluations: possible values of `evaluate`.
+        papers: possible values of `paper`.
 
     Raises:
-        UserError: the first thing that is not right, in one line.
+        UserError: the file cannot be read, or a value is wrong.
     """
     content = read_yaml(str(path))
     for key in content:
@@ -335,9 +329,9 @@ def _mapping(path: Path, where: str, value: Any, forbidden: Sequence[str]) -> di
 
 def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     base = read_yaml(str(path.parent / str(content["base"])))
-    base = {name: value for name, value in base.items() if name not in OF_THE_RUNNER}
-    common = _mapping(path, "options", content.get("options", {}), OF_THE_RUNNER)
-    decoding = _mapping(path, "translate", content.get("translate", {}), OF_THE_TRANSLATION)
+    base = {name: value for name, value in base.items() if name not in RUNNER_OPTIONS}
+    common = _mapping(path, "options", content.get("options", {}), RUNNER_OPTIONS)
+    decoding = _mapping(path, "translate", content.get("translate", {}), DECODING_OPTIONS)
     given = content["cells"]
     if isinstance(given, str):
         given = read_yaml(str(path.parent / given))
@@ -348,8 +342,8 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
                 f"{path}: cells: a cell is a folder, so its name is a word of letters, digits "
                 f"and - _ + . (in quotes where YAML would see a number), not {name!r}"
             )
-        changes = dict(_mapping(path, f"cells: {name}", value or {}, OF_THE_RUNNER))
-        own = _mapping(path, f"{name}: translate", changes.pop("translate", {}), OF_THE_TRANSLATION)
+        changes = dict(_mapping(path, f"cells: {name}", value or {}, RUNNER_OPTIONS))
+        own = _mapping(path, f"{name}: translate", changes.pop("translate", {}), DECODING_OPTIONS)
         before = {cell.name: cell for cell in cells}
         beginning = changes.pop("begin_with", None)
         if beginning not in (None, *before):

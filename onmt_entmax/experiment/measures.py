@@ -1,4 +1,4 @@
-"""What is measured of a decoded development set, and kept in figures.json."""
+"""Evaluation of a decoded development set; the figures are kept in figures.json."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from onmt_entmax.experiment.matrix import (
 from onmt_entmax.files import read_lines, write_text
 from onmt_entmax.report.measures import score_by_language
 
-# From the summary of the exactness report, under the names of figures.json.
-OF_THE_REPORT = {
+# Names in figures.json of values in the summary of the exactness report.
+REPORT_FIGURES = {
     "exhaustive": "exhaustive_percent",
     "exhaustive_strict": "strict_exhaustive_percent",
     "optimal": "argmax_proven_percent",
@@ -37,10 +37,10 @@ OF_THE_REPORT = {
 
 
 def sigmorphon(work: Work) -> dict[str, Any]:
-    """Word accuracy in percent and edit distance, averaged over languages: the official measures.
+    """Return the official measures: accuracy in percent and edit distance, averaged over languages.
 
     Raises:
-        UserError: the files do not belong together.
+        UserError: the files differ in length.
     """
     sources, references, predictions = _texts(work)
     path = work.matrix.source
@@ -59,11 +59,10 @@ def sigmorphon(work: Work) -> dict[str, Any]:
 
 
 def bleu(work: Work) -> dict[str, Any]:
-    """BLEU of sacrebleu, with the words that the training's own validation counts
-    (`valid_bleu_tokenize`), and its signature.
+    """Return sacrebleu's BLEU and signature, with the tokeniser of validation in training.
 
     Raises:
-        UserError: the files do not belong together.
+        UserError: the files differ in length.
     """
     _, references, predictions = _texts(work)
     metric = BLEU(tokenize=work.cell.training.get("valid_bleu_tokenize", "13a"))
@@ -72,7 +71,11 @@ def bleu(work: Work) -> dict[str, Any]:
 
 
 def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
-    """Lines of the source, the reference and the predictions, as many of each."""
+    """Return the lines of source, reference and predictions.
+
+    Raises:
+        UserError: the files differ in length.
+    """
     source, reference = work.matrix.source, work.matrix.reference
     predicted = work.folder / "dev.pred"
     sources, references, predictions = (
@@ -86,8 +89,8 @@ def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
     return sources, references, predictions
 
 
-# An evaluation reads dev.pred in the folder of a training or an ensemble. Its first figure is the
-# one by which tables compare; the name of an evaluation is what a matrix file calls it.
+# Evaluations by their names in matrix files. Each reads dev.pred in the folder of a training or an
+# ensemble; tables compare by its first figure.
 EVALUATIONS: Mapping[str, Callable[[Work], dict[str, Any]]] = {
     "sigmorphon": sigmorphon,
     "bleu": bleu,
@@ -95,10 +98,10 @@ EVALUATIONS: Mapping[str, Callable[[Work], dict[str, Any]]] = {
 
 
 def measure(work: Work) -> dict[str, Any]:
-    """Evaluate the decoded development set of a training or ensemble; writes figures.json."""
+    """Evaluate the decoded development set of a training or ensemble; write figures.json."""
     summary = read_json(work.folder / "dev.report.jsonl.summary.json")
     figures = EVALUATIONS[work.matrix.evaluate](work)
-    figures |= {name: summary[key] for name, key in OF_THE_REPORT.items() if key in summary}
+    figures |= {name: summary[key] for name, key in REPORT_FIGURES.items() if key in summary}
     models = work.models()
     config, _ = read_config(models[0])
     figures |= {
@@ -118,14 +121,13 @@ def measure(work: Work) -> dict[str, Any]:
 
 
 def figures_of(work: Work) -> dict[str, Any] | None:
-    """The figures of a training or ensemble, or None where they are missing or out of date.
+    """Return the figures of a training or ensemble, or None if they are missing or out of date.
 
-    They are out of date when the weights, the source or the reference are not what they were, or
-    the matrix asks for another decoding or evaluation.
+    They are out of date if the weights, the source, the reference, or the options of decoding or
+    evaluation have changed.
 
     Raises:
-        UserError: a training was made with other options than the matrix says, or a file is
-            damaged.
+        UserError: a training has other options than the matrix, or a file is damaged.
     """
     path = work.folder / "figures.json"
     if not path.is_file() or not work.models():
@@ -139,7 +141,7 @@ def figures_of(work: Work) -> dict[str, Any] | None:
 
 
 def _files(work: Work) -> dict[str, str | None]:
-    """Digests of what the figures are made from."""
+    """Return digests of the files that the figures depend on."""
     weights = [model / "model.safetensors" for model in work.models()]
     subwords = named_files(work.cell, ["subword_model"])
     paths = (work.matrix.source, work.matrix.reference, *weights, *subwords)
@@ -147,13 +149,13 @@ def _files(work: Work) -> dict[str, str | None]:
 
 
 def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
-    """The last line of a run's metrics.jsonl (of a kind, "train" or "valid"); empty if none."""
+    """Return the last line of a run's metrics.jsonl, of a kind if given; empty if there is none."""
     try:
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
     for line in reversed(lines):
-        if not line.endswith("}"):  # half a line, which a run that was killed leaves
+        if not line.endswith("}"):  # an incomplete line, left by a killed run
             continue
         found: dict[str, Any] = json.loads(line)
         if kind in ("", found["kind"]):
@@ -162,10 +164,10 @@ def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A file of one mapping.
+    """Read a JSON file that holds one object.
 
     Raises:
-        UserError: it cannot be read, or is no such file.
+        UserError: it cannot be read, or holds something else.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

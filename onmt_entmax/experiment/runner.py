@@ -1,8 +1,7 @@
-"""Runs the trainings and ensembles of a matrix, in processes of train.py and translate.py.
+"""Run the trainings and ensembles of a matrix, each in processes of the console command.
 
-A process of its own for each keeps memory small and a crash apart. Every folder is locked while
-someone works in it, and the lock is handed to the processes there: it holds until the last of
-them is gone, even if this program is killed.
+A folder is locked while a run works in it. Its processes inherit the lock, so that it holds until
+the last of them ends, even if this program is killed.
 """
 
 from __future__ import annotations
@@ -42,37 +41,37 @@ from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command, in this environment
+CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 
 
 class ExperimentError(UserError):
-    """A process of the experiment failed; its log says why."""
+    """A command of the experiment failed; its log says why."""
 
 
 class Stopped(Exception):
-    """A signal has asked this program to end."""
+    """A signal has stopped this program."""
 
 
 @dataclass
 class Processes:
-    """The processes that work at this moment; a signal to this program is passed on to them."""
+    """Running commands, to which signals to this program are passed on."""
 
     received: int = 0
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _changing: threading.RLock = field(default_factory=threading.RLock)
 
     def run(self, command: Sequence[str], log: Path, core: int | None, lock: IO[str]) -> None:
-        """Run a command to its end, with its output appended to `log`.
+        """Run a command to its end.
 
         Args:
-            command: a console command and its arguments.
-            log: the file.
-            core: the processor to stay on, or None for any.
-            lock: an open file that the process holds open too.
+            command: a command of `onmt-entmax` and its arguments.
+            log: the file to append its output to.
+            core: the processor to run on, or None for any.
+            lock: an open file that the process inherits.
 
         Raises:
-            Stopped: a signal came before or meanwhile.
-            ExperimentError: the status of the command is not 0.
+            Stopped: a signal came.
+            ExperimentError: the command failed.
         """
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with open(log, "ab") as output:
@@ -87,7 +86,7 @@ class Processes:
                     stderr=output,
                     env=environment,
                     pass_fds=[lock.fileno()],
-                    start_new_session=True,  # so that a terminal's signal comes once, from here
+                    start_new_session=True,  # else a terminal would signal it too
                 )
                 self._running.add(process)
             if core is not None:
@@ -103,7 +102,7 @@ class Processes:
             )
 
     def pass_on(self, number: int, frame: FrameType | None = None) -> None:
-        """Note a signal and send it to every process; training saves and ends."""
+        """Pass a signal on to every command; training saves its state and ends."""
         with self._changing:
             self.received = number
             for process in self._running:
@@ -111,7 +110,7 @@ class Processes:
 
     @contextmanager
     def passing_on(self) -> Iterator[None]:
-        """Pass signals on while the block runs; those that are ignored (by nohup, say) stay so."""
+        """Pass signals on while the block runs, except for those ignored (by nohup, for one)."""
         heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
         before = {number: signal.signal(number, self.pass_on) for number in heard}
         try:
@@ -122,11 +121,11 @@ class Processes:
 
 
 def last_line(log: Path, start: int) -> str:
-    """The last error that a command wrote to its log, or else the last line; and where it is.
+    """Return the last error in a log, or else its last line, and the log's path.
 
     Args:
-        log: the file, to which earlier commands may have written.
-        start: the size it had when the command began.
+        log: the log file.
+        start: its size when the command began, in bytes.
     """
     text = log.read_bytes()[start:].decode("utf-8", errors="replace")
     lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -135,12 +134,13 @@ def last_line(log: Path, start: int) -> str:
 
 
 class Runner:
-    """Does what is left to do of a matrix.
+    """Runs what is not done of a matrix.
 
     Args:
-        trainings: which of its runs; ensembles follow where all runs of a cell are done.
-        jobs: how many at a time.
-        cores: processors for them, one each; empty for no choice.
+        matrix: the matrix.
+        trainings: the runs to do. Ensembles follow when all runs of a cell are done.
+        jobs: how many run at a time.
+        cores: the processor of each job; empty for any.
     """
 
     def __init__(
@@ -148,12 +148,12 @@ class Runner:
     ) -> None:
         self.matrix, self.jobs = matrix, jobs
         names = {training.name for training in trainings}
-        # Those that wait for others come last, or they would keep a core from those that do not.
+        # Trainings that wait for others come last, else they would block a job.
         self.trainings = sorted(trainings, key=lambda training: _waits(training, names))
         self.processes = Processes()
         self.failed = 0
         self._over = {training.name: threading.Event() for training in trainings}
-        self._claimed: set[str] = set()  # ensembles, which several trainings could begin
+        self._claimed: set[str] = set()  # ensembles that a job here has started
         self._claiming = threading.Lock()
         self._cores: SimpleQueue[int | None] = SimpleQueue()
         for number in range(jobs):
@@ -161,11 +161,11 @@ class Runner:
         self._bar = tqdm(total=len(trainings), unit="run", disable=None)
 
     def run(self) -> int:
-        """Run everything; returns the exit status.
+        """Run everything; return the exit status.
 
         Raises:
-            UserError: before anything is started: a file is missing, a configuration is wrong, or
-                is another one than a run in its folder was trained with.
+            UserError: before anything is started: a file is missing, a configuration is wrong, or a
+                run was trained with another one.
         """
         for path in (self.matrix.source, self.matrix.reference):
             if not path.is_file():
@@ -186,16 +186,16 @@ class Runner:
         return 1 if self.failed else 0
 
     def _train(self, training: Training) -> None:
-        """One training from wherever it stands to its figures, and the ensemble of its cell."""
+        """Finish a training, and the ensemble of its cell if it was the last one."""
         beginning = training.beginning()
         if beginning is not None and beginning.name in self._over:
-            self._over[beginning.name].wait()  # it has an earlier place in the queue
+            self._over[beginning.name].wait()  # it comes earlier in the queue
         core = self._cores.get()
         try:
             if self.processes.received:
                 return
             if (awaited := _awaited(training)) is not None:
-                self._say(f"{training.name}: waits for {awaited.name}: another process is at it")
+                self._say(f"{training.name}: waits for {awaited.name}: another process works on it")
                 return
             self._work(training, core)
             for ensemble in self.matrix.ensembles():
@@ -207,18 +207,18 @@ class Runner:
             self._cores.put(core)
 
     def _work(self, work: Work, core: int | None) -> None:
-        """A training or an ensemble, unless it is done or someone else is at it."""
+        """Do a training or an ensemble, unless it is done or another process works on it."""
         started = time.monotonic()
         try:
             if figures_of(work) is not None:
-                if isinstance(work, Training):  # an ensemble is looked at after every member
+                if isinstance(work, Training):  # an ensemble is checked after every member
                     self._say(f"{work.name}: done before")
                 return
             if isinstance(work, Ensemble) and not self._claim(work):
                 return
             with locked(work.folder) as lock:
                 if lock is None:
-                    self._say(f"{work.name}: another process is at it")
+                    self._say(f"{work.name}: another process works on it")
                     return
                 log = work.folder / "log.txt"
                 if isinstance(work, Training):
@@ -238,7 +238,7 @@ class Runner:
             self._say(f"{work.name}: {first} {figures[first]:.2f}, {minutes:.1f} minutes")
 
     def _claim(self, ensemble: Ensemble) -> bool:
-        """Whether an ensemble can be decoded with now, and nobody here has begun or tried to."""
+        """Return whether all members are done and no job here has started the ensemble."""
         if not all(map(figures_of, ensemble.members())):
             return False
         with self._claiming:
@@ -252,13 +252,13 @@ class Runner:
 
 
 def _waits(training: Training, names: Collection[str]) -> int:
-    """How many trainings of these names come one after the other before this one."""
+    """Return how many trainings of these names must run before this one."""
     beginning = training.beginning()
     return 0 if beginning is None or beginning.name not in names else 1 + _waits(beginning, names)
 
 
 def _awaited(training: Training) -> Training | None:
-    """A training that another process is at, without which this one cannot begin; None for none."""
+    """Return the training of another process that this one must wait for, if any."""
     beginning = training.beginning()
     if beginning is None or checkpoint_steps(training.run) or figures_of(beginning) is not None:
         return None
@@ -266,17 +266,17 @@ def _awaited(training: Training) -> Training | None:
 
 
 def check_training(training: Training) -> None:
-    """Read the options of a training, before anything is written.
+    """Check the options of a training before anything is written.
 
     Raises:
-        UserError: one of them is wrong.
+        UserError: an option is wrong.
     """
     where = f"{training.matrix.path}: {training.cell.name}"
     _check_options(training_setup, training.options(), where)
 
 
 def check_translation(training: Training) -> None:
-    """Read the options that a training will be decoded with, before hours are spent on it.
+    """Check the options of decoding before hours are spent on training.
 
     Raises:
         UserError: an option of `translate` is wrong.
@@ -289,7 +289,7 @@ def check_translation(training: Training) -> None:
 def _check_options(
     read: Callable[[Sequence[str]], object], options: Mapping[str, Any], where: str
 ) -> None:
-    """Read options that no file holds yet; errors say where they come from."""
+    """Check options; errors begin with `where` they come from."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "options.yaml"
         write_yaml(path, options)
@@ -301,18 +301,17 @@ def _check_options(
 
 
 def decoding_command(work: Work) -> list[str]:
-    """What decodes the development set to `dev.pred` and `dev.report.jsonl`; writes the
-    configuration that this needs."""
+    """Write the configuration of the translation; return the command."""
     path = work.folder / "translate.yaml"
     write_yaml(path, translation(work))
     return ["translate", "-config", str(path)]
 
 
 def training_command(training: Training) -> list[str]:
-    """`train.py` for a training; it continues from the newest checkpoint where there is one.
+    """Write the configuration of a training; return the command, which continues if it can.
 
     Raises:
-        UserError: it begins with the weights of a training that is not done.
+        UserError: the training that it starts from is not done.
     """
     command = ["train", "-config", str(write_configuration(training))]
     beginning = training.beginning()

@@ -1,4 +1,4 @@
-"""The results of a matrix as a table, beside the paper's, in Markdown and LaTeX; its progress."""
+"""Tables of a matrix: its results beside the paper's, in Markdown and LaTeX, and its progress."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from onmt_entmax.experiment.matrix import Cell, Matrix, Training
 from onmt_entmax.experiment.measures import figures_of, last_measurement, read_json
 from onmt_entmax.files import is_locked
 
-# Peters, Niculae and Martins (2019), Table 1: test accuracy by (output alpha, attention alpha),
-# of three runs on average and of their ensemble.
+# Peters, Niculae and Martins (2019), Table 1: test accuracy in percent by (output alpha, attention
+# alpha): mean of three runs, and their ensemble.
 PAPER: dict[str, dict[tuple[float, float], tuple[float, float]]] = {
     "high": {
         (1, 1): (93.15, 94.20),
@@ -40,10 +40,10 @@ PAPER: dict[str, dict[tuple[float, float], tuple[float, float]]] = {
         (2, 2): (84.96, 86.47),
     },
 }
-# Section 4.1, of its best configuration on the validation set: percent of the words whose every
-# possible form was found, and of those with a single one.
+# Section 4.1, validation set, best configuration: percent of the words for which every possible
+# form was found, and of those with a single form.
 PAPER_CERTIFICATES = {"high": (87, 81), "medium": (79, 66)}
-# The figures of single runs that stand beside the main one, and their headings.
+# Headings of further figures of single runs.
 RATES = {
     "exhaustive": "exhaustive %",
     "exhaustive_strict": "strict %",
@@ -56,10 +56,11 @@ RATES = {
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a cell.
+    """The figures of a cell.
 
     Attributes:
-        singles: the figures of its runs that are done.
+        cell: the cell.
+        singles: the figures of each run that is done.
         ensemble: the figures of its ensemble, if done.
     """
 
@@ -69,18 +70,18 @@ class Row:
 
     @property
     def alphas(self) -> tuple[float, float] | None:
-        """Output and attention alpha, known once a run is done."""
+        """Output and attention alpha; None before a run is done."""
         if not self.singles:
             return None
         return self.singles[0]["output_alpha"], self.singles[0]["attention_alpha"]
 
     def values(self, name: str) -> list[float]:
-        """A figure of the runs that have it."""
+        """Return a figure of the runs that have it."""
         return [figures[name] for figures in self.singles if name in figures]
 
 
 def rows_of(matrix: Matrix) -> list[Row]:
-    """What is known of every cell."""
+    """Return the figures of every cell."""
     together = {ensemble.cell.name: figures_of(ensemble) for ensemble in matrix.ensembles()}
     found = []
     for cell in matrix.cells:
@@ -91,12 +92,12 @@ def rows_of(matrix: Matrix) -> list[Row]:
 
 
 def main_figure(rows: Sequence[Row]) -> str:
-    """The name of the figure by which cells are compared."""
+    """Return the name of the figure by which cells are compared."""
     return next((next(iter(row.singles[0])) for row in rows if row.singles), "accuracy")
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
-    """The mean, and with several values the standard deviation."""
+    """Return the mean, with the standard deviation of several values."""
     if not values:
         return "-"
     deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
@@ -104,7 +105,7 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
 
 
 def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of the table of results."""
+    """Return the headings and rows of the results."""
     figure = main_figure(rows)
     shown = {name: title for name, title in RATES.items() if any(r.values(name) for r in rows)}
     paper = PAPER[matrix.paper] if matrix.paper else None
@@ -127,8 +128,10 @@ def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> tuple[list[str], list
 
 
 def differences(rows: Sequence[Row]) -> list[list[str]]:
-    """Each cell against the first: difference of means, its standard error, and whether every
-    run of one is better than every run of the other (by chance 1 time in 10 with 3 runs each).
+    """Compare each cell with the first: difference of means, its standard error, separation.
+
+    Separation is whether all runs of one cell are better than all of the other, which has a
+    probability of 1 in 10 by chance with 3 runs each.
     """
     figure = main_figure(rows)
     first, lines = rows[0].values(figure), []
@@ -146,7 +149,7 @@ def differences(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def markdown(matrix: Matrix) -> str:
-    """The results as Markdown."""
+    """Return the results as Markdown."""
     rows = rows_of(matrix)
     parts = [_markdown_table(*cells_of_table(matrix, rows))]
     compared = differences(rows)
@@ -174,7 +177,7 @@ def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> 
 
 
 def latex(matrix: Matrix) -> str:
-    """The table of results as a LaTeX tabular (it needs the package booktabs)."""
+    """Return the results as a LaTeX tabular, which needs the package booktabs."""
     headings, lines = cells_of_table(matrix, rows_of(matrix))
 
     def line(cells: Sequence[str]) -> str:
@@ -187,7 +190,7 @@ def latex(matrix: Matrix) -> str:
 
 
 def status(matrix: Matrix) -> str:
-    """Where every run and ensemble stands, as an aligned table."""
+    """Return the progress of every run and ensemble as an aligned table."""
     lines = [["run", "state", "step", "best", "at", "result"]]
     lines += [_training_status(training) for training in matrix.trainings()]
     for ensemble in matrix.ensembles():
@@ -224,7 +227,7 @@ def _training_status(training: Training) -> list[str]:
 
 
 def measured_runs(matrix: Matrix) -> tuple[list[Path], list[str]]:
-    """The run folder and name of the first run of every cell that has measured something."""
+    """Return folders and names of the first run of each cell that has measured something."""
     found = {}
     for cell in matrix.cells:
         for seed in matrix.seeds:

@@ -1,1 +1,1 @@
-"""How pictures of runs and sentences are drawn: for `tools/figures.py`, `tools/plot_run.py`."""
+"""Pictures of runs, sentences and sparsity, drawn with matplotlib."""

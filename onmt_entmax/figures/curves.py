@@ -1,4 +1,4 @@
-"""Curves of training runs: what metrics.jsonl in a run folder holds, and its picture."""
+"""Training curves: reading metrics.jsonl of run folders, and drawing them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import picture_format, write_picture
+from onmt_entmax.figures.style import load_matplotlib, picture_format, write_picture
 from onmt_entmax.files import read_lines
 
-# Panels in this order, where at least one run has measured them.
+# Measurements that are drawn, by kind and name, and the titles of their panels.
 PANELS = {
     ("train", "loss"): "training loss a token",
     ("valid", "loss"): "validation loss a token",
@@ -25,13 +25,12 @@ PANELS = {
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
-    """The measurements of a run, in order of time.
+    """Return the measurements of a run in order of time, each with its `kind` and `step`.
 
-    Each has `kind`, a string, and `step`, an integer. Half a line at the end, which a run that was
-    killed leaves, is passed over.
+    An incomplete last line, left by a killed run, is ignored.
 
     Raises:
-        UserError: there are none, or names the line that is no measurement.
+        UserError: there are none, or a line is no measurement.
     """
     path = run / "metrics.jsonl"
     rows: list[dict[str, Any]] = []
@@ -53,29 +52,25 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
 
 
 def series(rows: Sequence[dict[str, Any]], kind: str, name: str) -> tuple[list[int], list[float]]:
-    """Steps and values of one measurement."""
+    """Return steps and values of one measurement."""
     found = [(row["step"], row[name]) for row in rows if row["kind"] == kind and name in row]
     return [step for step, _ in found], [value for _, value in found]
 
 
 def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
-    """Draw the panels that the runs have measured.
+    """Draw a panel for each measurement of the runs.
 
     Args:
         runs: run folders.
-        names: of the runs, for the legend.
-        output: the picture, which its name gives the format.
+        names: names of the runs, for the legend.
+        output: path of the picture, whose ending chooses the format.
 
     Raises:
-        UserError: a run has no measurements or none of them has one that is drawn, matplotlib is
-            missing, or the picture cannot be written.
+        UserError: a run has no measurements, or none that is drawn; matplotlib is missing, or the
+            picture cannot be written.
     """
-    picture_format(output)  # before the work, not after
-    try:
-        import matplotlib
-    except ImportError:
-        raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
-    matplotlib.use("Agg")
+    picture_format(output)  # fail before the work
+    load_matplotlib()
     from matplotlib import pyplot, ticker
 
     measured = [read_metrics(run) for run in runs]
@@ -93,7 +88,7 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
             axis.plot(steps, values, label=name, marker="o" if panel[0] == "valid" else "", ms=3)
         axis.set_title(PANELS[panel], fontsize=10)
         axis.set_xlabel("step", fontsize=9)
-        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k takes less room
+        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k is shorter than 100000
         axis.grid(alpha=0.3)
         if panel[1] in ("loss", "support"):
             axis.set_yscale("log")

@@ -1,4 +1,4 @@
-"""The figures of `figures.py` that compare runs: a sweep of alphas, and accuracy over time."""
+"""Figures that compare runs: a measure over alphas, and over training time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from onmt_entmax.figures.style import COLOURS, COLUMN, SOFT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MEASURES = ("bleu", "accuracy", "exact_match", "token_accuracy", "loss")  # the first is taken
+MEASURES = (
+    "bleu",
+    "accuracy",
+    "exact_match",
+    "token_accuracy",
+    "loss",
+)  # the default is the first found
 LABELS = {
     "bleu": "BLEU",
     "accuracy": "accuracy (%)",
@@ -39,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """What one run has measured while it trained."""
+    """Measurements of one run by training time."""
 
     name: str
     seconds: tuple[float, ...]
@@ -47,7 +53,7 @@ class Curve:
 
 
 def _chosen(rows: Sequence[Mapping[str, Any]], measure: str | None, where: str) -> str:
-    """The measure that is asked for, or the first that every row has.
+    """Return the chosen measure, or by default the first in `MEASURES` that every row has.
 
     Raises:
         UserError: no row has it.
@@ -62,7 +68,11 @@ def _chosen(rows: Sequence[Mapping[str, Any]], measure: str | None, where: str) 
 
 
 def _cells(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows with alphas and measures: of a CSV file, of figures.json files, or of a run folder."""
+    """Yield rows of alphas and measures from a CSV file, figures.json files or a run folder.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
     if path.is_file():
         try:
             with open(path, encoding="utf-8-sig", newline="") as file:
@@ -88,10 +98,10 @@ def _cells(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_points(paths: Sequence[Path], measure: str | None) -> tuple[list[Point], str]:
-    """The trainings of a sweep, and the label of the measure.
+    """Return the trainings of a sweep, and the label of the measure.
 
     Raises:
-        UserError: there are none, or a figure is missing or no number.
+        UserError: there are none, or a value is missing or not a number.
     """
     points = []
     found = [(path, row) for path in paths for row in _cells(path)]
@@ -109,15 +119,15 @@ def read_points(paths: Sequence[Path], measure: str | None) -> tuple[list[Point]
 
 
 def draw_sweep(points: Sequence[Point], label: str, fixed: float) -> Figure:
-    """Two panels: the measure over attention alpha, and over output alpha.
+    """Draw the measure over attention alpha, and over output alpha, in two panels.
 
     Args:
-        points: trainings; seeds of the same alphas are shown as dots, their mean as the line.
-        label: of the measure.
-        fixed: the other alpha.
+        points: trainings. The line is the mean over seeds, which are dots.
+        label: label of the measure.
+        fixed: value of the other alpha.
 
     Raises:
-        UserError: no training has the other alpha at `fixed`.
+        UserError: no training has this value.
     """
     from matplotlib import pyplot
     from matplotlib.ticker import MaxNLocator
@@ -148,10 +158,10 @@ def draw_sweep(points: Sequence[Point], label: str, fixed: float) -> Figure:
 def read_curves(
     runs: Sequence[Path], names: Sequence[str], measure: str | None
 ) -> tuple[list[Curve], str]:
-    """What runs have measured on the development set, by time, and the label of the measure.
+    """Return development measurements of runs by time, and the label of the measure.
 
     Raises:
-        UserError: a run has measured nothing, or has another measure.
+        UserError: a run has no measurements, or not this one.
     """
     measured = []
     for run in runs:
@@ -170,7 +180,7 @@ def read_curves(
 
 
 def draw_time(curves: Sequence[Curve], label: str) -> Figure:
-    """The measure over the time of training; markers on the first curve of each name."""
+    """Draw the measure over training time; the first curve of each name has markers."""
     from matplotlib import pyplot
     from matplotlib.ticker import MaxNLocator
 

@@ -1,4 +1,4 @@
-"""The figures of `figures.py` that show one sentence: attention, and forced decoding."""
+"""Figures of one sentence: attention, and forced decoding."""
 
 from __future__ import annotations
 
@@ -20,26 +20,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 END = "</s>"
-CELL = 0.19  # inches, of a heat map
-LISTED = 8  # words of a column; the rest is summed
-LINE = 0.155  # inches from one word to the next below
+CELL = 0.19  # size of a heat map's cell, inches
+LISTED = 8  # tokens listed in a column; the rest is summed
+LINE = 0.155  # height of a line, inches
 WARN = "#D55E00"
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A source, a target, and what the model says along the target."""
+    """A source, a target, and the model's distributions along the target.
+
+    Attributes:
+        source: source tokens.
+        target: target tokens, with the end symbol.
+        nodes: attention and possible tokens at each target token.
+        names: the target vocabulary.
+    """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    """With the end symbol."""
     nodes: tuple[Node, ...]
-    """One for each token of the target: attention, and the possible tokens."""
     names: tuple[str, ...]
-    """The target vocabulary."""
 
     def texts(self) -> list[str]:
-        """Everything that a figure may write."""
+        """Return all text that a figure may show."""
         listed = {branch.token for node in self.nodes for branch in node.branches}
         return [*self.source, *self.target, *(self.names[token] for token in listed)]
 
@@ -47,10 +51,10 @@ class Sentence:
 def sentence(
     folders: Sequence[Path], source: str, target: str | None, transforms: Sequence[str]
 ) -> Sentence:
-    """Run models along a target, or along their own best output.
+    """Run models along a target, or along their own best output if there is none.
 
     Raises:
-        UserError: a model cannot be read, or there is nothing to show.
+        UserError: a model cannot be read, the source is empty, or no output finished.
     """
     translator = Translator.from_folders(folders, transforms=transforms, attention=True)
     names = translator.vocabularies.target
@@ -73,7 +77,7 @@ def sentence(
 
 
 def draw_attention(drawn: Sentence) -> Figure:
-    """Attention as a heat map: a row for each target word, a column for each source word.
+    """Draw attention as a heat map, rows for target tokens and columns for source tokens.
 
     Raises:
         UserError: the model has no attention.
@@ -89,7 +93,7 @@ def draw_attention(drawn: Sentence) -> Figure:
     cell = min(CELL, (PAGE - 1.5) / columns)
     size = max(4.0, min(8.0, cell * 72 * 0.62))
     figure, axis = pyplot.subplots(figsize=(cell * columns + 1.5, cell * lines + 0.9))
-    # Zero is white and nothing else is: the palest blue is told apart from it at a glance.
+    # Only zero is white: the palest blue must differ from it at a glance.
     blues = LinearSegmentedColormap.from_list("blues", ["#D9E8F5", "#5A9BD0", "#08306B"])
     shown = np.ma.masked_equal(weights, 0.0)
     image = axis.imshow(shown, cmap=blues, vmin=0, vmax=1, aspect="equal")
@@ -110,7 +114,7 @@ def draw_attention(drawn: Sentence) -> Figure:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a column of the forced-decoding figure."""
+    """One line of a column of the forced-decoding figure."""
 
     text: str
     share: str = ""
@@ -120,19 +124,19 @@ class Entry:
 
 @dataclass(frozen=True)
 class Column:
-    """One target position, or several that follow for certain."""
+    """One target position, or several positions without a choice."""
 
     entries: tuple[Entry, ...]
     certain: bool
 
 
 def percent(probability: float) -> str:
-    """As the paper writes probabilities."""
+    """Format a probability as the paper does."""
     return "<0.1%" if probability < 0.001 else f"{probability:.1%}"
 
 
 def columns_of(drawn: Sentence) -> list[Column]:
-    """What stands at each target position; runs of positions without a choice are joined."""
+    """Return a column for each target position, with positions without a choice joined."""
     columns: list[Column] = []
     for token, node in zip(drawn.target, drawn.nodes, strict=True):
         gold = next(branch for branch in node.branches if branch.kept)
@@ -143,7 +147,7 @@ def columns_of(drawn: Sentence) -> list[Column]:
             continue
         entries = []
         for branch in node.branches:
-            # What was given may be a word that the vocabulary has not.
+            # The given token may be outside the vocabulary.
             text = token if branch is gold else drawn.names[branch.token]
             excluded = branch.log_prob == -math.inf
             share = "0" if excluded else percent(math.exp(branch.log_prob))
@@ -156,7 +160,7 @@ def columns_of(drawn: Sentence) -> list[Column]:
 
 @dataclass(frozen=True)
 class _Placed:
-    """A column with its place: which band, how far from the left (inches), how wide."""
+    """A column with its band, and its left edge and width in inches."""
 
     column: Column
     band: int
@@ -165,7 +169,7 @@ class _Placed:
 
 
 def _placed(columns: Sequence[Column], width_of: Any) -> list[_Placed]:
-    """Columns from left to right, in as many bands as the page needs."""
+    """Place columns from left to right, in as many bands as the page width needs."""
     gap, band, left = 0.09, 0, 0.0
     placed: list[_Placed] = []
     for column in columns:
@@ -180,11 +184,11 @@ def _placed(columns: Sequence[Column], width_of: Any) -> list[_Placed]:
 
 
 def draw_forced(drawn: Sentence) -> Figure:
-    """Forced decoding: columns of possible words, the given one in bold."""
+    """Draw forced decoding: columns of possible tokens, the given one in bold."""
     from matplotlib import pyplot
     from matplotlib.lines import Line2D
 
-    # Words are measured as they are written later: hinting makes widths depend on the resolution.
+    # Measure at the final resolution: hinting makes widths depend on it.
     figure = pyplot.figure(layout="none", dpi=pyplot.rcParams["savefig.dpi"])
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Tables and the picture of what `sparsity.py` has measured."""
+"""Nonzeros of attention and output at each decoding step: counts, tables and pictures."""
 
 from __future__ import annotations
 
@@ -20,29 +20,35 @@ from onmt_entmax.figures.style import COLOURS, PAGE, SOFT
 from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
 
-# Counting nonzeros step by step, and what is said of them.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 QUANTILES = (5, 25, 50, 75, 95)
-LAST_POSITION = 30  # of targets; later ones are counted together
-RANKS = (10, 100, 1000, 10_000)  # upper ends of the classes of frequency
+LAST_POSITION = 30  # later target positions are counted as this one
+RANKS = (10, 100, 1000, 10_000)  # upper limits of the frequency classes
 SPECIALS = len(TARGET_SPECIALS)
 UNKNOWN, END = "unknown", "end"
+MODES = {"forced": "along the references", "predicted": "along the models' own outputs"}
+SIDES = {"attention": "# attended", "output": "# target tokens"}
+WIDE = 50  # axes with larger counts are logarithmic
+FEW = 30  # a mean over fewer steps is not drawn
 
 
 @dataclass
 class Counts:
-    """Nonzeros at all steps of one model, of attention or of output."""
+    """Nonzeros at each step of one model, of attention or of output."""
 
     values: list[int] = field(default_factory=list)
     by_position: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     by_rank: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, values: Sequence[int], targets: Sequence[int], end: int) -> None:
-        """Take in one sentence.
+        """Add one sentence.
 
         Args:
             values: nonzeros at each step.
-            targets: the token that was taken at each step.
+            targets: target token at each step.
             end: id of the end symbol.
         """
         self.values += values
@@ -51,8 +57,10 @@ class Counts:
             self.by_rank[rank_class(token, end)].append(value)
 
     def summary(self) -> dict[str, Any]:
-        """The figures: means and shares are over steps, `at_most` says how many of them have so
-        many nonzeros or fewer."""
+        """Return means, quantiles and shares over steps.
+
+        `at_most` is the cumulative distribution: the share of steps by their largest count.
+        """
         values = np.array(self.values)
         distinct, counts = np.unique(values, return_counts=True)
         shares = counts.cumsum() / len(values)
@@ -76,7 +84,7 @@ def _cell(values: Sequence[int]) -> dict[str, float]:
 
 
 def rank_class(token: int, end: int) -> str:
-    """The class of frequency of a token, by its place in the vocabulary: "1-10", "11-100", ..."""
+    """Return the frequency class of a token by its vocabulary rank: "1-10", "11-100", ..."""
     if token == end:
         return END
     if token < SPECIALS:
@@ -90,13 +98,9 @@ def rank_class(token: int, end: int) -> str:
 
 
 def _order(name: str) -> int:
-    """Frequent classes first, then unknown tokens, then the end."""
+    """Sort key of classes: frequent ones first, then unknown tokens, then the end."""
     last = {UNKNOWN: 10**9, END: 10**9 + 1}
     return last[name] if name in last else int(name.split("-")[0])
-
-
-# Forced decoding with attention: how many outputs and source positions a model leaves possible at
-# every token of given targets.
 
 
 @dataclass(frozen=True)
@@ -109,21 +113,25 @@ class Pair:
 
 @dataclass(frozen=True)
 class Steps:
-    """What the model leaves possible at each token of a target, and at its end."""
+    """Nonzeros at each token of a target, and at its end.
+
+    Attributes:
+        targets: token ids, with the end symbol.
+        outputs: number of tokens of positive probability.
+        attended: number of source positions of positive weight.
+    """
 
     targets: tuple[int, ...]
-    """Ids, the end symbol included."""
     outputs: tuple[int, ...]
-    """How many tokens have positive probability."""
     attended: tuple[int, ...]
-    """How many source positions have positive weight."""
 
 
 def read(translator: Translator, source: Path, target: Path) -> list[Pair]:
-    """The pairs of two files, as a model reads and writes them.
+    """Return the sentence pairs of two files as token ids.
 
     Raises:
-        UserError: a file cannot be read, they differ in length, or a transform drops a line.
+        UserError: a file cannot be read or is empty, the files differ in length, or a transform
+            drops a line.
     """
     vocabularies, pairs = translator.vocabularies, []
     for number, (src, tgt) in enumerate(read_side_by_side(source, target), 1):
@@ -138,12 +146,12 @@ def read(translator: Translator, source: Path, target: Path) -> list[Pair]:
 
 
 def forced_steps(translator: Translator, pairs: Sequence[Pair], batch_size: int) -> Iterator[Steps]:
-    """What is possible along each target, short sources first.
+    """Yield the nonzeros along each target, ordered by source length.
 
     Args:
-        translator: a model, or several as an ensemble, with attention.
-        pairs: sources, and the targets that are forced.
-        batch_size: how many at a time.
+        translator: a model, or an ensemble, with attention.
+        pairs: sources and their targets.
+        batch_size: sentences of a batch.
     """
     examples = [Example(pair.source, pair.target, i) for i, pair in enumerate(pairs)]
     for group in group_by_length(examples, batch_size, "sents"):
@@ -163,7 +171,7 @@ def _steps(translator: Translator, examples: Sequence[Example]) -> Iterator[Step
         supports = (step.log_probs > -torch.inf).sum(1).tolist()
         rows = step.attention_rows() or [torch.empty(0)] * len(sentences)
         for i, support, row in zip(sentences, supports, rows, strict=True):
-            # Softmax gives every position weight; what rounds to zero is counted all the same.
+            # Softmax attends to every position, even if a weight rounds to zero.
             dense = translator.dense_attention and len(row)
             length = len(ordered[i].source)
             outputs[i].append(support)
@@ -172,18 +180,8 @@ def _steps(translator: Translator, examples: Sequence[Example]) -> Iterator[Step
         yield Steps((*target, stepper.eos), *map(tuple, counts))
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-MODES = {"forced": "along the references", "predicted": "along the models' own outputs"}
-SIDES = {"attention": "# attended", "output": "# target tokens"}
-WIDE = 50  # where counts go beyond, axes are logarithmic
-FEW = 30  # a mean over fewer steps is not drawn
-
-
 def number(value: float) -> str:
-    """A count or mean with as many digits as say something."""
+    """Format a count or mean."""
     return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.2f}"
 
 
@@ -194,7 +192,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def table3(figures: Mapping[str, Any]) -> str:
-    """Mean nonzeros a step, as in the paper's Table 3, and the share of steps with one."""
+    """Return mean nonzeros a step, as in the paper's Table 3, and the share of steps with one."""
     head = ["model"]
     for mode in ("forced", "predicted"):
         for side in SIDES.values():
@@ -211,7 +209,7 @@ def table3(figures: Mapping[str, Any]) -> str:
 
 
 def markdown(figures: Mapping[str, Any]) -> str:
-    """All tables."""
+    """Return all tables."""
     first = next(iter(figures.values()))
     parts = [
         "# Nonzeros a step",
@@ -228,7 +226,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
 
 
 def _details(measured: Mapping[str, Any]) -> list[str]:
-    """Quantiles, and means by frequency and by position, of one side in one mode."""
+    """Return tables of quantiles, and of means by frequency and by position."""
     quantiles = [
         [name, str(m["steps"]), number(m["least"])]
         + [f"{m['quantiles'][str(q)]:,g}" for q in QUANTILES]
@@ -250,8 +248,10 @@ def _details(measured: Mapping[str, Any]) -> list[str]:
 
 
 def draw(figures: Mapping[str, Any]) -> Figure:
-    """The picture, of forced decoding: distribution, by position, by frequency; attention above,
-    output below."""
+    """Draw forced decoding: distribution, means by position and by frequency.
+
+    The upper row is attention, the lower row output.
+    """
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(2, 3, figsize=(PAGE, 3.7))
@@ -281,7 +281,7 @@ def draw(figures: Mapping[str, Any]) -> Figure:
 
 
 def _plain_numbers(axis: Axes) -> None:
-    """1, 10, 100 instead of powers of ten."""
+    """Label axes with 1, 10, 100 instead of powers of ten."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     for side in (axis.xaxis, axis.yaxis):

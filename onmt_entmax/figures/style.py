@@ -1,4 +1,4 @@
-"""How figures look and are written: small, for a column of a paper, as PDF and as PNG."""
+"""Style and files of figures: sized for a column of a paper, written as PDF and PNG."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from onmt_entmax.files import write_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMN = 3.3  # inches: a column of a paper
-PAGE = 6.9  # and its whole width
-# Okabe and Ito's colours: told apart by every eye, and in grey.
+COLUMN = 3.3  # width of a column of a paper, inches
+PAGE = 6.9  # width of its page
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 INK = "#222222"
 PICTURES = (".png", ".pdf", ".svg")
-JOINER = "￭"  # pyonmttok's mark of subwords, which few fonts have
+JOINER = "￭"  # pyonmttok's subword mark, which few fonts have
 SOFT = "#888888"
 _SETTINGS: dict[Any, Any] = {
     "font.size": 8,
@@ -45,29 +45,40 @@ _SETTINGS: dict[Any, Any] = {
     "lines.linewidth": 1.2,
     "lines.markersize": 3.5,
     "figure.constrained_layout.use": True,
-    "text.parse_math": False,  # a token may hold a dollar sign
-    "pdf.fonttype": 42,  # letters stay letters, to be searched and edited
+    "text.parse_math": False,  # a token may contain a dollar sign
+    "pdf.fonttype": 42,  # text stays searchable
     "savefig.dpi": 220,
 }
 
 
-def prepare(texts: Iterable[str] = ()) -> None:
-    """Load matplotlib and set the style, with fonts that can write `texts`.
+def load_matplotlib() -> None:
+    """Import matplotlib for writing files.
 
     Raises:
-        UserError: matplotlib is missing.
+        UserError: it is not installed.
     """
     try:
         import matplotlib
     except ImportError:
-        raise UserError('matplotlib is missing: pip install -e ".[plot]"') from None
+        raise UserError("matplotlib is missing: pip install matplotlib") from None
     matplotlib.use("Agg")
+
+
+def prepare(texts: Iterable[str] = ()) -> None:
+    """Load matplotlib and set the style, with fonts that have the characters of `texts`.
+
+    Raises:
+        UserError: matplotlib is missing.
+    """
+    load_matplotlib()
+    import matplotlib
+
     matplotlib.rcParams.update(_SETTINGS)
     matplotlib.rcParams["font.family"] = _families(frozenset("".join(texts).replace(JOINER, "")))
 
 
 def _families(characters: frozenset[str]) -> list[str]:
-    """Fonts that together have the characters; says in one line what no font here has."""
+    """Return fonts that together have the characters; print a note on those that no font has."""
     from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
     families = ["DejaVu Sans"]
@@ -93,19 +104,19 @@ def _families(characters: frozenset[str]) -> list[str]:
             "place; install a font that has them, such as Noto Sans",
             file=sys.stderr,
         )
-    # It would say so glyph by glyph, and of fonts that have no bold letters.
+    # matplotlib would warn about each glyph, and about fonts without bold letters.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     return families
 
 
 def readable(token: str, longest: int = 18) -> str:
-    """A token as a figure writes it: cut where it is very long, right-to-left letters in order."""
+    """Return a token as a figure shows it: shortened, right-to-left letters in visual order."""
     token = token.replace(JOINER, "▪")
     if len(token) > longest:
         token = token[: longest - 1] + "…"
     import matplotlib
 
-    # From 3.11 on matplotlib orders and joins letters itself.
+    # matplotlib 3.11 and later order and join letters.
     ordered = tuple(map(int, matplotlib.__version__.split(".")[:2])) >= (3, 11)
     if not ordered and any(unicodedata.bidirectional(c) in ("R", "AL") for c in token):
         return _from_right(token)
@@ -113,9 +124,9 @@ def readable(token: str, longest: int = 18) -> str:
 
 
 def _from_right(token: str) -> str:
-    """A token of right-to-left letters as it is seen, from left to right.
+    """Return a token of right-to-left letters in visual order.
 
-    Marks stay behind the letter that they belong to; digits and Latin letters stay in order.
+    Marks stay after their letters; digits and Latin letters keep their order.
     """
     parts: list[str] = []
     for character in token:
@@ -128,15 +139,15 @@ def _from_right(token: str) -> str:
 
 
 def _is_forward(character: str) -> bool:
-    """Whether a character is written from left to right, in whatever script it stands."""
+    """Return whether a character is always written from left to right."""
     return unicodedata.bidirectional(character) in ("L", "EN", "AN")
 
 
 def write_figure(figure: Figure, stem: Path) -> str:
-    """Write `stem`.pdf and `stem`.png; returns their names.
+    """Write `stem`.pdf and `stem`.png; return their names.
 
     Raises:
-        UserError: the place cannot be written.
+        UserError: they cannot be written.
     """
     from matplotlib import pyplot
 
@@ -145,7 +156,7 @@ def write_figure(figure: Figure, stem: Path) -> str:
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         for path in paths:
             ending = path.suffix[1:]
-            # The date is left out, so that the same command gives the same file.
+            # Without the date, the same command gives the same file.
             metadata = {"CreationDate": None} if ending == "pdf" else {"Software": None}
 
             def write(
@@ -159,10 +170,10 @@ def write_figure(figure: Figure, stem: Path) -> str:
 
 
 def picture_format(path: Path) -> str:
-    """What the name of a picture ends in.
+    """Return the format that a picture's path ends in.
 
     Raises:
-        UserError: no format is called so.
+        UserError: it is no known format.
     """
     if path.suffix.lower() not in PICTURES:
         raise UserError(f"{path}: a picture ends in {', '.join(PICTURES)}")
@@ -170,20 +181,20 @@ def picture_format(path: Path) -> str:
 
 
 def write_picture(figure: Figure, path: Path) -> None:
-    """Write a figure in the one format that the name ends in, whole or not at all.
+    """Write a figure atomically in the format that the path ends in.
 
     Raises:
-        UserError: no format is called so, a name cannot be drawn, or the place cannot be written.
+        UserError: the format is unknown, a name cannot be drawn, or the file cannot be written.
     """
     ending = picture_format(path)
     try:
         write_atomically(path, lambda temporary: figure.savefig(temporary, format=ending, dpi=120))
-    except UserError:  # the place
+    except UserError:
         raise
-    except ValueError as error:  # dollar signs around what is no formula
+    except ValueError as error:  # text between dollar signs that is no formula
         raise UserError(f"{path}: cannot be written ({' '.join(str(error).split())})") from None
 
 
 def output_stem(path: Path) -> Path:
-    """`--output` without an ending that says pdf or png: both are written."""
+    """Return `--output` without .pdf or .png, since both are written."""
     return path.with_suffix("") if path.suffix in (".pdf", ".png") else path

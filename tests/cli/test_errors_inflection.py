@@ -226,7 +226,7 @@ def test_there_is_no_page_where_no_picture_can_be(tmp_path, capsys, monkeypatch)
     assert (
         ended(errors_inflection.main, [*arguments, "--picture", str(tmp_path / "errors.png")]) == 2
     )
-    assert '".[plot]"' in capsys.readouterr().err
+    assert "pip install matplotlib" in capsys.readouterr().err
     assert not (tmp_path / "errors.md").exists()
 
 

@@ -169,7 +169,7 @@ class TestRun:
             assert is_locked(folder)
             assert "running" in experiment_table.status(read(copied))
             assert experiment.main(["run", str(copied), "--seeds", "1"]) == 0
-        assert "another process is at it" in capfd.readouterr().err
+        assert "another process works on it" in capfd.readouterr().err
         assert not is_locked(folder)
 
 

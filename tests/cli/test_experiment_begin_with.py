@@ -65,9 +65,9 @@ def test_another_process_may_be_at_what_it_begins_with(path, monkeypatch, capfd)
         assert lock is not None
         assert experiment.main(["run", str(path), "--seeds", "1", "--jobs", "2"]) == 0
     said = capfd.readouterr().err
-    assert "one seed 1: another process is at it" in said
+    assert "one seed 1: another process works on it" in said
     for name in ("two", "three"):
-        assert f"{name} seed 1: waits for one seed 1: another process is at it" in said
+        assert f"{name} seed 1: waits for one seed 1: another process works on it" in said
 
 
 def test_it_waits_for_the_other(path, monkeypatch, capfd):

@@ -173,7 +173,7 @@ def fail_line(main, *arguments: object) -> str:
     with contextlib.redirect_stderr(io.StringIO()) as stream:
         assert ended(main, [str(argument) for argument in arguments]) == 2
     lines = stream.getvalue().strip().splitlines()
-    assert lines[-1].startswith("import_onmt_checkpoint.py: error: ")
+    assert lines[-1].startswith("import_onmt.py: error: ")
     return lines[-1]
 
 

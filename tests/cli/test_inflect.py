@@ -190,7 +190,7 @@ class TestCommand:
         [
             ("english a V\nenglish a\n", "standard input:2: expected language lemma tags"),
             ("english a b V\n", "found 4 columns"),
-            ("\n", "standard input: no questions"),
+            ("\n", "standard input: no queries"),
             ("\nenglish\ta\tV;;N\n", "standard input:2: a tag is empty in 'V;;N'"),
             ("english a V\nenglis a V\n", "standard input:2: the model knows no language 'englis'"),
         ],
@@ -217,7 +217,7 @@ class TestCommand:
                 return True
 
         monkeypatch.setattr("sys.stdin", Terminal("english a\nenglish a V\n"))
-        assert inflect.main([str(model)]) == 0
+        assert ended(inflect.main, [str(model)]) == 0
         captured = capsys.readouterr()
         assert captured.out.startswith("english\ta\tV\t1\t")
         assert captured.err.startswith("inflect.py: expected language lemma tags")

@@ -114,7 +114,7 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
         ([], "\na b\nx\n\nö\ny\n"),
     ):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert suggest.main([str(folder), *arguments]) == 0
+        assert ended(suggest.main, [str(folder), *arguments]) == 0
         captured = capsys.readouterr()
         outputs.append(captured.out)
         assert captured.err == "suggest.py: 'ö' is not in the model's target vocabulary\n"
