@@ -198,11 +198,9 @@ class BeamSearch:
     def _restart(self) -> None:
         """Restart, with the full beam, the waiting sentences of one batch."""
         first = self._starts[self._restarts[0].number].decoder_state
-        chosen, waiting = [], []
-        for each in self._restarts:
-            same = self._starts[each.number].decoder_state is first
-            (chosen if same else waiting).append(each)
-        self._restarts = waiting
+        same = [self._starts[each.number].decoder_state is first for each in self._restarts]
+        chosen = [each for each, flag in zip(self._restarts, same, strict=True) if flag]
+        self._restarts = [each for each, flag in zip(self._restarts, same, strict=True) if not flag]
         starts = [self._starts[each.number] for each in chosen]
         statistics = self._state.new_statistics(len(chosen), self._config.beam_size)
         statistics.table["rows"] = [each.rows for each in chosen]

@@ -1,11 +1,15 @@
-"""The stepper that drives a model: OpenNMT-py's decoder and our output layer."""
+"""The stepper of a model: an encoder, one of two ways to run a decoder, and the output layer.
+
+`OpenNMTDecoding` runs any of OpenNMT-py's decoders, `RecurrentDecoding` an input-feeding LSTM with
+prepared weights: the same numbers, faster. Another decoder is another class with their methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -19,211 +23,45 @@ from onmt_entmax.nn.output import Distribution, PreparedOutput
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
 
-# The decoder of a recurrent model without OpenNMT-py's step: the same numbers, sooner.
-
-if TYPE_CHECKING:
-    from onmt_entmax.nn.output import PreparedOutput
-
-
-@dataclass(frozen=True)
-class RecurrentState:
-    """The rows of a search: vectors, and whose source each attends to."""
-
-    vectors: Tensor
-    """(rows, size), see `DecoderStep`"""
-    memory: SourceMemory
-    owner: Ints
-    """(rows,) place in `memory` of each row's sentence"""
-    seats: list[BatchSlots] = field(default_factory=list, repr=False)
-    """Once it was needed; shared by the states that agree on `owner`."""
-
-    def seating(self) -> BatchSlots:
-        """Where the rows sit, see `BatchSlots`."""
-        if not self.seats:
-            self.seats.append(self._seated())
-        return self.seats[0]
-
-    def _seated(self) -> BatchSlots:
-        counts = np.bincount(self.owner, minlength=len(self.memory))
-        width = int(counts.max())
-        starts = np.cumsum(counts) - counts
-        order = np.argsort(self.owner, kind="stable")
-        seat = np.empty_like(self.owner)
-        seat[order] = np.arange(len(order)) - starts[self.owner[order]]
-        index = self.owner * width + seat
-        if len(index) == len(self.memory) * width and np.array_equal(index, np.arange(len(index))):
-            return BatchSlots(None, width)
-        return BatchSlots(torch.from_numpy(index).to(self.vectors.device), width)
-
-    def select(self, rows: Tensor) -> RecurrentState:
-        """The state of `rows` (new rows,) int64, on the CPU."""
-        vectors = self.vectors.index_select(0, rows.to(self.vectors.device))
-        owner = self.owner[rows.numpy()]
-        if np.array_equal(owner, self.owner):
-            return replace(self, vectors=vectors)
-        return replace(self, vectors=vectors, owner=owner, seats=[]).compact(0.5)
-
-    def compact(self, share: float = 1.0) -> RecurrentState:
-        """The same state without the sentences that no row belongs to, where not more than this
-        share of them are used: copying the others has its price."""
-        counts = np.bincount(self.owner, minlength=len(self.memory))
-        used = np.flatnonzero(counts)
-        if len(used) == len(counts) or len(used) > share * len(counts):
-            return self
-        places = np.zeros(len(counts), dtype=np.int64)
-        places[used] = np.arange(len(used))
-        memory = self.memory.select(torch.from_numpy(used).to(self.vectors.device))
-        return replace(self, memory=memory, owner=places[self.owner], seats=[])
-
-
-class RecurrentDecoding:
-    """Runs the decoder and the output layer of a model with prepared weights.
-
-    Args:
-        step: of its decoder.
-        output: of its output layer.
-        attention: whether steps return attention.
-    """
-
-    def __init__(self, step: DecoderStep, output: PreparedOutput, attention: bool) -> None:
-        self._step, self._output, self._attention = step, output, attention
-
-    def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> RecurrentState:
-        """The state of one row for each sentence.
-
-        Args:
-            state: of OpenNMT-py's decoder after `init_state`.
-            bank: (source length, sentences, hidden).
-            lengths: (sentences,)
-        """
-        hidden, cell = state["hidden"]
-        vectors = self._step.first(hidden, cell, state["input_feed"][0])
-        return RecurrentState(vectors, self._step.memory(bank, lengths), np.arange(len(lengths)))
-
-    def step(self, state: RecurrentState, tokens: Tensor) -> Step:
-        """Append `tokens` (rows,) int64 to the rows."""
-        tokens = tokens.to(state.vectors.device)
-        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, state.seating())
-        lengths = None
-        if self._attention:
-            lengths = state.memory.lengths.cpu()[torch.from_numpy(state.owner)]
-        return Step(
-            distribution=self._output(hidden),
-            attention=weights if self._attention else None,
-            state=replace(state, vectors=vectors),
-            source_lengths=lengths,
-        )
-
-    def join(self, states: Sequence[RecurrentState]) -> RecurrentState:
-        """One state of all rows."""
-        states = [state.compact() for state in states]
-        starts = np.cumsum([0, *(len(state.memory) for state in states)])
-        return RecurrentState(
-            torch.cat([state.vectors for state in states]),
-            SourceMemory.join([state.memory for state in states]),
-            np.concatenate([s.owner + n for s, n in zip(states, starts[:-1], strict=True)]),
-        )
-
-
 if TYPE_CHECKING:
     from onmt_entmax.data.batch import Batch
     from onmt_entmax.data.vocabulary import Vocabulary
     from onmt_entmax.model import SparseNMTModel
 
+OutputFunction = Callable[[Tensor], Distribution]
+"""Maps hidden states `(rows, hidden)` to log-probabilities."""
 
-@dataclass(frozen=True)
-class Source:
-    """What the decoder knows of the source: one copy for each sentence, not for each row."""
 
-    memory_bank: Tensor
-    """(source length, sentences, hidden)"""
-    lengths: Tensor
-    """(sentences,)"""
-    src: Tensor | None = None
-    """(source length, sentences, 1) ids, of a Transformer"""
-    cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-    """Keys and values of a Transformer's layers, (sentences, heads, source length, size)"""
+class Decoding(Protocol):
+    """A way to run a decoder: the methods of `Stepper`, after the source is encoded."""
 
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def rows(self, owner: Tensor) -> Source:
-        """The source of each row, or of chosen sentences.
+    def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> Any:
+        """Return a state with one row for each sentence.
 
         Args:
-            owner: (rows,) sentence of each row, on the CPU.
+            state: of OpenNMT-py's decoder after `init_state`.
+            bank: `(source length, sentences, hidden)`.
+            lengths: `(sentences,)` of the sources.
         """
-        if torch.equal(owner, torch.arange(len(self))):
-            return self
-        if len(self) == 1:  # a view suffices
+        ...
 
-            def pick(tensor: Tensor, dim: int) -> Tensor:
-                shape = [-1] * tensor.dim()
-                shape[dim] = len(owner)
-                return tensor.expand(shape)
-        else:
-            index = owner.to(self.lengths.device)
+    def step(self, state: Any, tokens: Tensor) -> Step:
+        """Append `tokens` `(rows,)` int64 to the rows."""
+        ...
 
-            def pick(tensor: Tensor, dim: int) -> Tensor:
-                return tensor.index_select(dim, index)
+    def select(self, state: Any, rows: Tensor) -> Any:
+        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
+        ...
 
-        return Source(
-            pick(self.memory_bank, 1),
-            pick(self.lengths, 0),
-            None if self.src is None else pick(self.src, 1),
-            {
-                layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
-                for layer, tensors in self.cache.items()
-            },
-        )
-
-
-@dataclass(frozen=True)
-class DecoderState:
-    """One state of an OpenNMT-py decoder, taken out of the module that normally keeps it."""
-
-    inside: dict[str, Any]
-    """The decoder's own `state`, without what is in `source`."""
-    source: Source
-    owner: Tensor
-    """(rows,) place in `source` of each row's sentence, on the CPU"""
-    length: int = 0
-    """Tokens taken so far, `bos` included."""
-    spread: list[Source] = field(default_factory=list, repr=False)
-    """`source` for each row, once it was needed; shared by the states that agree on `owner`."""
-
-    def source_rows(self) -> Source:
-        """The source of each row."""
-        if not self.spread:
-            self.spread.append(self.source.rows(self.owner))
-        return self.spread[0]
-
-    def compact(self) -> DecoderState:
-        """The same state without the sentences that no row belongs to."""
-        used, owner = torch.unique(self.owner, return_inverse=True)
-        if len(used) == len(self.source):
-            return self
-        return replace(self, source=self.source.rows(used), owner=owner, spread=[])
-
-
-State = DecoderState | RecurrentState
-
-
-def _copy_dicts(tree: dict[str, Any]) -> dict[str, Any]:
-    """Copy nested dicts, but not tensors: OpenNMT-py's decoders replace and never overwrite
-    them."""
-    return {
-        key: _copy_dicts(value) if isinstance(value, dict) else value for key, value in tree.items()
-    }
+    def join(self, states: Sequence[Any]) -> Any:
+        """Return one state of all rows; only called if `can_join`."""
+        ...
 
 
 class ModelStepper:
-    """Runs the decoder of a model, recurrent or Transformer.
+    """Runs a model, recurrent or Transformer; see `Stepper`.
 
-    OpenNMT-py's decoders keep their state inside the module; here each call works with a copy of
-    the decoder that shares its weights, so that several threads may search with one model. An
-    input-feeding LSTM runs without OpenNMT-py's step where `RecurrentDecoding` can; the
-    weights are those of the moment when the stepper was made.
+    Weights are those of the moment when the stepper was made. Several threads may search with it.
 
     Args:
         model: in evaluation mode.
@@ -253,22 +91,22 @@ class ModelStepper:
         self.excluded: tuple[int, ...] = (vocabulary.pad, vocabulary.bos)
         self.vocabulary_size = size
         self.dense = model.generator.alpha == 1
-        # A Transformer's position is one number for the whole batch.
+        # A Transformer has one position for the whole batch.
         self.can_join = not hasattr(model.decoder, "transformer_layers")
         self._encoder: PreparedEncoder | None = None
         if isinstance(model.encoder, FastRNNEncoder):
             words = model.encoder.embeddings.word_lut.num_embeddings
             self._encoder = model.encoder.prepared(words)
         output = PreparedOutput(model.generator.weight, model.generator.bias, model.generator.alpha)
-        self._output: Callable[[Tensor], Distribution] = output
-        self._recurrent: RecurrentDecoding | None = None
+        self._output: OutputFunction = output
+        self._decoding: Decoding = OpenNMTDecoding(model.decoder, output, attention)
         if isinstance(model.decoder, FastInputFeedRNNDecoder):
             step = model.decoder.prepared_step(size)
-            self._recurrent = None if step is None else RecurrentDecoding(step, output, attention)
+            if step is not None:
+                self._decoding = RecurrentDecoding(step, output, attention)
 
     def double(self) -> ModelStepper:
-        """A stepper of a copy of the model in float64, always by OpenNMT-py's own decoder: a second
-        opinion.
+        """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
 
         Raises:
             SearchError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
@@ -278,31 +116,237 @@ class ModelStepper:
         other = copy(self)
         self.model.decoder.state = {}  # of the last batch, with its graph if that was training
         other.model = deepcopy(self.model).double()
-        other._recurrent = other._encoder = None
+        other._encoder = None
         other._output = other.model.generator.log_probs
+        other._decoding = OpenNMTDecoding(other.model.decoder, other._output, self.attention)
         return other
 
-    def start(self, batch: Batch) -> State:
-        """Encode the batch; returns the state of one row for each sentence, in its order."""
+    def start(self, batch: Batch) -> Any:
+        """Encode the batch; return a state with one row for each sentence, in its order."""
         if isinstance(self._output, PreparedOutput):
             self._output.begin()
         batch = batch.to(next(self.model.parameters()).device)
         encode = self._encoder or self.model.encoder
         encoder_state, memory_bank, lengths = encode(batch.source, batch.source_lengths)
-        decoder = self._decoder()
+        decoder = _own_state(self.model.decoder)
         decoder.init_state(batch.source, memory_bank, encoder_state)
-        if self._recurrent is not None:
-            return self._recurrent.start(decoder.state, memory_bank, lengths)
-        inside = _copy_dicts(decoder.state)
-        source = Source(memory_bank, lengths, inside.pop("src", None))
+        return self._decoding.start(decoder.state, memory_bank, lengths)
+
+    def step(self, state: Any, tokens: Tensor) -> Step:
+        """Append `tokens` `(rows,)` int64 to the rows."""
+        return self._decoding.step(state, tokens)
+
+    def select(self, state: Any, rows: Tensor) -> Any:
+        """Return the state of `rows` `(new rows,)` int64."""
+        return self._decoding.select(state, rows)
+
+    def join(self, states: Sequence[Any]) -> Any:
+        """Return one state of all rows of recurrent states."""
+        return self._decoding.join(states)
+
+
+@dataclass(frozen=True)
+class RecurrentState:
+    """The rows of a search with an input-feeding LSTM."""
+
+    vectors: Tensor
+    """`(rows, size)`, see `DecoderStep`"""
+    memory: SourceMemory
+    owner: Ints
+    """`(rows,)` place in `memory` of each row's sentence"""
+    slots: list[BatchSlots] = field(default_factory=list, repr=False)
+    """A cache, empty or of one element; shared by the states with the same `owner`."""
+
+    def batch_slots(self) -> BatchSlots:
+        """Return the slots of the rows in a batch with equally many for each sentence."""
+        if not self.slots:
+            self.slots.append(self._assigned())
+        return self.slots[0]
+
+    def _assigned(self) -> BatchSlots:
+        counts = np.bincount(self.owner, minlength=len(self.memory))
+        width = int(counts.max())
+        starts = np.cumsum(counts) - counts
+        order = np.argsort(self.owner, kind="stable")
+        slot = np.empty_like(self.owner)
+        slot[order] = np.arange(len(order)) - starts[self.owner[order]]
+        index = self.owner * width + slot
+        if len(index) == len(self.memory) * width and np.array_equal(index, np.arange(len(index))):
+            return BatchSlots(None, width)
+        return BatchSlots(torch.from_numpy(index).to(self.vectors.device), width)
+
+    def select(self, rows: Tensor) -> RecurrentState:
+        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
+        vectors = self.vectors.index_select(0, rows.to(self.vectors.device))
+        owner = self.owner[rows.numpy()]
+        if np.array_equal(owner, self.owner):
+            return replace(self, vectors=vectors)
+        return replace(self, vectors=vectors, owner=owner, slots=[]).compact(0.5)
+
+    def compact(self, share: float = 1.0) -> RecurrentState:
+        """Return the state without the sources of sentences that no row belongs to.
+
+        Args:
+            share: copying the other sources costs time, so do it only if at most this share of the
+                sentences have rows.
+        """
+        counts = np.bincount(self.owner, minlength=len(self.memory))
+        used = np.flatnonzero(counts)
+        if len(used) == len(counts) or len(used) > share * len(counts):
+            return self
+        places = np.zeros(len(counts), dtype=np.int64)
+        places[used] = np.arange(len(used))
+        memory = self.memory.select(torch.from_numpy(used).to(self.vectors.device))
+        return replace(self, memory=memory, owner=places[self.owner], slots=[])
+
+
+class RecurrentDecoding:
+    """Runs an input-feeding LSTM decoder with prepared weights.
+
+    Args:
+        step: of the decoder.
+        output: of the output layer.
+        attention: whether steps return attention.
+    """
+
+    def __init__(self, step: DecoderStep, output: OutputFunction, attention: bool) -> None:
+        self._step, self._output, self._attention = step, output, attention
+
+    def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> RecurrentState:
+        """See `Decoding`."""
+        hidden, cell = state["hidden"]
+        vectors = self._step.first(hidden, cell, state["input_feed"][0])
+        return RecurrentState(vectors, self._step.memory(bank, lengths), np.arange(len(lengths)))
+
+    def step(self, state: RecurrentState, tokens: Tensor) -> Step:
+        """See `Decoding`."""
+        tokens = tokens.to(state.vectors.device)
+        slots = state.batch_slots()
+        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, slots)
+        lengths = None
+        if self._attention:
+            lengths = state.memory.lengths.cpu()[torch.from_numpy(state.owner)]
+        return Step(
+            distribution=self._output(hidden),
+            attention=weights if self._attention else None,
+            state=replace(state, vectors=vectors),
+            source_lengths=lengths,
+        )
+
+    def select(self, state: RecurrentState, rows: Tensor) -> RecurrentState:
+        """See `Decoding`."""
+        return state.select(rows)
+
+    def join(self, states: Sequence[RecurrentState]) -> RecurrentState:
+        """See `Decoding`."""
+        states = [state.compact() for state in states]
+        starts = np.cumsum([0, *(len(state.memory) for state in states)])
+        return RecurrentState(
+            torch.cat([state.vectors for state in states]),
+            SourceMemory.join([state.memory for state in states]),
+            np.concatenate([s.owner + n for s, n in zip(states, starts[:-1], strict=True)]),
+        )
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a decoder reads of the source, once for each sentence and not for each row."""
+
+    memory_bank: Tensor
+    """`(source length, sentences, hidden)`"""
+    lengths: Tensor
+    """`(sentences,)`"""
+    src: Tensor | None = None
+    """`(source length, sentences, 1)` ids, for a Transformer"""
+    cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`"""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def rows(self, owner: Tensor) -> Source:
+        """Return the source of each row, or of chosen sentences.
+
+        Args:
+            owner: `(rows,)` sentence of each row, on the CPU.
+        """
+        if torch.equal(owner, torch.arange(len(self))):
+            return self
+        if len(self) == 1:  # a view suffices
+
+            def pick(tensor: Tensor, dim: int) -> Tensor:
+                shape = [-1] * tensor.dim()
+                shape[dim] = len(owner)
+                return tensor.expand(shape)
+        else:
+            index = owner.to(self.lengths.device)
+
+            def pick(tensor: Tensor, dim: int) -> Tensor:
+                return tensor.index_select(dim, index)
+
+        return Source(
+            pick(self.memory_bank, 1),
+            pick(self.lengths, 0),
+            None if self.src is None else pick(self.src, 1),
+            {
+                layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
+                for layer, tensors in self.cache.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """The state of an OpenNMT-py decoder, taken out of the module that normally keeps it."""
+
+    inside: dict[str, Any]
+    """The decoder's own `state`, without what is in `source`."""
+    source: Source
+    owner: Tensor
+    """`(rows,)` place in `source` of each row's sentence, on the CPU"""
+    length: int = 0
+    """Tokens taken so far, `bos` included."""
+    spread: list[Source] = field(default_factory=list, repr=False)
+    """A cache, empty or of one element; shared by the states with the same `owner`."""
+
+    def source_rows(self) -> Source:
+        """Return the source of each row."""
+        if not self.spread:
+            self.spread.append(self.source.rows(self.owner))
+        return self.spread[0]
+
+    def compact(self) -> DecoderState:
+        """Return the state without the sources of sentences that no row belongs to."""
+        used, owner = torch.unique(self.owner, return_inverse=True)
+        if len(used) == len(self.source):
+            return self
+        return replace(self, source=self.source.rows(used), owner=owner, spread=[])
+
+
+class OpenNMTDecoding:
+    """Runs a decoder of OpenNMT-py, which keeps its state inside the module.
+
+    Each call works with a copy of the module that shares its weights, so that several threads may
+    use one model.
+
+    Args:
+        decoder: in evaluation mode.
+        output: of the output layer.
+        attention: whether steps return attention.
+    """
+
+    def __init__(self, decoder: Any, output: OutputFunction, attention: bool) -> None:
+        self._decoder, self._output, self._attention = decoder, output, attention
+
+    def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> DecoderState:
+        """See `Decoding`."""
+        inside = _copy_dicts(state)
+        source = Source(bank, lengths, inside.pop("src", None))
         return DecoderState(inside, source, torch.arange(len(lengths)))
 
-    def step(self, state: State, tokens: Tensor) -> Step:
-        """Append `tokens` (rows,) int64 to the rows."""
-        if isinstance(state, RecurrentState):
-            assert self._recurrent is not None
-            return self._recurrent.step(state, tokens)
-        decoder, source = self._decoder(), state.source_rows()
+    def step(self, state: DecoderState, tokens: Tensor) -> Step:
+        """See `Decoding`."""
+        decoder, source = _own_state(self._decoder), state.source_rows()
         decoder.state = _copy_dicts(state.inside)
         if source.src is not None:
             decoder.state["src"] = source.src
@@ -314,7 +358,7 @@ class ModelStepper:
             memory_lengths=source.lengths,
             step=state.length,
         )
-        attention = attentions["std"][0] if self.attention and "std" in attentions else None
+        attention = attentions["std"][0] if self._attention and "std" in attentions else None
         return Step(
             distribution=self._output(hidden[0]),
             attention=attention,
@@ -322,14 +366,8 @@ class ModelStepper:
             source_lengths=None if attention is None else source.lengths,
         )
 
-    def _decoder(self) -> Any:
-        """The model's decoder with a state of its own: other threads may be at work with it."""
-        decoder = copy(self.model.decoder)
-        decoder.state = {}
-        return decoder
-
     def _take_state(self, decoder: Any, before: DecoderState) -> DecoderState:
-        """The state after a step, out of the decoder."""
+        """Return the state that a step has left in the decoder."""
         inside = _copy_dicts(decoder.state)
         inside.pop("src", None)
         after = replace(before, inside=inside, length=before.length + 1)
@@ -341,17 +379,15 @@ class ModelStepper:
         }
         if before.source.cache:
             return after
-        # The first step has one row for each sentence: what it computed of the source is kept once.
-        # From now on the decoder reads no more of the memory than how many rows it has.
+        # At the first step each sentence has one row: keep keys and values once for each sentence.
+        # From now on the decoder reads only the size of the memory bank.
         source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
         return replace(after, source=source, spread=[])
 
-    def select(self, state: State, rows: Tensor) -> State:
-        """Return the state of `rows` (new rows,) int64."""
-        if isinstance(state, RecurrentState):
-            return state.select(rows)
+    def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
+        """See `Decoding`."""
         owner = state.owner[rows]
-        decoder = self._decoder()
+        decoder = _own_state(self._decoder)
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
         index = rows.to(state.source.lengths.device)
         decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
@@ -360,18 +396,16 @@ class ModelStepper:
         if torch.equal(owner, state.owner):
             return replace(state, inside=inside)
         if state.source.src is not None and not state.source.cache:
-            # A Transformer's first step computes the source once for each row (see _take_state).
+            # A Transformer's first step needs one row for each sentence (see `_take_state`).
             source, own = state.source.rows(owner), torch.arange(len(owner))
             return replace(state, inside=inside, source=source, owner=own, spread=[])
         after = replace(state, inside=inside, owner=owner, spread=[])
-        # Copying the source of the sentences that are left is worth it once half have gone.
+        # Copying the sources that are left pays once half of the sentences have gone.
         return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after
 
-    def join(self, states: Sequence[State]) -> State:
+    def join(self, states: Sequence[DecoderState]) -> DecoderState:
         """Return one state of all rows of recurrent states."""
-        if self._recurrent is not None:
-            return self._recurrent.join(cast("Sequence[RecurrentState]", states))
-        own = [state.compact() for state in cast("Sequence[DecoderState]", states)]
+        own = [state.compact() for state in states]
         banks = [state.source.memory_bank for state in own]
         longest = max(len(bank) for bank in banks)
         sizes = [0, *(len(state.source) for state in own)]
@@ -388,3 +422,17 @@ class ModelStepper:
         )
         owner = torch.cat([state.owner + start for state, start in zip(own, starts, strict=False)])
         return DecoderState(inside, source, owner, max(state.length for state in own))
+
+
+def _own_state(decoder: Any) -> Any:
+    """Return a copy of a decoder with the same weights and an empty state of its own."""
+    decoder = copy(decoder)
+    decoder.state = {}
+    return decoder
+
+
+def _copy_dicts(tree: dict[str, Any]) -> dict[str, Any]:
+    """Copy nested dicts but not tensors: OpenNMT-py's decoders never overwrite these."""
+    return {
+        key: _copy_dicts(value) if isinstance(value, dict) else value for key, value in tree.items()
+    }

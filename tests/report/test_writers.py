@@ -8,7 +8,16 @@ from dataclasses import replace
 import pytest
 
 from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
-from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
+from onmt_entmax.search import (
+    Certificate,
+    Hypothesis,
+    Penalties,
+    SearchConfig,
+    SearchResult,
+    Verification,
+    beam_search,
+)
+from tests.search.tables import EOS, Fixed, TableStepper
 
 
 def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
@@ -97,6 +106,18 @@ def test_a_sum_of_probabilities_is_not_above_one() -> None:
         given, result=replace(given.result, certificate=replace(given.result.certificate, mass=1.1))
     )
     assert (given.record()["excluded"], given.record()["mass"]) == (1.0, 1.0)
+
+
+def test_under_penalties_a_record_has_the_probability_and_not_the_score() -> None:
+    config = SearchConfig(5, 2, 5, penalties=Penalties("avg"))
+    model = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
+    (result,) = beam_search(TableStepper(7), [model], config)
+    texts = tuple(Decoded(str(each.tokens), each) for each in result.hypotheses)
+    first, second = Answer(0, "a", result, texts, scored=True).record()["hypotheses"]
+    for record, prob, length in ((first, 0.6, 2), (second, 0.4, 3)):
+        assert record["prob"] == pytest.approx(prob)
+        assert record["log_prob"] == pytest.approx(math.log(prob))
+        assert record["score"] == pytest.approx(math.log(prob) / length)
 
 
 def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:

@@ -204,6 +204,29 @@ def test_the_first_habit_compares_scores() -> None:
     assert beam_search(TableStepper(7), [model], config)[0].hypotheses[0].tokens == (2,)
 
 
+@pytest.mark.parametrize("n_best", [1, 2])
+def test_under_penalties_the_best_score_decides_and_not_the_probability(n_best: int) -> None:
+    """The empty output is the more probable one, and attends to nothing: its score is -inf."""
+    after = {(2,): {EOS: 1.0}, (3,): {4: 1.0}, (3, 4): {EOS: 1.0}}
+    model = Fixed({(): {EOS: 0.4, 2: 0.35, 3: 0.25}, **after})
+    penalties = Penalties(coverage_penalty="wu", beta=1.0)
+    config = SearchConfig(5, n_best, 5, "optimal", penalties=penalties)
+    result = beam_search(TableStepper(7, attention=True), [model], config)[0]
+    assert [each.tokens for each in result.hypotheses] == [(2,), (3, 4)][:n_best]
+    assert result.hypotheses[0].score == pytest.approx(math.log(0.35))
+    assert result.certificate.proven == n_best
+
+
+def test_a_score_above_the_probability_ends_the_search() -> None:
+    """The others can score log 0.1 / 5 at most, which lies between log 0.5 and log 0.5 / 2."""
+    after = {(i,): {EOS: 1.0} for i in range(2, 7)}
+    model = Fixed({(): {EOS: 0.5, **dict.fromkeys(range(2, 7), 0.1)}, **after})
+    config = SearchConfig(5, 1, 3, "optimal", penalties=Penalties("avg"))
+    result = beam_search(TableStepper(7), [model], config)[0]
+    assert (result.rows, result.certificate.level) == (1, "optimal")
+    assert result.hypotheses[0].score == pytest.approx(math.log(0.5) / 2)
+
+
 def test_coverage_is_zero_where_everything_is_covered_once() -> None:
     attention = torch.eye(3)
     for name in ("wu", "summary"):

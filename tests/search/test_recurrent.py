@@ -8,7 +8,7 @@ from networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
-from onmt_entmax.search.model_stepper import RecurrentState
+from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
 
 COVERED: list[dict[str, Any]] = [
     {"encoder_type": "brnn", "global_attention_alpha": 1.5},
@@ -23,7 +23,7 @@ def pair(changes: dict[str, Any], alpha: float, double: bool) -> tuple[ModelStep
     model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
     model = model.eval().double() if double else model.eval()
     prepared, plain = stepper(model, attention=True), stepper(model, attention=True)
-    plain._recurrent = None
+    plain._decoding = OpenNMTDecoding(model.decoder, plain._output, attention=True)
     return prepared, plain
 
 
