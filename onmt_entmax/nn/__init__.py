@@ -1,1 +1,1 @@
-"""Layers that sit inside OpenNMT-py models."""
+"""Layers of OpenNMT-py models: sparse attention, the output layer, and faster LSTMs."""

@@ -1,4 +1,7 @@
-"""Global attention whose weights are alpha-entmax of the scores."""
+"""Global attention with alpha-entmax: the layer that builds a model and defines its weights.
+
+Training and search run it step by step in `onmt_entmax.nn.lstm`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from onmt_entmax.sparse.functional import entmax
 
 
 class EntmaxGlobalAttention(GlobalAttention):
-    """OpenNMT-py's `GlobalAttention` with alpha-entmax in the place of softmax.
+    """OpenNMT-py's `GlobalAttention` with alpha-entmax instead of softmax.
 
-    Scores and projections are inherited (Luong et al. 2015: `dot`, `general`; Bahdanau et al.
-    2015: `mlp`); the weights are alpha-entmax of the scores (Peters et al. 2019, Eq. 10), which
-    gives exactly zero to source positions that do not matter, and to padding.
+    Scores and projections are inherited (Luong et al. 2015: `dot`, `general`; Bahdanau et al. 2015:
+    `mlp`). The weights are alpha-entmax of the scores (Peters et al. 2019, Eq. 10): exactly zero at
+    irrelevant source positions, and at padding.
 
     Args:
         dim: size of queries and source vectors.
@@ -33,12 +36,12 @@ class EntmaxGlobalAttention(GlobalAttention):
         memory_lengths: Tensor | None = None,
         coverage: None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Attend to the source; names and layouts are OpenNMT-py's.
+        """Attend to the source; argument names and shapes are OpenNMT-py's.
 
         Args:
             source: queries, ``(batch, dim)`` for one step or ``(batch, tgt_len, dim)``.
             memory_bank: source vectors, ``(batch, src_len, dim)``.
-            memory_lengths: ``(batch,)``; positions beyond get weight zero.
+            memory_lengths: ``(batch,)``; positions beyond get weight zero. None: all are real.
             coverage: must be None.
 
         Returns:
@@ -61,4 +64,5 @@ class EntmaxGlobalAttention(GlobalAttention):
         return output.transpose(0, 1).contiguous(), weights.transpose(0, 1).contiguous()
 
     def extra_repr(self) -> str:
+        """Return type and alpha, for printing."""
         return f"{self.attn_type}, alpha={alpha_text(self.alpha)}"

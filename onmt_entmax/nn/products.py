@@ -1,9 +1,9 @@
-"""Matrix products of the recurrences, on CPUs through oneDNN.
+"""Matrix products of the recurrences and the output layer, on CPUs by oneDNN.
 
-PyTorch sends float32 products on CPUs to MKL, which leaves more than half of the speed of some
-processors unused (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch carries too, does
-not. The sums are float32 in both, only their order differs. All functions here are for the
-inside of autograd functions: nothing is recorded.
+PyTorch sends float32 products on a CPU to MKL, which reaches less than half the speed of some
+processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contains too, does not. The
+sums are float32 in both and differ in their order only. All functions are for use inside autograd
+functions: they record nothing.
 """
 
 from __future__ import annotations
@@ -13,50 +13,73 @@ from functools import cache
 import torch
 from torch import Tensor
 
-# oneDNN makes a program for each shape and keeps the last 1024, of 0.7 to 2.8 MB; making one takes
-# about as long as using it once. So the many rows of a batch, which are never as many again, are
-# rounded up.
+# oneDNN compiles a program for each shape, which takes about as long as using it once, and keeps
+# the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
+# are padded to a multiple of this.
 _ROWS = 64
 _ONEDNN_TYPES = (torch.float32, torch.bfloat16)
+# The batch size for which oneDNN lays out a weight. A hint: fewer rows are as quick.
+_LAYOUT_ROWS = 64
+
+
+# --- oneDNN, by private operators of PyTorch ----------------------------------------------------
+#
+# Used in these three functions only. `has_onednn` tries them; where they are missing, every product
+# falls back to PyTorch's public operators, which are slower.
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
+def _onednn_add(x: Tensor, weight: Tensor, add: Tensor) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise.binary(x, add, weight, None, "add")
+
+
+def _onednn_layout(weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._reorder_linear_weight(weight, _LAYOUT_ROWS)
+
+
 @cache
-def _has_onednn() -> bool:
-    """Whether oneDNN's linear layer is in this PyTorch, and right, on this machine."""
+def has_onednn() -> bool:
+    """Return whether PyTorch's oneDNN operators exist and are right on this machine."""
     if not torch.backends.mkldnn.is_available():
         return False
     x, weight = torch.arange(15.0).view(3, 5), torch.arange(20.0).view(4, 5)
-    try:
-        with torch.no_grad(), torch.autocast("cpu", enabled=False):
-            prepared = torch.ops.mkldnn._reorder_linear_weight(weight, 3)
-            products = (_onednn(x, weight), _onednn(x, prepared))
-    except (AttributeError, RuntimeError):  # the operators are not public: they may be gone
-        return False
     rows = [30.0, 80.0, 130.0, 180.0], [80.0, 255.0, 430.0, 605.0], [130.0, 430.0, 730.0, 1030.0]
     expected = torch.tensor(rows)
+    try:
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            prepared = _onednn_layout(weight)
+            products = (
+                _onednn(x, weight),
+                _onednn(x, prepared),
+                _onednn_add(x, prepared, torch.zeros(3, 4)),
+            )
+    except (AttributeError, RuntimeError):
+        return False
     return all(torch.allclose(product, expected) for product in products)
 
 
-def _uses_onednn(tensor: Tensor) -> bool:
+def _uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
     return (
-        tensor.device.type == "cpu"
-        and tensor.dtype in _ONEDNN_TYPES
+        device.type == "cpu"
+        and dtype in _ONEDNN_TYPES
         and bool(torch.backends.mkldnn.enabled)  # PyTorch's own switch
-        and _has_onednn()
+        and has_onednn()
     )
 
 
 def _dense(matrix: Tensor) -> Tensor:
-    """`matrix`, copied if need be: of a slice of columns oneDNN makes a product in seconds."""
+    """Copy a matrix if it is a slice of columns, for which oneDNN takes seconds."""
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
 
+# --- Single products of many rows ---------------------------------------------------------------
+
+
 def rounded_empty(rows: int, size: int, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Memory for ``(rows, size)`` with rows of zeros after it, up to a multiple of `_ROWS`.
+    """Return memory for ``(rows, size)``, followed by rows of zeros up to a multiple of `_ROWS`.
 
     Args:
         rows: to be filled.
@@ -70,8 +93,8 @@ def rounded_empty(rows: int, size: int, like: Tensor, dtype: torch.dtype | None 
 
 
 def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """`x`, of this type and on the CPU, with rows of zeros up to a multiple of `_ROWS`."""
-    if not _uses_onednn(x) or dtype not in _ONEDNN_TYPES or x.size(0) % _ROWS == 0:
+    """Return `x` in this type; for oneDNN with rows of zeros up to a multiple of `_ROWS`."""
+    if not _uses_onednn(x.device, dtype) or x.size(0) % _ROWS == 0:
         return x.to(dtype)
     rounded = rounded_empty(x.size(0), x.size(1), x, dtype)
     rounded[: x.size(0)] = x
@@ -79,7 +102,7 @@ def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    if _uses_onednn(x):
+    if _uses_onednn(x.device, x.dtype):
         return _onednn(_dense(x), _dense(weight), bias)
     return torch.nn.functional.linear(x, weight, bias)
 
@@ -91,13 +114,13 @@ def product(
     dtype: torch.dtype | None = None,
     result: torch.dtype | None = None,
 ) -> Tensor:
-    """``x @ weight.T (+ bias)``, once, for many rows.
+    """Return ``x @ weight.T (+ bias)``.
 
     Args:
         x: ``(rows, in)``.
         weight: ``(out, in)``, as in `torch.nn.Linear`; may be a transposed view.
         bias: ``(out,)`` in the type of the result, or None.
-        dtype: type of the factors, e.g. `torch.bfloat16`; None keeps that of `x`.
+        dtype: of the factors, e.g. `torch.bfloat16`; None keeps that of `x`.
         result: type of the product; None is that of `x`.
 
     Returns:
@@ -117,7 +140,7 @@ def weight_gradient(
     dtype: torch.dtype | None = None,
     result: torch.dtype | None = None,
 ) -> Tensor:
-    """Gradient of the weight of ``y = x @ weight.T``, which is ``grad.T @ x``.
+    """Return ``grad.T @ x``, the gradient of the weight in ``y = x @ weight.T``.
 
     Args:
         grad: gradient of y, ``(rows, out)``.
@@ -133,8 +156,11 @@ def weight_gradient(
     return _product(grad, x, None).to(result)
 
 
+# --- Many products with one weight --------------------------------------------------------------
+
+
 class PreparedWeight:
-    """A weight for the same product with a few rows, many times over.
+    """A weight prepared for many products with a few rows each.
 
     Args:
         weight: ``(out, in)``; may be a transposed view.
@@ -145,7 +171,7 @@ class PreparedWeight:
     Attributes:
         bias: as given.
         dtype: of the factors.
-        size: of a row that is multiplied.
+        size: in, the length of a row that is multiplied.
     """
 
     def __init__(
@@ -160,13 +186,12 @@ class PreparedWeight:
         self.dtype = dtype or weight.dtype
         self.size = weight.size(1)
         self._weight = weight.to(self.dtype)
-        self._prepared = _uses_onednn(self._weight)
+        self._prepared = _uses_onednn(weight.device, self.dtype)
         if self._prepared:
-            batch = 64  # a hint only: the layout it gives is as quick for fewer rows
-            self._weight = torch.ops.mkldnn._reorder_linear_weight(_dense(self._weight), batch)
+            self._weight = _onednn_layout(_dense(self._weight))
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
-        """``x @ weight.T (+ bias) (+ add)``.
+        """Return ``x @ weight.T (+ bias) (+ add)``.
 
         Args:
             x: ``(rows, in)``.
@@ -184,8 +209,8 @@ class PreparedWeight:
             return x @ self._weight.t() if bias is None else bias.addmm(x, self._weight.t())
         if add is None:
             return _onednn(x, self._weight, bias)
-        return torch.ops.mkldnn._linear_pointwise.binary(x, add, self._weight, None, "add")
+        return _onednn_add(x, self._weight, add)
 
     def plain(self, x: Tensor) -> Tensor:
-        """``x @ weight.T`` of ``(rows, in)`` in the type of the factors, and in that type."""
+        """Return ``x @ weight.T`` in the type of the factors, which `x` ``(rows, in)`` has too."""
         return _onednn(x, self._weight) if self._prepared else x @ self._weight.t()

@@ -1,1 +1,1 @@
-"""Recurrent layers of OpenNMT-py with derived backward passes; same weights, same results."""
+"""OpenNMT-py's LSTM encoder and decoder with derived backward passes: same weights and results."""
