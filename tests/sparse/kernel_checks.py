@@ -193,7 +193,7 @@ def test_alpha_of_each_head(small: None, length: int) -> None:
         assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("length", [7, 100])
+@pytest.mark.parametrize("length", [7, pytest.param(100, marks=pytest.mark.slow)])
 def test_gradients_of_steep_rows(small: None, length: int) -> None:
     """Rows with an alpha each, up to where slopes are infinite, and some that are not steep."""
     alpha = torch.tensor([1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 20.0], device=DEVICE).view(-1, 1)

@@ -23,7 +23,7 @@ def compiled(kernel, capability, types, **constants):
     source = ASTSource(kernel, types, constants)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
 
-rows = dict(scores="*bf16", out="*fp32", excess="*fp32", maxima="*fp32")
+rows = dict(scores="*bf16", out="*fp32", shifted="*fp32", maxima="*fp32")
 for capability in (80, 90):
     for power, log_form, work in ((2, False, tl.float32), (0, False, tl.float32),
                                   (-1, False, tl.float32), (0, True, tl.float64)):
@@ -40,8 +40,8 @@ for capability in (80, 90):
         assert compiled(kernels.write_probabilities, capability, types, scaled=True,
                         width=512, **form)
     types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", betas="*fp64", n="i32")
-    for steep in (False, True):
-        form = dict(each_row=steep, power=0, steep=steep, work=tl.float32)
+    for above_two in (False, True):
+        form = dict(each_row=above_two, power=0, above_two=above_two, work=tl.float32)
         assert compiled(kernels.gradient_long, capability, types, width=512, **form)
         assert compiled(kernels.gradient_short, capability, types | dict(rows="i32"),
                         height=4, width=64, **form)

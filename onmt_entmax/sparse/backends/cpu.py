@@ -112,14 +112,14 @@ def conjugate(
     """Solve rows of scores; see `Backend.conjugate`. Nothing of dense rows is kept."""
     assert not isinstance(alpha, Tensor), "`covers` refuses it"
     scores = scores.contiguous()
-    rows = len(scores)
+    rows, n = scores.shape
     shifted = scores.new_empty(rows)
     maxima = scores.new_empty(rows, 1)
     threshold = scores.new_empty(rows, 1, dtype=torch.float64)
     dense = torch.empty(rows, dtype=torch.bool, device=scores.device)
     # Powers that are not products cost several reads, so more entries pay.
     part = sparse_part if whole_power(1 / (alpha - 1)) else 8 * sparse_part
-    most = int(min(part, 1) * scores.shape[1])
+    most = int(min(part, 1) * n)
     found = _call(module.conjugates, scores, alpha, shifted, maxima, threshold, dense, option=most)
     if alpha > 2:
         # The PyTorch code's threshold is the shift; it must stay below its largest value, above

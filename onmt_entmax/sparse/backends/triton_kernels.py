@@ -24,10 +24,9 @@ _INFINITY = tl.constexpr(float("inf"))
 
 @triton.jit
 def _curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Probabilities, their slopes ``p ** (2 - alpha)``, logarithms (if needed) and bases.
+    """Return probabilities, Jacobian weights ``p ** (2 - alpha)`` and bases; nan stays nan.
 
-    ``power`` is the exponent where that is a whole number, else 0; -1 stands for softmax. What is
-    nan stays nan in all.
+    ``power`` is the exponent if it is a whole number, -1 for softmax, else 0.
     """
     from_threshold = below - threshold
     if power == -1:
@@ -35,7 +34,7 @@ def _curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
         return probability, probability, tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
     part = beta * from_threshold
     if log_form:
-        # At alpha = 1 a score of -inf makes nan of it.
+        # At alpha = 1 a score of -inf would give nan.
         part = tl.where(beta == 0, 0.0, part)
     base = 1.0 + part if log_form else part
     outside = base <= 0
@@ -53,9 +52,9 @@ def _curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
 
 @triton.jit
 def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
-    """Logarithms of probabilities; at alpha = 1 (log form) how far they are above the shift."""
+    """Return log-probabilities; at alpha = 1 in the log form, scores minus the shift."""
     if log_form:
-        # log1p(part), which keeps its digits when ``part`` is small (beta near 0).
+        # log1p(part), exact for small ``part`` (beta near 0).
         rest = inside - 1.0
         exact = tl.log(inside) * tl.where(rest == 0, 1.0, part / tl.where(rest == 0, 1.0, rest))
         exact = tl.where(rest == 0, part, exact)
@@ -65,7 +64,7 @@ def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
 
 @triton.jit
 def _expm1_over(beta, factor):
-    """``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
+    """Return ``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
     exponent = beta * factor
     power = tl.exp(exponent)
     rest = power - 1.0
@@ -78,9 +77,9 @@ def _expm1_over(beta, factor):
 
 @triton.jit
 def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """The next threshold from the sums at this one; the bracket; and whether to go on.
+    """Return the next threshold from the sums at this one, its bounds, and whether to go on.
 
-    Newton's method on the norm, as in threshold.py; bisection where alpha is above 2.
+    Newton's method on the norm, as in solvers.py; bisection where alpha is above 2.
     """
     if power == -1:
         rise = tl.log(total)
@@ -93,7 +92,7 @@ def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, powe
     else:
         rise = (total - tl.exp((1.0 - beta) * tl.log(total))) / (beta * slope)
     following = threshold + rise
-    # Twice the rounding of a total near 1.
+    # Twice the rounding error of a total near 1.
     enough = 1.0 + (8.9e-16 if log_form or total.dtype == tl.float64 else 2.4e-7)
     better = (total > enough) & (following > threshold)
     if log_form:
@@ -101,10 +100,10 @@ def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, powe
         low = tl.where(total >= 1, threshold, low)
         high = tl.where(total < 1, threshold, high)
         middle = (low + high) * 0.5
-        # Bases are at most 1, so that a bracket below the rounding of 1 has no more to tell.
+        # Bases are at most 1: bounds closer than the rounding of 1 cannot be told apart.
         narrow = (beta * (high - low) <= 1.1e-16) | (total != total)
         better = tl.where(bisect, (narrow == 0) & (middle > low) & (middle < high), better)
-        # Where bisection ends, the lower end keeps the whole support.
+        # In the end the lower bound keeps the whole support.
         following = tl.where(bisect, tl.where(better, middle, low), following)
         threshold = tl.where(better | bisect, following, threshold)
     else:
@@ -114,7 +113,7 @@ def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, powe
 
 @triton.jit
 def _solve(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Thresholds (rows, 1) of a tile (rows, width) that is filled up with -inf.
+    """Return thresholds (rows, 1) of a tile (rows, width) that is padded with -inf.
 
     ``threshold`` is a lower bound to start from, ``ceiling`` an upper one.
     """
@@ -135,17 +134,17 @@ def _solve(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.co
 
 @triton.jit
 def _least(beta, n, log_form: tl.constexpr, power: tl.constexpr):
-    """Least and greatest possible threshold, where the largest score or all scores share 1."""
+    """Return the least and the greatest threshold possible: of one-hot and of equal scores."""
     nothing = beta * 0.0
     if log_form:
-        # Equal scores need the largest shift of all: log n, bent by alpha.
+        # Equal scores have the largest shift: log n at alpha 1.
         return nothing, -_expm1_over(beta, -tl.log(nothing + n))
     return (nothing if power == -1 else nothing - 1.0 / beta), nothing
 
 
 @triton.jit
 def _beta_of(beta_pointer, rows, each_row: tl.constexpr, work: tl.constexpr):
-    """beta of rows (rows, 1), one for all or one for each."""
+    """Return the beta of rows (rows, 1): one for all, or one for each."""
     place = rows if each_row else rows * 0
     return tl.load(beta_pointer + place).to(work)
 
@@ -154,7 +153,7 @@ def _beta_of(beta_pointer, rows, each_row: tl.constexpr, work: tl.constexpr):
 def _finished(
     below, threshold, beta, total, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr
 ):
-    """Probabilities, or logarithms of them, at the threshold."""
+    """Return probabilities or log-probabilities at the threshold."""
     probability, _, base = _curve(below, threshold, beta, log_form, power)
     if result == "logs":
         outside = base <= 0
@@ -165,7 +164,7 @@ def _finished(
         else:
             logs = _logarithms(from_threshold, beta * from_threshold, inside, beta, log_form)
         if log_form:
-            # What bisection left over is shared out.
+            # Bisection leaves a total that is not exactly 1: divide by it.
             logs -= tl.where(beta > 1, tl.log(total), 0.0)
         return tl.where(outside, -_INFINITY, logs)
     return probability / tl.where(beta > 1, total, 1.0) if log_form else probability
@@ -173,13 +172,14 @@ def _finished(
 
 @triton.jit
 def solve_short(
-    scores, out, excess, maxima, thresholds, betas, rows, n,
+    scores, out, shifted, maxima, thresholds, betas, rows, n,
     each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Rows that fit in registers, ``height`` of them a program: read once, written once.
+    """Solve rows that fit in registers, ``height`` of them a program: one read, one write.
 
-    ``result`` is "probabilities" or "logs" (to ``out``), or "" for excess, maximum and threshold.
+    ``result`` is "probabilities" or "logs" (to ``out``), or "" for the shifted conjugate, maximum
+    and threshold.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
@@ -197,7 +197,7 @@ def solve_short(
         probability, _, base = _curve(below, threshold, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)
         dual = threshold - start + (energy - 1.0) / (1.0 + beta)
-        tl.store(excess + row, dual, mask=real)
+        tl.store(shifted + row, dual, mask=real)
         tl.store(maxima + row, maximum, mask=real)
         tl.store(thresholds + row, threshold, mask=real)
     else:
@@ -212,7 +212,7 @@ def _row_sums(
     scores, n, maximum, threshold, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Sums (1, 1) over a long row: probability, slope, probability times base."""
+    """Return sums (1, 1) over a long row: probability, Jacobian weight, probability x base."""
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)[None, :]
@@ -226,7 +226,7 @@ def _row_sums(
 
 @triton.jit
 def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
-    """The largest score of each column of the tiles (1, width) that a row is read by."""
+    """Return the maximum of each column of the tiles (1, width) that a row is read by."""
     lanes = tl.full((1, width), -_INFINITY, work)
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)[None, :]
@@ -240,13 +240,13 @@ def _list_candidates(
     scores, columns, n, maximum, bound, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """Write the columns of what lies above the bound, as many as there is room; their number."""
+    """List the columns of scores above the bound while there is room; return their number."""
     found = 0
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)
         tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-_INFINITY)
         _, _, base = _curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
-        # Written so that nan is a candidate.
+        # A comparison under which nan is a candidate.
         hot = tl.reshape((base <= 0) == 0, (width,))
         number = tl.sum(hot.to(tl.int32), 0)
         if (number > 0) & (found < room):
@@ -258,11 +258,11 @@ def _list_candidates(
 
 @triton.jit
 def solve_long(
-    scores, out, excess, maxima, thresholds, betas, columns, n,
+    scores, out, shifted, maxima, thresholds, betas, columns, n,
     each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`solve_short`, one long row a program; ``columns``: (rows, room) int32, scratch."""
+    """As :func:`solve_short`, one long row a program; ``columns`` (rows, room) int32: scratch."""
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
     columns += row * room
@@ -272,13 +272,13 @@ def solve_long(
     lanes = _lane_maxima(scores, n, work, width)
     maximum = tl.max(lanes, 1, keep_dims=True)
     threshold = _solve(lanes - maximum, least, ceiling, beta, log_form, power)
-    # Rounding must not carry the bound over the threshold.
+    # Against rounding, which could raise the bound above the threshold.
     slack = 1e-14 if work == tl.float64 else 4e-6
     threshold = tl.maximum(threshold - slack * (1.0 - least + tl.abs(threshold)), least)
     found = _list_candidates(
         scores, columns, n, maximum, threshold, beta, log_form, power, width, room
     )
-    tl.debug_barrier()  # the list is read by other threads than wrote it
+    tl.debug_barrier()  # other threads read the list than wrote it
     slot = tl.arange(0, room)[None, :]
     listed = slot < tl.where(found <= room, found, 0)
     place = tl.load(columns + slot, mask=listed, other=0)
@@ -307,7 +307,7 @@ def solve_long(
         )
     if result == "":
         dual = threshold - least + (energy - 1.0) / (1.0 + beta)
-        tl.store(excess + row + single, dual)
+        tl.store(shifted + row + single, dual)
         tl.store(maxima + row + single, maximum)
         tl.store(thresholds + row + single, threshold)
     else:
@@ -323,7 +323,7 @@ def _write_row(
     result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """The result of a long row: zeros and what was listed, or made from the scores again."""
+    """Write the result of a long row: zeros and the listed scores, or all scores again."""
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)[None, :]
         if found <= room:
@@ -335,12 +335,9 @@ def _write_row(
             finished = _finished(below, threshold, beta, total, result, log_form, power)
         tl.store(out + column, finished, mask=column < n)
     if found <= room:
-        tl.debug_barrier()  # the zeros come first
+        tl.debug_barrier()  # the zeros must come first
         finished = _finished(few, threshold, beta, total, result, log_form, power)
         tl.store(out + place, finished, mask=listed)
-
-
-# Gradients of entmax as Triton kernels, for GPUs: of the mapping, and of its conjugate.
 
 
 @triton.jit
@@ -349,9 +346,9 @@ def write_probabilities(
     each_row: tl.constexpr, scaled: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     work: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Probabilities of solved rows, times a factor for each row if ``scaled``: one read, one write.
+    """Write probabilities of solved rows, times a factor for each if ``scaled``: 1 read, 1 write.
 
-    A program for each row and tile of ``width`` scores.
+    One program for each row and tile of ``width`` scores.
     """
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * width + tl.arange(0, width)
@@ -368,8 +365,8 @@ def write_probabilities(
 
 
 @triton.jit
-def _slopes(probability, beta, power: tl.constexpr):
-    """``p ** (2 - alpha)`` on the support, 0 outside; ``power`` is 1 / beta where whole, or 0."""
+def _weights(probability, beta, power: tl.constexpr):
+    """Return the Jacobian weights; ``power`` is 1 / beta if that is whole, else 0."""
     if power == 1:
         return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
     if power == 2:
@@ -379,23 +376,23 @@ def _slopes(probability, beta, power: tl.constexpr):
 
 
 @triton.jit
-def _parts(probability, slope, least, beta):
-    """Slopes; above alpha 2, where they may be infinite, as parts of that of the least member."""
+def _relative_weights(probability, weight, least, beta):
+    """Return the weights; above alpha 2, where they may be infinite, relative to the largest."""
     inside = tl.where(probability == 0, least, probability)
-    part = tl.exp((1.0 - beta) * (tl.log(inside) - tl.log(least)))
-    return tl.where(beta > 1, tl.where(probability == 0, 0.0, part), slope)
+    relative = tl.exp((1.0 - beta) * (tl.log(inside) - tl.log(least)))
+    return tl.where(beta > 1, tl.where(probability == 0, 0.0, relative), weight)
 
 
 @triton.jit
 def gradient_short(
     probabilities, incoming, out, betas, rows, n,
-    each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Gradient in the scores ``s (g - sum s g / sum s)`` with slopes s, ``height`` rows a program.
+    """Write gradients ``s (g - sum s g / sum s)`` with Jacobian weights s: two reads, one write.
 
-    Two reads, one write. With ``steep``, where alpha may be above 2, the least member of the
-    support gets what the others leave if it is: see ``_steep_gradient`` in gradient.py.
+    ``height`` rows a program. With ``above_two``, where alpha may be above 2, the gradient of the
+    smallest member is minus the sum of the others: see ``_gradient_above_two`` in jacobian.py.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
@@ -404,25 +401,25 @@ def gradient_short(
     beta = _beta_of(betas, tl.minimum(row, rows - 1), each_row, work)
     probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
     gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
-    slope = _slopes(probability, beta, power)
-    if steep:
+    weight = _weights(probability, beta, power)
+    if above_two:
         inside = tl.where(probability == 0, 2.0, probability)
         least = tl.min(inside, 1, keep_dims=True)
-        part = _parts(probability, slope, least, beta)
+        part = _relative_weights(probability, weight, least, beta)
         mean = tl.sum(part * gradient, 1, keep_dims=True) / tl.sum(part, 1, keep_dims=True)
         first = tl.min(tl.where((inside == least) & (beta > 1), column, n), 1, keep_dims=True)
-        result = tl.where(column == first, 0.0, slope) * (gradient - mean)
+        result = tl.where(column == first, 0.0, weight) * (gradient - mean)
         rest = -tl.sum(result, 1, keep_dims=True)
         result = tl.where(column == first, rest, result)
     else:
-        total = tl.sum(slope, 1, keep_dims=True)
-        result = slope * (gradient - tl.sum(slope * gradient, 1, keep_dims=True) / total)
+        total = tl.sum(weight, 1, keep_dims=True)
+        result = weight * (gradient - tl.sum(weight * gradient, 1, keep_dims=True) / total)
     tl.store(out + place, result, mask=there)
 
 
 @triton.jit
 def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
-    """The least member of the support of a row, and the first column that has it."""
+    """Return the smallest probability of a row's support, and the first column that has it."""
     least = tl.full((width,), 2.0, work)
     place = tl.zeros((width,), tl.int32)
     for begin in range(0, n, width):
@@ -438,16 +435,16 @@ def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
 @triton.jit
 def gradient_long(
     probabilities, incoming, out, betas, n,
-    each_row: tl.constexpr, power: tl.constexpr, steep: tl.constexpr, work: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, work: tl.constexpr,
     width: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`gradient_short`, one long row a program: read twice, with ``steep`` thrice."""
+    """As :func:`gradient_short`, one long row a program: two reads, with ``above_two`` three."""
     row = tl.program_id(0).to(tl.int64)
     probabilities += row * n
     incoming += row * n
     out += row * n
     beta = _beta_of(betas, row, each_row, work)
-    if steep:
+    if above_two:
         least, first = _least_member(probabilities, n, work, width)
         first = tl.where(beta > 1, first, n)
     parts = tl.zeros((width,), work)
@@ -456,9 +453,9 @@ def gradient_long(
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        part = _slopes(probability, beta, power)
-        if steep:
-            part = _parts(probability, part, least, beta)
+        part = _weights(probability, beta, power)
+        if above_two:
+            part = _relative_weights(probability, part, least, beta)
         parts += part
         along += part * gradient
     mean = tl.sum(along, 0) / tl.sum(parts, 0)
@@ -467,12 +464,12 @@ def gradient_long(
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        result = _slopes(probability, beta, power) * (gradient - mean)
-        if steep:
+        result = _weights(probability, beta, power) * (gradient - mean)
+        if above_two:
             result = tl.where(column == first, 0.0, result)
             total += result
             tl.store(out + column, result, mask=(column < n) & (column != first))
         else:
             tl.store(out + column, result, mask=column < n)
-    if steep:
+    if above_two:
         tl.store(out + first, -tl.sum(total, 0), mask=first < n)

@@ -1,32 +1,32 @@
-// Entmax on the CPU in native code: what native.py calls where this module was built.
+// The extension module of the C++ backend, called by cpu.py.
 //
-// Each function takes addresses of contiguous memory, which its Python side has checked, and gives
-// the rows to a few threads with the interpreter's lock released. native_threshold.h has the
-// mathematics, native_rows.h what is made of it; both are compiled for three instruction sets here,
-// and the processor decides which one runs.
+// Each function takes addresses of contiguous memory, which cpu.py has checked, and distributes the
+// rows over a few threads with the interpreter's lock released. native_threshold.h solves a row,
+// native_rows.h loops over rows; both are compiled for three instruction sets, of which the
+// processor's best runs.
 
 #include "sparse/backends/csrc/native_common.h"
 
 namespace {
 
-// Fewer scores than these are not worth a thread.
+// The fewest scores worth a thread.
 const long SCORES_OF_A_THREAD = 1 << 17;
 
 struct Work {
-    const void *scores;     // (rows, n); of the gradient the probabilities
-    const void *incoming;   // (rows, n)
-    const void *factor;     // (rows,) or null
-    void *out;              // (rows, n)
-    void *excess, *maxima;  // (rows,)
-    double *threshold;      // (rows,)
-    uint8_t *dense;         // (rows,)
+    const void *scores;      // (rows, n); probabilities for their gradient
+    const void *incoming;    // (rows, n)
+    const void *factor;      // (rows,) or null
+    void *out;               // (rows, n)
+    void *shifted, *maxima;  // (rows,); shifted conjugates
+    double *threshold;       // (rows,)
+    uint8_t *dense;          // (rows,)
     long rows, n;
-    long most;  // entries of a row; with more it is dense
+    long most;  // entries of a sparse row; with more it is dense
     Curve curve;
     bool logs;
 };
 
-// What one thread finds in its rows.
+// The entries that one thread finds in its rows.
 struct Piece {
     Memory memory;
     int64_t *position = nullptr, *row = nullptr;
@@ -90,7 +90,7 @@ void take_piece(void *data, long at) {
     run_piece(all.kernel, all.work, rows * at / count, rows * (at + 1) / count, all.pieces[at]);
 }
 
-// Runs without the lock; an exception is set if this returns false.
+// Run a kernel without the lock; return false with an exception set if it fails.
 bool run_unlocked(Kernel *kernel, const Work &work, std::vector<Piece> &pieces) {
     Py_BEGIN_ALLOW_THREADS;
     Pieces all = {kernel, work, pieces};
@@ -115,7 +115,7 @@ long pieces_for(const Work &work, int threads) {
     return count < 1 ? 1 : count;
 }
 
-// The arguments all functions begin with: type ("f" or "d"), alpha, whole order, rows, n, threads.
+// The first arguments of all functions: type ("f" or "d"), alpha, whole order, rows, n, threads.
 struct Common {
     int kind, threads;
     Work work;
@@ -130,7 +130,7 @@ const Kernels *kernels_of(const Common &common) {
     return common.kind == 'f' ? kernels<float>() : kernels<double>();
 }
 
-// Run a kernel that fills the memory it was given.
+// Run a kernel that writes into given memory only.
 PyObject *fill(Common &common, Kernel *Kernels::*kernel) {
     complete(common);
     std::vector<Piece> pieces(pieces_for(common.work, common.threads));
@@ -179,7 +179,7 @@ PyObject *gradients(PyObject *, PyObject *arguments) {
     return fill(common, &Kernels::gradients);
 }
 
-// One bytearray of what the pieces have of a part of their entries, each of a size.
+// Join one part of the entries of all pieces into a bytearray; ``size`` is that of an entry.
 PyObject *joined(const std::vector<Piece> &pieces, const char *(*part)(const Piece &),
                  size_t size) {
     size_t whole = 0;
@@ -196,12 +196,12 @@ PyObject *joined(const std::vector<Piece> &pieces, const char *(*part)(const Pie
 
 PyObject *conjugates(PyObject *, PyObject *arguments) {
     Common common = {};
-    Py_ssize_t rows, n, scores, excess, maxima, threshold, dense, most;
+    Py_ssize_t rows, n, scores, shifted, maxima, threshold, dense, most;
     if (!PyArg_ParseTuple(arguments, COMMON "nnnnnn", COMMON_ADDRESSES(common, rows, n), &scores,
-                          &excess, &maxima, &threshold, &dense, &most))
+                          &shifted, &maxima, &threshold, &dense, &most))
         return nullptr;
     Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)scores, work.excess = (void *)excess;
+    work.rows = rows, work.n = n, work.scores = (void *)scores, work.shifted = (void *)shifted;
     work.maxima = (void *)maxima, work.threshold = (double *)threshold,
     work.dense = (uint8_t *)dense, work.most = most;
     complete(common);
@@ -220,13 +220,13 @@ PyObject *conjugates(PyObject *, PyObject *arguments) {
 }
 
 PyMethodDef functions[] = {
-    {"probabilities", probabilities, METH_VARARGS, "Entmax, or its logarithm, of rows."},
+    {"probabilities", probabilities, METH_VARARGS, "Write entmax of rows, or its logarithm."},
     {"conjugates", conjugates, METH_VARARGS,
-     "Conjugates of rows; entries of those with a small support."},
-    {"written", written, METH_VARARGS, "Probabilities of solved rows, times a factor for each."},
-    {"gradients", gradients, METH_VARARGS, "Gradients in the scores."},
+     "Write shifted conjugates of rows; return the entries of sparse rows."},
+    {"written", written, METH_VARARGS, "Write probabilities of solved rows, times factors."},
+    {"gradients", gradients, METH_VARARGS, "Write gradients in the scores."},
     {"use_instruction_set", use_instruction_set, METH_VARARGS,
-     "1 any processor's, 2 AVX2, 3 AVX-512; by default the best there is. Returns what is used."},
+     "Use 1 (any processor), 2 (AVX2) or 3 (AVX-512), by default the best; return it."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,8 +1,8 @@
-// What native code of this package begins with: the processor, threads, and curves of entmax.
+// Common parts of the C++ extensions: the processor, threads, and the parameters of entmax.
 //
 // A file NAME.cpp defines `Kernels`, a table of functions, and includes native_sets.h with
-// ENTMAX_BODY set to a header; that is compiled for three instruction sets, each in a namespace of
-// its own, and the processor decides which one runs.
+// ENTMAX_BODY set to a header. The header is compiled for three instruction sets, each in its own
+// namespace, of which the processor's best runs.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,23 +24,23 @@
 #include <immintrin.h>
 #endif
 
-// Templates are compiled where the file ends, so each says itself what it is compiled for.
+// Templates are instantiated at the end of the file, so each needs its own target attribute.
 #define INLINE inline __attribute__((always_inline)) TARGET
 
 namespace {
 
 struct Curve {
     double alpha, beta, order, level;  // order = 1 / beta, level = beta ** (order + 1)
-    double wanted;                     // the norm of the margins at the threshold
-    int whole;                         // the order if it is a whole number, otherwise -1
+    double wanted;                     // norm of the margins at the threshold
+    int whole;                         // the order if it is a whole number, else -1
 
     static Curve of(double alpha, int whole) {
         const double beta = alpha - 1, order = whole > 0 ? whole : 1 / beta;
         return {alpha, beta, order, pow(beta, order + 1), order, whole};
     }
 
-    // The same with a whole order. Margins are at most the norm wanted, so that norms are smaller
-    // and thresholds lower, and no powers are needed.
+    // The same with a whole order, which needs products only. Margins are at most the norm wanted,
+    // so a higher order makes norms smaller and thresholds lower.
     Curve bounding() const {
         Curve curve = *this;
         if (whole < 0) curve.order = curve.whole = (int)ceil(order);
@@ -52,7 +52,7 @@ struct Curve {
     }
 };
 
-// Memory that lives as long as a piece of work.
+// Memory that is freed with a piece of work.
 struct Memory {
     std::vector<void *> taken;
 
@@ -80,12 +80,12 @@ int best_instruction_set() {
     return 1;
 }
 
-// How GCC's programs start a team of OpenMP. PyTorch has loaded a runtime that knows it, whichever
-// that is; its threads wait for work already, and a second team beside it would be in its way.
+// GCC's entry point to OpenMP, which every runtime that PyTorch may have loaded offers. Its threads
+// exist already; a second team would compete with them.
 typedef void Parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 Parallel *parallel = nullptr;
 
-// The parts of some work, to be taken by any number of threads.
+// Parts of some work, to be taken by any number of threads.
 struct Shares {
     void (*take)(void *data, long part);
     void *data;
@@ -98,7 +98,7 @@ void take_parts(void *shares) {
     for (long part; (part = all.next++) < all.parts;) all.take(all.data, part);
 }
 
-// Parts 0, 1, ... of some work, each in a thread of its own.
+// Run parts 0, 1, ... of some work, each in its own thread.
 void share(long parts, void (*take)(void *data, long part), void *data) {
     Shares all = {take, data, parts, {0}};
     if (parts > 1 && parallel) {
@@ -108,7 +108,7 @@ void share(long parts, void (*take)(void *data, long part), void *data) {
     std::vector<std::thread> others;
     try {
         for (long part = 1; part < parts; ++part) others.emplace_back(take_parts, &all);
-    } catch (const std::system_error &) {  // no more threads to be had: fewer will do
+    } catch (const std::system_error &) {  // no more threads: fewer will do
     }
     take_parts(&all);
     for (std::thread &other : others) other.join();
@@ -126,7 +126,7 @@ PyObject *use_instruction_set(PyObject *, PyObject *arguments) {
     return PyLong_FromLong(instruction_set);
 }
 
-// To be called once, when a module begins.
+// Initialise; called once by each module.
 void begin() {
     instruction_set = best_instruction_set();
     parallel = (Parallel *)dlsym(RTLD_DEFAULT, "GOMP_parallel");

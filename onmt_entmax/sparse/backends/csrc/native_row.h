@@ -1,9 +1,9 @@
-// What is made of one solved row, under one instruction set: see native_common.h.
+// Probabilities of one solved row, under one instruction set: see native_common.h.
 
 #include "sparse/backends/csrc/native_threshold.h"
 
-// The smallest score of the support of a row whose order is below 1 (alpha above 2), from a lower
-// bound next to the threshold, and how many scores are not below it.
+// The smallest score of the support, for alpha above 2 (order below 1), from a lower bound next to
+// the threshold; ``count`` is the number of scores that are not below it.
 template <class T>
 TARGET T least_member(const T *x, long n, const Solved &solved, const Curve &curve, long &count) {
     T floor = -(T)INFINITY;
@@ -18,17 +18,17 @@ TARGET T least_member(const T *x, long n, const Solved &solved, const Curve &cur
         double above = 0;
         for (long i = 0; i < n; ++i)
             if (x[i] > least) above += pow(curve.beta * ((double)x[i] - least), curve.order);
-        // With more than 1 above it, it is not in the support after all.
+        // If the others sum to 1 or more, it is not in the support after all.
         if (above < 1) return least;
         floor = least;
     }
 }
 
-// Probabilities where the curve is infinitely steep at the threshold, and so the best number for
-// that leaves the smallest of them open: they are solved for instead (see steep_logs in
-// threshold.py). ``out`` may be the scores.
+// Probabilities for alpha above 2. Their slope is infinite at the threshold, which therefore does
+// not determine the smallest: that is the unknown instead (see logs_above_two in solvers.py).
+// ``out`` may be the scores.
 template <class T>
-TARGET void finish_steep(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+TARGET void finish_above_two(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
     long count;
     const T least = least_member(x, n, solved, curve, count);
     double v = 1.0 / count;
@@ -37,10 +37,10 @@ TARGET void finish_steep(const T *x, T *out, long n, const Solved &solved, const
         double total = 0, slope = 0;
         for (long i = 0; i < n; ++i) {
             if (x[i] < least) continue;
-            const double lead = curve.beta * ((double)x[i] - least);
-            const double p = lead > 0 ? pow(lead + power, curve.order) : v;
+            const double difference = curve.beta * ((double)x[i] - least);
+            const double p = difference > 0 ? pow(difference + power, curve.order) : v;
             total += p;
-            slope += lead > 0 ? pow(v / p, curve.beta - 1) : 1;
+            slope += difference > 0 ? pow(v / p, curve.beta - 1) : 1;
         }
         const double following = fmax(v - (total - 1) / slope, 0.0);
         if (!(following < v)) break;
@@ -48,12 +48,13 @@ TARGET void finish_steep(const T *x, T *out, long n, const Solved &solved, const
     }
     const double power = pow(v, curve.beta);
     for (long i = 0; i < n; ++i) {
-        const double lead = curve.beta * ((double)x[i] - least);
-        out[i] = lead < 0 ? (T)0 : lead > 0 ? (T)pow(lead + power, curve.order) : (T)v;
+        const double difference = curve.beta * ((double)x[i] - least);
+        const double p = difference > 0 ? pow(difference + power, curve.order) : v;
+        out[i] = difference < 0 ? (T)0 : (T)p;
     }
 }
 
-// Probabilities of scores, computed in float64, into ``out``, which may be the scores.
+// Probabilities of scores, computed in float64; ``out`` may be the scores.
 template <class T, int form>
 TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
     T part[8];
@@ -76,7 +77,7 @@ TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve
         case 2:
             return finish_in<T, TWO>(x, out, n, solved, curve);
         case -1:
-            if (curve.order < 1) return finish_steep(x, out, n, solved, curve);
+            if (curve.order < 1) return finish_above_two(x, out, n, solved, curve);
             return finish_in<T, ANY>(x, out, n, solved, curve);
         default:
             return finish_in<T, WHOLE>(x, out, n, solved, curve);
@@ -142,7 +143,7 @@ TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
     return room_of<T>(n / (depth * size), most_candidates(n, curve) + (depth + 1) * size, memory);
 }
 
-// For rows of any length up to n: a shorter one may have more candidates, or smaller blocks.
+// For rows of any length up to n; a shorter row may have more candidates, or smaller blocks.
 template <class T>
 TARGET Room<T> room_up_to(long n, Memory &memory) {
     const long size = Vector<T>::size, shallow = 4, deep = 16;

@@ -1,7 +1,6 @@
-// Rows of scores under one instruction set: included once for each, in a namespace of its own.
+// The loops over rows that native.cpp starts, under one instruction set; included once for each.
 //
-// native_threshold.h solves a row; here are probabilities, logarithms, supports and gradients of
-// solved rows, and the loops over rows that native.cpp starts.
+// native_threshold.h solves a row; here are probabilities, logarithms, supports and gradients.
 
 #include "sparse/backends/csrc/native_row.h"
 
@@ -45,7 +44,7 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
     }
 }
 
-// Take in the support of a row; false if it is larger than wanted.
+// Append the support of a row to the entries; false if it is too large.
 template <class T>
 TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
     long members = 0;
@@ -73,7 +72,7 @@ TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
         const T *x = (const T *)work.scores + row * work.n;
         const Solved solved = solve(x, work.n, work.curve, room);
         if (solved.maximum == -INFINITY) piece.impossible = true;
-        ((T *)work.excess)[row] = (T)solved.excess;
+        ((T *)work.shifted)[row] = (T)solved.shifted;
         ((T *)work.maxima)[row] = (T)solved.maximum;
         work.threshold[row] = solved.threshold;
         work.dense[row] = solved.count < 0 || !collect(solved, row, work, room, piece);
@@ -92,7 +91,7 @@ TARGET void written(const Work &work, long first, long last, Piece &) {
 INLINE float root(float x) { return sqrtf(x); }
 INLINE double root(double x) { return sqrt(x); }
 
-// s = p ** (2 - alpha) on the support.
+// Jacobian weights p ** (2 - alpha) on the support.
 template <class T>
 INLINE typename Vector<T>::Of slope(typename Vector<T>::Of p, const Curve &curve) {
     typedef typename Vector<T>::Of V;
@@ -107,10 +106,10 @@ INLINE typename Vector<T>::Of slope(typename Vector<T>::Of p, const Curve &curve
     return p > 0 ? result : V{};
 }
 
-// The same for an order below 1 (alpha above 2), where the smallest probability has nearly all the
-// slope, perhaps an infinite one: see _steep_gradient in gradient.py.
+// Gradients of a row for alpha above 2, where the smallest probability has the largest weight,
+// possibly infinite: see _gradient_above_two in jacobian.py.
 template <class T>
-TARGET void steep_gradient(const T *p, const T *g, T *out, long n, double alpha) {
+TARGET void gradient_above_two(const T *p, const T *g, T *out, long n, double alpha) {
     long least = -1;
     for (long i = 0; i < n; ++i)
         if (p[i] != 0 && (least < 0 || !(p[i] >= p[least]))) least = i;
@@ -130,8 +129,8 @@ TARGET void steep_gradient(const T *p, const T *g, T *out, long n, double alpha)
     if (least >= 0) out[least] = (T)-others;
 }
 
-// s * g - s * sum(s * g) / sum(s), the Jacobian of Proposition 1 in Peters, Niculae and Martins
-// (2019).
+// Gradients s * g - s * sum(s * g) / sum(s) with Jacobian weights s (Peters, Niculae and Martins
+// 2019, Proposition 1).
 template <class T>
 TARGET void gradients(const Work &work, long first, long last, Piece &) {
     typedef typename Vector<T>::Of V;
@@ -140,7 +139,7 @@ TARGET void gradients(const Work &work, long first, long last, Piece &) {
         const T *p = (const T *)work.scores + row * n, *g = (const T *)work.incoming + row * n;
         T *out = (T *)work.out + row * n;
         if (work.curve.alpha > 2) {
-            steep_gradient(p, g, out, n, work.curve.alpha);
+            gradient_above_two(p, g, out, n, work.curve.alpha);
             continue;
         }
         double along = 0, all = 0;
@@ -155,7 +154,7 @@ TARGET void gradients(const Work &work, long first, long last, Piece &) {
                 whole += v;
                 w = v * w;
                 part += w;
-                // Kept, so that what is costly is not made again.
+                // The weights are costly: keep them in the result for the second pass.
                 if (full)
                     store<T>(out + i, v);
                 else

@@ -1,4 +1,4 @@
-// ENTMAX_BODY under each instruction set, and the choice among them: see native_common.h.
+// Compiles ENTMAX_BODY for each instruction set, and chooses among them: see native_common.h.
 
 namespace {
 

@@ -1,21 +1,21 @@
 // The threshold of one row, under one instruction set: see native_rows.h.
 //
-// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta), cut at the threshold t (threshold.py
-// has the derivation). With the order q = 1/beta, the norm of order q of the margins is q, falls
-// with t and is convex, so Newton's method climbs to t from any lower bound:
+// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (solvers.py has
+// the derivation). The norm of order q = 1/beta of the margins must be q. It is convex and falls
+// with t, so Newton's method climbs to t from any lower bound:
 //
 //   1. one pass for the maxima of blocks of a long row, which the caches hold from then on;
-//   2. a few steps on these maxima: the threshold of a part of a row is a lower bound of its own;
-//   3. the scores above the bound, looked for only in blocks whose maximum is;
-//   4. if they are few, Newton's method on them in float64; if many, on the whole row, in its own
-//      type until that sees no further, and then in float64.
+//   2. a few steps on these maxima: the threshold of a part of a row is a lower bound of the row's;
+//   3. a search for the scores above the bound, in the blocks whose maximum is above it;
+//   4. Newton's method in float64 on these candidates if they are few; otherwise on the whole row,
+//      in its own type up to that type's precision, and then in float64.
 //
 // Above alpha 2 the norm is not convex: every score that can be in the support is a candidate, and
-// the threshold is enclosed between two bounds.
+// the threshold is found between two bounds.
 
 #include "sparse/backends/csrc/native_vectors.h"
 
-// The next smaller number: rounding to the size of the scores is to exclude nothing.
+// The next smaller number, so that rounding excludes nothing.
 INLINE float below_of(float x) { return nextafterf(x, -INFINITY); }
 INLINE double below_of(double x) { return nextafter(x, -INFINITY); }
 
@@ -40,7 +40,7 @@ INLINE void add(typename Vector<C>::Of u, const Curve &curve, Lanes<C> &lanes) {
     if (sizeof(C) == 8) lanes.energy += whole * u;
 }
 
-// Of scores of type T, computed in C.
+// Sums over scores of type T, computed in C.
 template <class C, class T, int form>
 TARGET Totals totals_in(const T *x, long n, double maximum, double threshold, const Curve &curve) {
     const long size = Vector<C>::size, flush = 64 * size;
@@ -55,7 +55,7 @@ TARGET Totals totals_in(const T *x, long n, double maximum, double threshold, co
             add<T, C, form>((load_part<C, T>(x + i, end - i) - top) - cut, curve, lanes);
             i = end;
         }
-        // Few numbers are added in float32, and these sums in float64.
+        // Only a few numbers are added in float32, and their sums in float64.
         sums.slope += sum_of<C>(lanes.slope);
         sums.total += sum_of<C>(lanes.total);
         if (sizeof(C) == 8) sums.energy += sum_of<C>(lanes.energy);
@@ -77,8 +77,8 @@ INLINE Totals totals(const T *x, long n, double maximum, double threshold, const
     }
 }
 
-// The threshold from a lower bound on, and the last sums. At most so many steps; a step of at most
-// ``enough`` is the last.
+// The threshold by Newton's method from a lower bound, in at most ``most`` steps; a step of at most
+// ``enough`` is the last. ``last`` and ``before``: the sums before that step and their threshold.
 template <class C, class T>
 TARGET double climb(const T *x, long n, double maximum, double threshold, const Curve &curve,
                     double enough, int most, Totals &last, double &before) {
@@ -98,13 +98,13 @@ TARGET double climb(const T *x, long n, double maximum, double threshold, const 
 template <class T>
 struct Room {
     T *maxima;    // of blocks, one vector each
-    T *score;     // of candidates; their probabilities in the end
-    int *column;  // where they are
+    T *score;     // of candidates; later their probabilities
+    int *column;  // of candidates
 };
 
 struct Solved {
-    double maximum, threshold, excess;  // the last: of the conjugate over the maximum
-    long count;                         // of candidates; -1: the whole row is to be looked at
+    double maximum, threshold, shifted;  // shifted conjugate
+    long count;                          // of candidates; -1 if they are too many
 };
 
 template <class T>
@@ -112,7 +112,7 @@ INLINE long depth_of(long n) {
     return n < 512 ? n / Vector<T>::size + 1 : n < 4096 ? 4 : 16;
 }
 
-// Maxima of blocks of so many vectors, and of the row; nan if there is one among its scores.
+// Maxima of blocks of ``depth`` vectors, and of the row; nan if a score is nan.
 template <class T>
 TARGET T block_maxima(const T *x, long n, long depth, T *maxima) {
     typedef typename Vector<T>::Of V;
@@ -142,8 +142,8 @@ TARGET T block_maxima(const T *x, long n, long depth, T *maxima) {
     return bits(broken) ? (T)NAN : largest_of<T>(row);
 }
 
-// Append the lanes of a vector, at place i of its row, that are above a cut. No branch depends on
-// which: nothing is harder to foresee.
+// Append the lanes of a vector, at place i of its row, that are above a cut; without branches,
+// which no processor would predict.
 #if ENTMAX_SET == 3
 INLINE long append(Floats v, long i, float cut, long count, Room<float> room) {
     const __mmask16 found = (__mmask16)bits(v > cut);
@@ -175,7 +175,7 @@ INLINE long append(V v, long i, T cut, long count, Room<T> room) {
 }
 #endif
 
-// Candidates above a cut, in the order of the row; -1 once they are more than ``most``.
+// List the candidates above a cut in the order of the row; -1 if they are more than ``most``.
 template <class T>
 TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T> room) {
     const long size = Vector<T>::size;
@@ -197,10 +197,10 @@ TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T>
     return count;
 }
 
-// Scores from which on it pays to begin in float32.
+// Scores from which on starting in float32 pays.
 enum { MANY = 48 };
 
-// Drop the candidates that are below a cut; how many are left.
+// Drop the candidates below a cut; return how many are left.
 template <class T>
 TARGET long above(Room<T> room, long count, T cut) {
     long kept = 0;
@@ -212,9 +212,8 @@ TARGET long above(Room<T> room, long count, T cut) {
     return kept;
 }
 
-// The threshold for an order below 1 (alpha above 2), where the norm is not convex: between two
-// bounds that regula falsi (Illinois) and halving bring together. The lower one, which keeps the
-// support.
+// A lower bound next to the threshold for alpha above 2 (order below 1), where the norm is not
+// convex: by regula falsi (Illinois) and bisection.
 template <class T>
 TARGET double enclose(Room<T> room, long &count, double maximum, const Curve &curve, Totals &last,
                       double &before) {
@@ -222,29 +221,29 @@ TARGET double enclose(Room<T> room, long &count, double maximum, const Curve &cu
     double low = -curve.order, high = 0, at_low, at_high = -1;
     last = totals<double, T>(room.score, count, maximum, low, curve);
     before = low;
-    double left = at_low = last.total * level - 1;  // over what is wanted, at the lower bound
+    double left = at_low = last.total * level - 1;  // total - 1 at the lower bound
     for (int step = 0; step < 200 && left > 1e-15 && high - low > -1e-16 * low; ++step) {
         const double part = step % 3 == 2 ? 0.5 : at_low / (at_low - at_high);
         const double middle = low + part * (high - low);
         const Totals sums = totals<double, T>(room.score, count, maximum, middle, curve);
-        const double excess = sums.total * level - 1;
-        if (excess >= 0) {
+        const double over = sums.total * level - 1;
+        if (over >= 0) {
             if (middle <= low) break;
-            low = before = middle, left = at_low = excess, last = sums;
+            low = before = middle, left = at_low = over, last = sums;
             at_high /= 2;
             if (count > MANY) count = above(room, count, (T)(maximum + low));
         } else {
             if (middle >= high) break;
-            high = middle, at_high = excess;
+            high = middle, at_high = over;
             at_low /= 2;
         }
     }
     return low;
 }
 
-// What a float type adds to 1, and how near 0 a step from a lower bound of the threshold must be
-// for the next look to find nothing: the norm bends by at most n / 2 (it does not below order 2,
-// where scores leave the support one by one).
+// The type's machine epsilon, and the step from a lower bound after which the error is below it:
+// the second derivative of the norm is at most n / 2 (not below order 2, where scores leave the
+// support one by one).
 template <class T>
 INLINE double epsilon() {
     return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
@@ -267,8 +266,8 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
         return {maximum, (double)NAN, (double)NAN, -1};
     Totals last = {0, 0, 0};
     double bound = -curve.order, before = bound;
-    const bool steep = curve.order < 1;
-    if (blocks > 1 && !steep) {
+    const bool above_two = curve.order < 1;
+    if (blocks > 1 && !above_two) {
         bound = climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(),
                             0.0, 3, last, before);
         bound -= 32 * epsilon<T>() * curve.order;
@@ -276,16 +275,16 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
     const T cut = below_of((T)(maximum + bound));
     const long most = most_candidates(n, curve);
     long count = candidates(x, n, depth, cut, most, room);
-    // What is left to be looked at: the candidates, or the whole row.
+    // The candidates, or the whole row.
     const T *left = count < 0 ? x : room.score;
     const long size = count < 0 ? n : count;
-    if (sizeof(T) == 4 && size > MANY && !steep)
+    if (sizeof(T) == 4 && size > MANY && !above_two)
         bound = climb<T, T>(left, size, maximum, bound, curve, 4e-6, 100, last, before);
-    const double threshold = steep ? enclose(room, count, maximum, curve, last, before)
+    const double threshold = above_two ? enclose(room, count, maximum, curve, last, before)
                                    : climb<double, T>(left, size, maximum, bound, curve,
                                                       short_step<T>(n, curve), 100, last, before);
-    // The dual objective, flat at the threshold: taken where the last sums are from.
+    // The dual objective, flat at the threshold, at the threshold of the last sums.
     const double energy = last.energy * curve.level;
-    const double excess = before + (energy + curve.order) / curve.alpha;
-    return {maximum, threshold, excess, count};
+    const double shifted = before + (energy + curve.order) / curve.alpha;
+    return {maximum, threshold, shifted, count};
 }

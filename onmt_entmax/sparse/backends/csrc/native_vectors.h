@@ -1,8 +1,8 @@
-// Vectors of scores, and powers of them, under one instruction set: see native_rows.h.
+// Vectors of scores and their powers, under one instruction set: see native_rows.h.
 //
-// The vectors are those of GCC and Clang, 64 bytes wide, which every instruction set splits as it
-// must. No function of the standard library is a template here: it might be compiled for this
-// instruction set and then be used under another.
+// The vectors are GCC's and Clang's, 64 bytes wide; the compiler splits them for smaller registers.
+// No template of the standard library is used: the linker might use its code of one instruction set
+// under another.
 
 typedef float Floats __attribute__((vector_size(64)));
 typedef double Doubles __attribute__((vector_size(64)));
@@ -24,7 +24,7 @@ struct Vector<double> {
     static const long size = 8;
 };
 
-// Scores of type T as a vector of numbers of type C.
+// Loads scores of type T as a vector of type C.
 template <class C, class T>
 struct Load;
 template <class C>
@@ -45,7 +45,7 @@ struct Load<double, float> {
     }
 };
 
-// The last scores of a row, filled up with -inf.
+// The last scores of a row, padded with -inf.
 template <class C, class T>
 INLINE typename Vector<C>::Of load_part(const T *x, long count) {
     T part[Vector<C>::size];
@@ -83,7 +83,7 @@ INLINE T largest_of(typename Vector<T>::Of v) {
     return lane[0];
 }
 
-// A bit for each lane in which a comparison holds.
+// One bit for each lane in which a comparison holds.
 #if ENTMAX_SET == 3
 INLINE unsigned bits(FloatMask m) { return _mm512_movepi32_mask((__m512i)m); }
 INLINE unsigned bits(DoubleMask m) { return _mm512_movepi64_mask((__m512i)m); }
@@ -109,8 +109,8 @@ INLINE unsigned bits(M m) {
 
 // ---- powers ----------------------------------------------------------------------------------
 
-// What the numbers of a type are made of, and the terms its powers need: in float64 to some 1e-15,
-// more than float32 can tell; in float32 to its last places.
+// The layout of a float type, and the terms of its powers: exact to about 1e-15 in float64, to the
+// last places in float32.
 template <class T>
 struct Format;
 template <>
@@ -137,7 +137,7 @@ INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T expone
     bit = (bit & ((one << F::mantissa) - 1)) | (one * F::bias << F::mantissa);
     V m;
     memcpy(&m, &bit, sizeof m);
-    // The mantissa in [sqrt(1/2), sqrt(2)), its logarithm as that of (1 + s) / (1 - s).
+    // The mantissa in [sqrt(1/2), sqrt(2)); its logarithm is that of (1 + s) / (1 - s).
     const M low = m < (T)0.70710678118654752;
     m = low ? m + m : m;
     scale += low;
@@ -158,7 +158,7 @@ INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T expone
     return e;
 }
 
-// Powers x ** exponent for x > 0, as exact as scores of type S ask; where x is 0, anything.
+// Powers x ** exponent for x > 0, exact enough for scores of type S; meaningless at 0.
 template <class S>
 INLINE Doubles power_any(Doubles x, double exponent) {
     if (sizeof(S) == 4) return power_by_series<double>(x, exponent);
@@ -170,7 +170,7 @@ INLINE Floats power_any(Floats x, double exponent) {
     return power_by_series<float>(x, (float)exponent);
 }
 
-// base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0: what is outside stays outside.
+// base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0 outside the support.
 template <class V>
 INLINE V power_whole(V base, int whole) {
     if (whole == 1) return base;
@@ -182,7 +182,7 @@ INLINE V power_whole(V base, int whole) {
     return result;
 }
 
-// The forms that loops are compiled for: orders 1 and 2 (alpha 2 and 1.5), other whole ones, any.
+// The orders that loops are compiled for: 1 and 2 (alpha 2 and 1.5), other whole ones, any.
 enum { ONE = 1, TWO = 2, WHOLE = 0, ANY = -1 };
 
 // base ** (order - less) for base >= 0, less 0 or 1; 0 for 0.
