@@ -1,4 +1,7 @@
-"""Building a model: OpenNMT-py's encoder and decoder, entmax attention, and our output layer."""
+"""The network: OpenNMT-py's encoder and decoder, entmax attention, and the output layer.
+
+`ModelConfig` describes it, `build_model` builds it.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +34,54 @@ _WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The network; the names are OpenNMT-py's options, the two alphas are ours."""
+    """The network. Names and values are those of OpenNMT-py's options, but for the two alphas.
 
-    encoder_type: str = "rnn"  # rnn, brnn, mean or transformer
-    decoder_type: str = "rnn"  # rnn or transformer
-    rnn_type: str = "LSTM"  # LSTM or GRU
+    Attributes:
+        encoder_type: rnn, brnn, mean or transformer.
+        decoder_type: rnn or transformer.
+        rnn_type: LSTM or GRU.
+        enc_layers: layers of the encoder.
+        dec_layers: layers of the decoder.
+        rnn_size: size of encoder and decoder states; of a Transformer, the model size.
+        src_word_vec_size: size of the source embeddings.
+        tgt_word_vec_size: size of the target embeddings.
+        input_feed: feed each attentional vector to the next step of a recurrent decoder.
+        bridge: a layer between the encoder's last states and the decoder's first.
+        context_gate: source, target or both; None is without.
+        global_attention: scores of a recurrent decoder: dot, general, mlp, or none.
+        global_attention_alpha: of that attention; 1 is softmax.
+        generator_alpha: of the output layer; 1 is softmax.
+        dropout: between layers and on embeddings.
+        attention_dropout: on a Transformer's attention.
+        position_encoding: add sinusoidal positions to the embeddings.
+        share_embeddings: one table for source and target; needs one vocabulary.
+        share_decoder_embeddings: one table for target embeddings and output layer.
+        heads: of a Transformer's attention.
+        transformer_ff: size of a Transformer's feed-forward layers.
+        self_attn_type: of a Transformer's decoder, scaled-dot or average.
+        max_relative_positions: farthest relative position of a Transformer; 0 is without.
+        aan_useffn: a feed-forward layer in average attention.
+        pos_ffn_activation_fn: of a Transformer's feed-forward layers, relu or gelu.
+        param_init: initialise uniformly in (-param_init, param_init); 0 keeps PyTorch's defaults.
+        param_init_glorot: initialise matrices by Glorot's method instead.
+        freeze_encoder: do not train the encoder, but for its embeddings.
+        freeze_decoder: do not train the decoder, but for its embeddings.
+        freeze_word_vecs_enc: do not train the source embeddings.
+        freeze_word_vecs_dec: do not train the target embeddings, unless they are shared.
+    """
+
+    encoder_type: str = "rnn"
+    decoder_type: str = "rnn"
+    rnn_type: str = "LSTM"
     enc_layers: int = 2
     dec_layers: int = 2
-    rnn_size: int = 500  # of encoder and decoder states; the model size of a Transformer
+    rnn_size: int = 500
     src_word_vec_size: int = 500
     tgt_word_vec_size: int = 500
     input_feed: bool = True
     bridge: bool = False
-    context_gate: str | None = None  # source, target or both
-    global_attention: str = "general"  # dot, general, mlp or none
+    context_gate: str | None = None
+    global_attention: str = "general"
     global_attention_alpha: float = 1.0
     generator_alpha: float = 1.0
     dropout: float = 0.3
@@ -58,7 +95,7 @@ class ModelConfig:
     max_relative_positions: int = 0
     aan_useffn: bool = False
     pos_ffn_activation_fn: str = "relu"
-    param_init: float = 0.1  # uniform in (-param_init, param_init); 0 leaves PyTorch's defaults
+    param_init: float = 0.1
     param_init_glorot: bool = False
     freeze_encoder: bool = False
     freeze_decoder: bool = False
@@ -67,16 +104,16 @@ class ModelConfig:
 
     @property
     def dense_attention(self) -> bool:
-        """Whether every source position has some weight at every step."""
+        """Whether every source position has a nonzero weight at every step."""
         return self.global_attention_alpha == 1
 
 
 class SparseNMTModel(NMTModel):
-    """OpenNMT-py's `NMTModel` with an alpha-entmax output layer as its `generator`.
+    """OpenNMT-py's `NMTModel` with an `OutputLayer` as its `generator`.
 
     Attributes:
-        matmul_dtype: type of the products in the recurrences while training, `torch.bfloat16` or
-            None for the weights' own; evaluation and search compute in the weights' type always.
+        matmul_dtype: of the products in the LSTMs while training, `torch.bfloat16` or None for the
+            weights' own. Evaluation and search always compute in the weights' type.
     """
 
     matmul_dtype: torch.dtype | None = None
@@ -86,7 +123,7 @@ class SparseNMTModel(NMTModel):
         self.generator = generator
 
     def train(self, mode: bool = True) -> SparseNMTModel:
-        """Training mode, or evaluation mode."""
+        """Switch to training or evaluation mode."""
         for part in (self.encoder, self.decoder):
             if isinstance(part, (FastRNNEncoder, FastInputFeedRNNDecoder)):
                 part.matmul_dtype = self.matmul_dtype if mode else None
@@ -94,10 +131,10 @@ class SparseNMTModel(NMTModel):
         return self
 
     def update_dropout(self, dropout: float, attention_dropout: float) -> None:
-        """Change the dropout of every part that has some, as if the model had been built so.
+        """Change the dropout of every module that has some, as if the model had been built so.
 
-        OpenNMT-py 2.3.0's method of the same name fails for average attention, which has none,
-        and forgets the layers of a recurrent decoder and the positions of a recurrent encoder.
+        OpenNMT-py 2.3.0's method of the same name fails for average attention, which has none, and
+        misses the layers of a recurrent decoder and the positions of a recurrent encoder.
         """
         attentions = [m for m in self.modules() if isinstance(m, _WITH_ATTENTION_DROPOUT)]
         in_attention = {part for attention in attentions for part in attention.modules()}
@@ -108,12 +145,12 @@ class SparseNMTModel(NMTModel):
                 part.dropout = dropout
 
     def hidden_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Decoder outputs for a batch with targets, teacher-forced.
+        """Return the decoder's outputs for a batch with targets, by teacher forcing.
 
         Returns:
-            The outputs ``(rows, hidden)`` that predict ``(rows,)`` target ids, in any order, but
-            those of neighbouring columns of one length beside each other.
-            Where the decoder cannot leave padding out, it has rows too, whose ids are `<blank>`.
+            Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict. The order
+            is any in which neighbouring columns of equal length stay next to each other. Decoders
+            that cannot skip padding return rows for it too, with the id of `<blank>`.
         """
         assert batch.target is not None, "training and scoring need targets"
         assert batch.target_lengths is not None
@@ -134,13 +171,13 @@ class SparseNMTModel(NMTModel):
 
 
 def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
-    """The namespace that OpenNMT-py's `from_opt` constructors read."""
+    """Return the namespace that OpenNMT-py's `from_opt` constructors read."""
     return SimpleNamespace(
         **asdict(config),
         brnn=config.encoder_type == "brnn",
         enc_rnn_size=config.rnn_size,
         dec_rnn_size=config.rnn_size,
-        # The attention below replaces the one that OpenNMT-py builds from these.
+        # `build_model` replaces the attention that OpenNMT-py builds from these.
         global_attention_function="softmax",
         coverage_attn=False,
         copy_attn=False,
@@ -153,10 +190,10 @@ def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
 
 
 def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embeddings, Embeddings]:
-    """Of source and target.
+    """Return the embeddings of source and target.
 
-    The steps of a recurrent decoder get no positions: its state knows where it is, and OpenNMT-py
-    2.3.0 trains it with all positions but searches with the first one alone.
+    A recurrent decoder gets no positions: its state counts steps, and OpenNMT-py 2.3.0 trains it
+    with all positions but searches with the first one only.
     """
     sizes = (config.src_word_vec_size, config.tgt_word_vec_size)
     positions = (
@@ -171,7 +208,7 @@ def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embedd
 
 
 def _initialise(model: nn.Module, config: ModelConfig) -> None:
-    """OpenNMT-py's initialisation: uniform, then Glorot for matrices, each where asked."""
+    """Initialise as OpenNMT-py does: uniformly, then matrices by Glorot's method."""
     if config.param_init > 0:
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -config.param_init, config.param_init)
@@ -192,16 +229,16 @@ def _decoder_class(config: ModelConfig) -> Any:
 
 
 def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTModel:
-    """A model with fresh weights drawn from torch's global generator.
+    """Build a model with random weights from torch's global generator.
 
     Args:
         config: the network.
-        vocabularies: give the sizes and the padding ids.
+        vocabularies: give sizes and padding ids.
     """
     options = _opennmt_options(config)
     source_embeddings, target_embeddings = _embeddings(config, vocabularies)
     with warnings.catch_warnings():
-        # torch warns that one layer has no place for dropout between layers; a user knows.
+        # torch warns that a single layer has no dropout between layers: nothing a user can change.
         warnings.filterwarnings("ignore", "dropout option adds dropout")
         encoder = _encoder_class(config).from_opt(options, source_embeddings)
         decoder = _decoder_class(config).from_opt(options, target_embeddings)
@@ -214,8 +251,8 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     if config.share_embeddings:
         target_embeddings.word_lut.weight = source_embeddings.word_lut.weight
     if config.share_decoder_embeddings:
-        # Begun as an output layer is: vectors as long as embeddings begin (param_init 0) would make
-        # scores that are sure of themselves before anything is learned.
+        # Initialised as an output layer: with param_init 0, embeddings start so large that an
+        # untrained model would be confident.
         with torch.no_grad():
             target_embeddings.word_lut.weight.copy_(generator.weight)
         generator.weight = target_embeddings.word_lut.weight
@@ -227,10 +264,10 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
 def with_tokens_in_order(
     model: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, wanted: Vocabularies
 ) -> SparseNMTModel:
-    """The same network, in evaluation mode, with the ids that other vocabularies give its tokens.
+    """Return the same network, in evaluation mode, for vocabularies in another order.
 
     Args:
-        model: the network, as `build_model` makes it from the next two.
+        model: as `build_model` makes it from the next two.
         config: its configuration.
         vocabularies: its own.
         wanted: the same tokens in another order.
@@ -245,30 +282,30 @@ def with_tokens_in_order(
     ]
     distinct = {id(table): (table, before, after) for table, before, after in tables}
     with torch.no_grad():
-        for table, before, after in distinct.values():  # a shared table is put in order once
+        for table, before, after in distinct.values():  # shared tables once
             assert set(before.tokens) == set(after.tokens)
             table.copy_(table[before.encode(after.tokens)])
     return changed.to(device_of(model)).eval()
 
 
 def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
-    """Say of every weight whether it is trained, as OpenNMT-py does where asked to freeze parts."""
+    """Set which weights are trained, as OpenNMT-py's options for freezing parts do."""
     for part, frozen in (
         (model.encoder, config.freeze_encoder),
         (model.decoder, config.freeze_decoder),
     ):
         part.requires_grad_(not frozen)
-        part.embeddings.requires_grad_(True)  # these have options of their own
+        part.embeddings.requires_grad_(True)  # embeddings have options of their own
     model.encoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
-    if not config.share_embeddings:  # else there is one table
+    if not config.share_embeddings:  # otherwise there is one table
         model.decoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Number of distinct weights, shared ones counted once."""
+    """Return the number of weights, shared ones counted once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """The device that holds the model."""
+    """Return the model's device."""
     return next(model.parameters()).device

@@ -1,7 +1,7 @@
-"""The one door to OpenNMT-py: everything used from it is imported here, without its warnings.
+"""Everything that is used of OpenNMT-py, imported in this one place and without its warnings.
 
-OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecated, so importing it
-prints FutureWarnings that a user can do nothing about. They are silenced for the import alone.
+OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecated. The import, and
+only the import, silences the FutureWarnings that this prints.
 """
 
 import warnings

@@ -1,4 +1,4 @@
-"""What tests of native modules share: that they are there, and every instruction set."""
+"""Helpers of the native modules' tests: whether they are built, and each instruction set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 def assert_built(module: ModuleType | None) -> None:
-    """A module is there where it can be built: an installation without it would only be slow."""
+    """Fail if a module is missing although it can be built: only speed would show that."""
     if sys.platform != "linux" or not (shutil.which("c++") or shutil.which("g++")):
         pytest.skip("no C++ compiler, or not Linux")
     if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
@@ -21,7 +21,7 @@ def assert_built(module: ModuleType | None) -> None:
 
 
 def under(module: ModuleType | None, number: int) -> Iterator[int]:
-    """What a fixture yields while a module runs under an instruction set, if there is that one."""
+    """Yield from a fixture while a module uses an instruction set; skip if there is none such."""
     assert module is not None
     best = module.use_instruction_set()
     if number > best:

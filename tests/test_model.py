@@ -1,4 +1,4 @@
-"""Models: the pieces are OpenNMT-py's, and with alpha 1 everything is what OpenNMT-py computes."""
+"""Models: their parts are OpenNMT-py's, and with alpha 1 they compute what OpenNMT-py computes."""
 
 import dataclasses
 
@@ -90,7 +90,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_kind_of_model_learns(name: str) -> None:
-    """A few steps on one batch lower its loss: the gradient reaches the weights."""
+    """A few steps on one batch lower its loss, and every weight has a gradient."""
     torch.manual_seed(0)
     model = build_model(CONFIGS[name], VOCABULARIES)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
@@ -103,7 +103,7 @@ def test_every_kind_of_model_learns(name: str) -> None:
         optimizer.step()
         losses.append(float(result.loss.detach()))
     assert losses[-1] < 0.8 * losses[0]
-    assert result.tokens == 2 + 1 + 4 + 3  # the end symbols are predicted too
+    assert result.tokens == 2 + 1 + 4 + 3  # with the end symbols
     unused = [name for name, p in model.named_parameters() if p.grad is None]
     assert not unused
 
@@ -115,7 +115,7 @@ def reordered(vocabulary: Vocabulary) -> Vocabulary:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_dropout_changes(name: str) -> None:
-    """As if the model had been built so."""
+    """`update_dropout` gives what `build_model` would have."""
     config = dataclasses.replace(CONFIGS[name], dropout=0.2, attention_dropout=0.3)
     wanted = dataclasses.replace(config, dropout=0.6, attention_dropout=0.7)
     changed, fresh = (build_model(each, VOCABULARIES) for each in (config, wanted))
@@ -133,7 +133,7 @@ def test_every_dropout_changes(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*CONFIGS, "shared", "tied"])
 def test_tokens_in_another_order(name: str) -> None:
-    """Given the same sentences under the new ids, the network computes the same."""
+    """With the new ids of the same sentences, the network computes the same."""
     torch.manual_seed(0)
     known, config = VOCABULARIES, CONFIGS.get(name, SHARED)
     if name == "tied":
@@ -187,7 +187,7 @@ def test_frozen_parts() -> None:
     assert not [name for name in trained if name.startswith("encoder.rnn")]
 
 
-def test_tied_weights_begin_as_an_output_layer_does() -> None:
+def test_tied_weights_are_initialised_as_an_output_layer() -> None:
     config = dataclasses.replace(
         SMALL, tgt_word_vec_size=8, share_decoder_embeddings=True, param_init=0.0
     )
