@@ -1,7 +1,7 @@
-#!/usr/bin/env python
-"""The demonstration behind `make demo`: train on the samples, decode with certificates, look.
+"""The demonstration behind `make demo`: train on the samples, and translate with certificates.
 
-It runs the commands that a user would run, and shows each of them.
+It runs console commands and shows each: they can be repeated from the repository's root, with the
+virtual environment active.
 """
 
 from __future__ import annotations
@@ -21,56 +21,61 @@ SHOWN = 8  # words with several possible forms
 
 
 def run(*words: str) -> None:
-    """Show a command and run it from the repository's root."""
-    print(f"\n$ python {shlex.join(words)}", flush=True)
-    subprocess.run([sys.executable, *words], cwd=ROOT, check=True)
+    """Show a console command and run it from the repository's root."""
+    print(f"\n$ onmt-entmax {shlex.join(words)}", flush=True)
+    subprocess.run([sys.executable, "-m", "onmt_entmax", *words], cwd=ROOT, check=True)
 
 
-def question(source: str) -> str:
-    """A source line as a person reads it: `english, dream (V, PST)`."""
+def keep_best(predictions: Path, best: Path, n_best: int) -> None:
+    """Show a shell command that keeps the first of each `n_best` lines, and run it."""
+    command = f"awk 'NR % {n_best} == 1' {predictions} > {best}"
+    print(f"\n$ {command}", flush=True)
+    subprocess.run(command, cwd=ROOT, check=True, shell=True)
+
+
+def query(source: str) -> str:
+    """Return a source line as people write it: `english, dream (V, PST)`."""
     language, tags, lemma = decode_source(source.split())
     return f"{language}, {lemma} ({', '.join(tags)})"
 
 
 def show_ambiguous(report: Path) -> None:
-    """Print words for which the model's whole support is more than one form."""
+    """Print words with several possible forms, all of which were found."""
     records = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
     several = [
         record
         for record in records
         if record["certificate"] == "exhaustive" and len(record["hypotheses"]) > 1
     ]
-    # Those whose second form is the most probable: real choices, not faint doubts.
     several.sort(key=lambda record: -record["hypotheses"][1]["prob"])
-    print(
-        "\nWords for which the model sees more than one form; every other string has probability 0:"
-    )
+    print("\nWords with more than one possible form; every other string has probability 0:")
     for record in several[:SHOWN]:
         forms = [
             f"{decode_word(h['text'].split())} {100 * h['prob']:.1f} %"
             for h in record["hypotheses"]
         ]
-        print(f"  {question(record['source']):45} {', '.join(forms)}")
+        print(f"  {query(record['source']):45} {', '.join(forms)}")
 
 
 def main() -> int:
-    """Run everything; returns the exit status."""
-    argparse.ArgumentParser(description=__doc__).parse_args()  # there are no options but -h
-    data = RUN / "data"
-    pred, report = RUN / "dev.pred", RUN / "dev.report.jsonl"
+    """Run everything; return the exit status."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    data, report = RUN / "data", RUN / "dev.report.jsonl"
+    pred, best = RUN / "dev.pred", RUN / "dev.best"
+    source, reference = str(data / "dev.src"), str(data / "dev.tgt")
     try:
-        run("tools/sigmorphon.py", "prepare", "--data", "data/samples", "--out", str(data))
-        run("train.py", "-config", "config/demo/demo.yaml", "-overwrite")
+        run("prepare", "sigmorphon", "--data", "data/samples", "--out", str(data))
+        run("train", "-config", "config/demo/demo.yaml", "-overwrite")
         run(
-            *("translate.py", "-model", str(RUN / "model"), "-src", str(data / "dev.src")),
+            *("translate", "-model", str(RUN / "model"), "-src", source),
             *("-output", str(pred), "-exactness_report", str(report), "-n_best", "5"),
         )
-        # The first of each five lines is the answer.
-        lines = (ROOT / pred).read_text(encoding="utf-8").split("\n")[:-1:5]
-        (ROOT / RUN / "dev.best").write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
+        keep_best(pred, best, 5)
         run(
-            *("tools/sigmorphon.py", "evaluate", "--source", str(data / "dev.src")),
-            *("--reference", str(data / "dev.tgt"), "--predictions", str(RUN / "dev.best")),
+            *("evaluate", "--source", source),
+            *("--reference", reference, "--predictions", str(best)),
         )
     except subprocess.CalledProcessError as error:
         return int(error.returncode)

@@ -1,17 +1,14 @@
-"""What the errors of a model of inflection are: a page of tables and a picture.
+"""Analyse the errors of an inflection model: a page of tables, and a picture.
 
     python tools/errors_inflection.py --train run/medium/data/train --dev run/medium/data/dev \\
         --predictions run/medium/dev.pred --report run/medium/dev.report.jsonl \\
         --output errors.md --picture errors.png
 
-`--train` and `--dev` are the files of `tools/sigmorphon.py prepare` without `.src` and `.tgt`;
-`--report` is what `translate.py -exactness_report` wrote beside the predictions. Every table gives
-the number of words of a kind, how many of them are right, and which part of all errors they are:
-kinds of questions (unseen characters, rare tags, certificates, probabilities, languages), then
-kinds of errors.
-
-`--reversed` is for models and data of `prepare --reverse`: what is trained, expected and predicted
-is read from right to left, so that the tables speak of the forms as they are.
+--train and --dev are files of `onmt-entmax prepare sigmorphon` without `.src` and `.tgt`; --report
+is the exactness report of the predictions. The tables give the number of words of a kind, their
+accuracy, and their share of all errors: by the query (unseen characters, rare tags, certificates,
+probabilities, languages), then by the kind of error. --reversed is for right-to-left models and
+their data.
 """
 
 from __future__ import annotations
@@ -33,18 +30,22 @@ from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
 
-# Kinds of inflected words and of errors, for `errors_inflection.py`.
-#
-# A kind is a name after a number, which says where it stands in a table.
+# The functions below return the kind of a word or an error as a number, by which tables are sorted,
+# and a name.
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the development set, what was predicted for it, and what was proven.
+    """A word of the development set, its prediction and certificate.
 
     Attributes:
-        level: a level of a certificate, or `only` where one form has all the probability.
-        prob: the probability of the prediction; 0 where the search has found no end.
+        language: name of the language.
+        tags: UniMorph tags.
+        lemma: dictionary form.
+        form: expected form.
+        prediction: predicted form.
+        level: level of the certificate, or `only` if one form has all the probability.
+        prob: probability of the prediction; 0 if no hypothesis finished.
     """
 
     language: str
@@ -57,13 +58,13 @@ class Word:
 
     @property
     def right(self) -> bool:
-        """Whether the form was predicted exactly."""
+        """Whether the prediction is the expected form."""
         return self.form == self.prediction
 
 
 @dataclass
 class Training:
-    """What training showed of each language."""
+    """Counts of the training data, by language."""
 
     size: Counter[str] = field(default_factory=Counter)
     tags: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
@@ -81,7 +82,7 @@ class Training:
 
 
 def character_kind(word: Word, training: Training) -> str:
-    """Whether lemma and form have characters that training has not shown."""
+    """Return whether lemma and form have characters that are not in the training data."""
     used = set(word.lemma) | set(word.form)
     if used - training.characters:
         return "2 one that no language has in training"
@@ -91,7 +92,7 @@ def character_kind(word: Word, training: Training) -> str:
 
 
 def tags_kind(word: Word, training: Training) -> str:
-    """How often the language's training has these very tags."""
+    """Return how often the training data of the language has these tags."""
     count = training.tags[word.language, word.tags]
     for number, (least, name) in enumerate(
         [(30, "30 or more"), (10, "10 to 29"), (3, "3 to 9"), (1, "1 or 2")]
@@ -102,13 +103,13 @@ def tags_kind(word: Word, training: Training) -> str:
 
 
 def lemma_kind(word: Word, training: Training) -> str:
-    """Whether training has the lemma, with other tags."""
+    """Return whether the training data has the lemma, with other tags."""
     known = (word.language, word.lemma) in training.forms
     return "0 trained with other tags" if known else "1 not in training"
 
 
 def certificate_kind(word: Word) -> str:
-    """What was proven."""
+    """Return what was proven."""
     return {
         "only": "0 one form has all the probability",
         "exhaustive": "1 every possible form found, several",
@@ -117,7 +118,7 @@ def certificate_kind(word: Word) -> str:
 
 
 def probability_kind(word: Word) -> str:
-    """How probable the prediction was; a model that knows what it knows is right as often."""
+    """Return the range of the prediction's probability; a calibrated model's accuracy is as high."""
     for number, (least, name) in enumerate(
         [(0.9, "0.9 or more"), (0.7, "0.7 to 0.9"), (0.5, "0.5 to 0.7"), (0.3, "0.3 to 0.5")]
     ):
@@ -127,11 +128,11 @@ def probability_kind(word: Word) -> str:
 
 
 def error_kind(word: Word, training: Training | None = None) -> str:
-    """What is wrong with a prediction; the first that fits.
+    """Return what is wrong with a prediction: the first kind that fits.
 
     Args:
         word: an error.
-        training: tells forms that belong to other tags of the lemma; without it none are told.
+        training: finds predictions that are other forms of the lemma, if given.
     """
     if not word.prediction:
         return "0 nothing predicted"
@@ -158,13 +159,13 @@ def error_kind(word: Word, training: Training | None = None) -> str:
 
 
 def bare(word: str) -> str:
-    """A word without accents and other combining marks."""
+    """Return a word without accents and other combining marks."""
     decomposed = unicodedata.normalize("NFD", word)
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
 def place_kind(word: Word) -> str:
-    """In which third of the expected form the first difference is."""
+    """Return the third of the expected form with the first difference."""
     pairs = zip(word.form, word.prediction, strict=False)
     at = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
     if at is None:
@@ -174,7 +175,7 @@ def place_kind(word: Word) -> str:
 
 
 def confusions(words: Iterable[Word]) -> Counter[tuple[str, str]]:
-    """What stands where something else was expected, in words that differ in one place."""
+    """Count what was predicted in place of something else, in words with one difference."""
     counts: Counter[tuple[str, str]] = Counter()
     for word in words:
         start = sum(1 for _ in _common(word.form, word.prediction))
@@ -187,7 +188,7 @@ def confusions(words: Iterable[Word]) -> Counter[tuple[str, str]]:
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> Iterator[str]:
-    """The characters that two words begin with."""
+    """Yield the common first characters of two words."""
     for one, other in zip(first, second, strict=False):
         if one != other:
             return
@@ -198,7 +199,7 @@ EXAMPLES = 20
 
 
 def read_words(options: argparse.Namespace) -> list[Word]:
-    """The development words with what was predicted and proven.
+    """Return the development words with predictions and certificates.
 
     Raises:
         UserError: a file cannot be read, or the files do not belong together.
@@ -230,11 +231,11 @@ def read_words(options: argparse.Namespace) -> list[Word]:
 
 
 def read_training(prefix: Path, reverse: bool) -> Training:
-    """What training showed.
+    """Return the counts of the training data.
 
     Args:
-        prefix: of the training files.
-        reverse: whether its forms are written from right to left.
+        prefix: path of the training files without ending.
+        reverse: whether the forms are right to left.
 
     Raises:
         UserError: a file cannot be read, or they differ in length.
@@ -250,12 +251,12 @@ def read_training(prefix: Path, reverse: bool) -> Training:
 
 
 def _pair(prefix: Path) -> list[Path]:
-    """The files of a data set: a prefix, which may have a dot in it, and what they end in."""
+    """Return the files of a data set, whose prefix may contain a dot."""
     return [prefix.with_name(f"{prefix.name}{ending}") for ending in (".src", ".tgt")]
 
 
 def _word(text: str, reverse: bool) -> str:
-    """The word of a line of tokens, which may be written from right to left."""
+    """Return the word of a line of tokens, left to right or right to left."""
     return decode_word(order_tokens(text, reverse).split())
 
 
@@ -267,7 +268,7 @@ def _decoded(path: Path, number: int, line: str) -> tuple[str, tuple[str, ...], 
 
 
 def table(title: str, words: Sequence[Word], kind: Callable[[Word], str]) -> list[list[str]]:
-    """Words by kind, kinds in order of name: how many, how many right, which part of errors."""
+    """Return rows of words by kind: count, accuracy, and share of the errors."""
     groups: dict[str, list[Word]] = {}
     for word in words:
         groups.setdefault(kind(word), []).append(word)
@@ -275,7 +276,7 @@ def table(title: str, words: Sequence[Word], kind: Callable[[Word], str]) -> lis
     rows = [[title, "words", "right (%)", "part of errors (%)"]]
     for name, group in sorted(groups.items()):
         wrong = sum(not word.right for word in group)
-        # A number before a name puts it in its place and is not shown.
+        # The number before a name only sorts it.
         shown = name.split(" ", 1)[1] if name[0].isdigit() else name
         share = 100 * wrong / max(errors, 1)
         rows.append([shown, str(len(group)), f"{accuracy(group):.1f}", f"{share:.1f}"])
@@ -283,12 +284,12 @@ def table(title: str, words: Sequence[Word], kind: Callable[[Word], str]) -> lis
 
 
 def accuracy(words: Sequence[Word]) -> float:
-    """Percent of the words that are right."""
+    """Return the accuracy in percent."""
     return 100 * sum(word.right for word in words) / max(len(words), 1)
 
 
 def by_language(words: Sequence[Word]) -> dict[str, list[Word]]:
-    """Words of each language, the worst language first."""
+    """Return the words of each language, the lowest accuracy first."""
     groups: dict[str, list[Word]] = {}
     for word in words:
         groups.setdefault(word.language, []).append(word)
@@ -296,7 +297,10 @@ def by_language(words: Sequence[Word]) -> dict[str, list[Word]]:
 
 
 def language_table(words: Sequence[Word], training: Training, limit: int) -> list[list[str]]:
-    """The languages with the lowest accuracy; `one form` is where it has all the probability."""
+    """Return rows of the languages with the lowest accuracy.
+
+    `one form` counts words for which one form has all the probability.
+    """
     rows = [["language", "training words", "words", "right (%)"]]
     rows[0] += ["one form (%)", "right of those (%)", "most frequent kind of error"]
     for language, group in list(by_language(words).items())[:limit]:
@@ -313,7 +317,7 @@ def language_table(words: Sequence[Word], training: Training, limit: int) -> lis
 
 
 def error_table(title: str, wrong: Sequence[Word], kind: Callable[[Word], str]) -> list[list[str]]:
-    """Errors by kind."""
+    """Return rows of errors by kind."""
     counts = Counter(map(kind, wrong))
     rows = [[title, "errors", "part (%)"]]
     for name, count in sorted(counts.items()):
@@ -323,14 +327,14 @@ def error_table(title: str, wrong: Sequence[Word], kind: Callable[[Word], str]) 
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a Markdown table, the first being the head."""
+    """Return rows as a Markdown table; the first row is the head."""
     rules = ["---"] + ["---:"] * (len(rows[0]) - 1)
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in [rows[0], rules, *rows[1:]]]
     return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
 
 
 def page(words: Sequence[Word], training: Training, languages: int) -> str:
-    """The whole page."""
+    """Return the page."""
     wrong = [word for word in words if not word.right]
     groups = by_language(words)
     macro = sum(map(accuracy, groups.values())) / len(groups)
@@ -362,7 +366,7 @@ def page(words: Sequence[Word], training: Training, languages: int) -> str:
 
 
 def draw(words: Sequence[Word], training: Training, output: Path) -> None:
-    """A picture: accuracy by language, by how often the tags were trained, by certificate.
+    """Draw accuracy by language, tag frequency, certificate and characters.
 
     Raises:
         UserError: matplotlib is missing, or the picture cannot be written.
@@ -395,7 +399,7 @@ def draw(words: Sequence[Word], training: Training, output: Path) -> None:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
@@ -404,8 +408,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
     add("--output", type=Path, required=True, metavar="FILE", help="page to write, Markdown")
     add("--picture", type=Path, metavar="FILE", help="picture to write, .png, .pdf or .svg")
-    add("--reversed", action="store_true", help="the forms are written from right to left")
-    add("--languages", type=int, default=15, metavar="N", help="show the N worst (default 15)")
+    add("--reversed", action="store_true", help="the forms are right to left")
+    add("--languages", type=int, default=15, metavar="N", help="list the N worst (default 15)")
     options = parser.parse_args(arguments)
     if options.languages < 1:
         parser.error("--languages must be at least 1")
@@ -413,13 +417,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the page; an error of the user's is one line on the standard error and status 2."""
+    """Write the page; return the exit status."""
     options = parse_arguments(arguments)
     read = [*_pair(options.train), *_pair(options.dev), options.predictions, options.report]
     refuse_overwriting(read, [options.output])
     refuse_overwriting([*read, options.output], [options.picture])
     if options.picture:
-        picture_format(options.picture)  # before the work, not after
+        picture_format(options.picture)  # fail before the work
     words, training = read_words(options), read_training(options.train, options.reversed)
     text = page(words, training, options.languages)
     with replaced_when_done([options.output]) as (file,):

@@ -1,9 +1,6 @@
-#!/usr/bin/env python
-"""Curves of one or several runs as a picture: what metrics.jsonl in a run folder holds.
+"""Draw the training curves of runs, from their metrics.jsonl. Needs matplotlib.
 
-    python tools/plot_run.py run/pilot/model run/pilot/softmax --output run/pilot/curves.png
-
-Needs matplotlib: pip install -e ".[plot]"
+python tools/plot_run.py run/pilot/model run/pilot/softmax --output run/pilot/curves.png
 """
 
 from __future__ import annotations
@@ -17,10 +14,10 @@ from onmt_entmax.figures.curves import plot
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Reads the command line and draws; an error of the user's is one line and status 2."""
+    """Draw the curves; return the exit status."""
     parser = argument_parser(__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
-    parser.add_argument("--names", nargs="+", help="names for the legend; else the folders'")
+    parser.add_argument("--names", nargs="+", help="names for the legend (default: the paths)")
     parser.add_argument("--output", type=Path, required=True, help="picture, .png, .pdf or .svg")
     options = parser.parse_args(arguments)
     names = options.names or [str(run) for run in options.runs]

@@ -1,23 +1,20 @@
-#!/usr/bin/env python
-"""Search errors: does a beam find what the model likes best, and is that worth finding?
+"""Count search errors: does beam search find the most probable output, and how long is that?
 
     python tools/search_errors.py -model run/mine -src dev.src -output dev.errors.jsonl -beam_size 5
 
-Stahlberg and Byrne (2019, On NMT Search Errors and Model Errors: Cat Got Your Tongue?) found that
-the most probable string of a translation model is often empty, and that beams hide it. For each
-line this writes what the beam returned, the most probable string of all (by exact search within
-`-budget`, wherever the beam has not proven that it had it), and how probable the empty string
-is:
+Stahlberg and Byrne (2019, "On NMT Search Errors and Model Errors: Cat Got Your Tongue?") found that
+the most probable output of a translation model is often empty, which beam search hides. For each
+source line this writes a line of JSON:
 
-    beam, argmax   text, length in tokens, log_prob; null where nothing was found
+    beam, argmax   output of beam search, and the most probable one: text, length in tokens,
+                   log_prob; null if nothing was found. Exact search within -budget finds the
+                   argmax where the beam's certificate does not prove it
     level          certificate of the beam
-    proven         whether `argmax` is proven to be the most probable string; else it is the best
-                   one found
-    missed         whether the beam's output is not the argmax; null where that is not known
-    empty          log_prob, and rank among the strings found (1: the model likes it best); null
-                   where the model cannot produce the empty string
+    proven         whether `argmax` is proven; if not, it is the best output found
+    missed         whether the beam missed the argmax; null if unknown
+    empty          log_prob and rank of the empty output; null if the model cannot produce it
 
-Blank lines are left out. The sums are printed as a table.
+Blank lines are left out. It prints the totals as a table.
 """
 
 from __future__ import annotations
@@ -38,22 +35,27 @@ from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 
-WINDOW = 4096  # lines held at a time
-ROUNDING = 1e-5  # what two log-probabilities may differ by and be equal, computed in two batches
+WINDOW = 4096  # lines in memory at a time
+ROUNDING = 1e-5  # difference of equal log-probabilities that were computed in two batches
 
 
 @dataclass(frozen=True)
 class Searches:
-    """The searches that are compared, over the same models."""
+    """Searches with the same models.
+
+    Attributes:
+        beam: beam search, which returns all it found.
+        exact: exact search.
+        empty: search for outputs of length 0.
+    """
 
     beam: Translator
     exact: Translator
     empty: Translator
-    """Of strings of no token at all."""
 
     @classmethod
     def of(cls, folders: Sequence[Path], config: SearchConfig, budget: Budget) -> Searches:
-        """Load models; a beam that keeps all it found, an exact search, and one of length 0."""
+        """Load the models."""
         models = [load(folder) for folder in folders]
         return cls(
             Translator(models, SearchTask(replace(config, n_best=0))),
@@ -64,7 +66,7 @@ class Searches:
         )
 
     def analyse(self, lines: Iterable[str], batch_size: int) -> Iterator[dict[str, Any]]:
-        """The record of each line that is not blank."""
+        """Yield the record of each line that is not blank."""
         supply = self.beam.answers(lines, batch_size)
         while window := list(islice(supply, WINDOW)):
             beams = [beam for beam in window if beam.result is not None]
@@ -77,13 +79,13 @@ class Searches:
 
 
 def is_proven(answer: Answer) -> bool:
-    """Whether the first hypothesis is proven to be the most probable string (or none to exist)."""
+    """Return whether the first hypothesis is proven to be the most probable (or none to exist)."""
     assert answer.result is not None, "blank lines were left out"
     return answer.result.certificate.level != "none"
 
 
 def described(found: Decoded | None) -> dict[str, Any] | None:
-    """A hypothesis as a part of a record."""
+    """Return a hypothesis as a part of a record."""
     if found is None:
         return None
     hypothesis = found.hypothesis
@@ -95,24 +97,24 @@ def described(found: Decoded | None) -> dict[str, Any] | None:
 
 
 def is_better(one: Hypothesis, other: Hypothesis) -> bool:
-    """Whether a string is more probable than another one, by more than rounding."""
+    """Return whether a hypothesis is more probable than another, by more than rounding."""
     return one.tokens != other.tokens and one.log_prob > other.log_prob + ROUNDING
 
 
 def record(number: int, beam: Answer, exact: Answer | None, empty: Answer) -> dict[str, Any]:
-    """What the searches of one line have found.
+    """Return the record of one line.
 
     Args:
-        number: of the line, from 0.
-        beam: all the beam found.
-        exact: of the exact search, where the beam has proven nothing.
-        empty: of the search of length 0.
+        number: number of the line, from 0.
+        beam: result of beam search.
+        exact: result of exact search, if the beam has proven nothing.
+        empty: result of the search of length 0.
     """
     assert beam.result is not None
     output = beam.hypotheses[0] if beam.hypotheses else None
     best, proven = output, True
     if exact is not None:
-        # The exact search starts from a beam of its own, whose rounding may differ.
+        # Exact search runs a beam of its own, with other rounding.
         found = [answer.hypotheses[0] for answer in (exact, beam) if answer.hypotheses]
         best = max(found, key=lambda one: one.hypothesis.log_prob, default=None)
         proven = is_proven(exact)
@@ -141,7 +143,7 @@ def record(number: int, beam: Answer, exact: Answer | None, empty: Answer) -> di
 
 @dataclass
 class Summary:
-    """Sums over the records."""
+    """Totals over the records."""
 
     sentences: int = 0
     by_beam: int = 0
@@ -151,12 +153,12 @@ class Summary:
     empty: int = 0
     empty_first: int = 0
     empty_mass: float = 0.0
+    # Lengths of beam output and argmax: where the argmax is proven, and where the beam missed it.
     lengths: list[tuple[int, int]] = field(default_factory=list)
-    """Of beam output and argmax, where the argmax is proven."""
     missed_lengths: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, line: dict[str, Any]) -> None:
-        """Count a record."""
+        """Add a record."""
         self.sentences += 1
         self.by_beam += line["level"] != "none"
         self.proven += line["proven"]
@@ -174,7 +176,7 @@ class Summary:
                 self.missed_lengths.append(pair)
 
     def text(self) -> str:
-        """The table."""
+        """Return the table."""
         if not self.sentences:
             return "no sentences"
         counts = {
@@ -202,7 +204,7 @@ class Summary:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
     parser.add_argument("-model", nargs="+", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("-src", type=Path, required=True, metavar="FILE")
@@ -211,7 +213,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-max_length", type=int, default=100, metavar="N")
     parser.add_argument("-stop", choices=("exhaustive", "optimal", "first"), default="exhaustive")
     parser.add_argument(
-        "-budget", type=int, default=10_000, metavar="N", help="prefixes of an exact search"
+        "-budget",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="prefixes of exact search",
     )
     parser.add_argument("-batch_size", type=int, default=64, metavar="N")
     options = parser.parse_args(arguments)
@@ -224,7 +230,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Analyse a file; an error of the user's is one line on the standard error and status 2."""
+    """Analyse a file; return the exit status."""
     options = parse_arguments(arguments)
     refuse_overwriting([options.src], [options.output])
     config = SearchConfig(options.beam_size, max_length=options.max_length, stop=options.stop)

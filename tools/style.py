@@ -1,5 +1,4 @@
-#!/usr/bin/env python
-"""The sizes of the code: files, functions, docstrings, tests; what docs/architecture.md quotes.
+"""Print the sizes of the code and the documents.
 
 python tools/style.py
 """
@@ -7,71 +6,54 @@ python tools/style.py
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def python_files(*folders: str) -> list[Path]:
-    """Python files that are not empty, below folders of the repository."""
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+def files(folder: str, *endings: str) -> list[Path]:
+    """Return the files below a folder of the repository, except for empty ones."""
+    found = (path for ending in endings for path in (ROOT / folder).rglob(f"*.{ending}"))
     return sorted(path for path in found if path.stat().st_size)
 
 
-def lines(path: Path) -> int:
-    """Lines of a file."""
-    return path.read_text(encoding="utf-8").count("\n")
+def lines(paths: list[Path]) -> list[int]:
+    """Return the number of lines of each file."""
+    return [path.read_text(encoding="utf-8").count("\n") for path in paths]
 
 
-def functions(path: Path) -> Iterator[Function]:
-    """Every function and method of a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, Function):
-            yield node
-
-
-def length(function: Function) -> int:
-    """Lines of a function, docstring included."""
-    return (function.end_lineno or function.lineno) - function.lineno + 1
-
-
-def arguments(function: Function) -> int:
-    """Arguments of a function, `self` not counted."""
-    names = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    return sum(name.arg not in ("self", "cls", "ctx") for name in names)
-
-
-def describe(title: str, paths: list[Path]) -> None:
-    """Print the sizes of a group of files."""
-    sizes = {path: lines(path) for path in paths}
-    found = [(length(f), arguments(f), f, path) for path in paths for f in functions(path)]
-    longest = max(found, key=lambda item: item[0])
-    most = max(found, key=lambda item: item[1])
-    public = [f for _, _, f, _ in found if not f.name.startswith("_")]
-    documented = sum(ast.get_docstring(f) is not None for f in public)
-    largest = max(paths, key=lambda path: sizes[path])
-    print(title)
-    print(f"  files {len(paths)}, lines {sum(sizes.values())}, median {median(sizes.values()):.0f}")
-    print(f"  largest file {sizes[largest]} ({largest.relative_to(ROOT)})")
-    print(f"  functions: median {median(item[0] for item in found):.0f} lines, ", end="")
-    print(f"longest {longest[0]} ({longest[2].name} in {longest[3].relative_to(ROOT)})")
-    print(f"  most arguments {most[1]} ({most[2].name} in {most[3].relative_to(ROOT)})")
-    print(f"  public functions with a docstring {100 * documented / max(len(public), 1):.0f} %")
+def functions(path: Path) -> list[ast.FunctionDef]:
+    """Return the functions and methods of a Python file."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in tree if isinstance(node, ast.FunctionDef)]
 
 
 def main() -> None:
     """Print everything."""
-    package, tools, tests = (python_files(name) for name in ("onmt_entmax", "tools", "tests"))
-    describe("package", package)
-    describe("tools", tools)
-    describe("tests", tests)
-    source = sum(map(lines, [*package, *tools]))
-    checked = sum(f.name.startswith("test_") for path in tests for f in functions(path))
-    ratio = sum(map(lines, tests)) / source
-    print(f"test functions {checked}, test lines a line of package and tools {ratio:.2f}")
+    groups = {
+        "package": files("onmt_entmax", "py"),
+        "C++": files("onmt_entmax", "cpp", "h"),
+        "tools": files("tools", "py"),
+        "tests": files("tests", "py"),
+    }
+    print(f"{'':10}{'files':>8}{'lines':>8}{'largest':>9}{'functions':>11}{'median lines':>14}")
+    for name, paths in groups.items():
+        sizes = lines(paths)
+        row = f"{name:10}{len(paths):8,}{sum(sizes):8,}{max(sizes):9,}"
+        if name != "C++":
+            lengths = [
+                (node.end_lineno or node.lineno) - node.lineno + 1
+                for path in paths
+                for node in functions(path)
+            ]
+            row += f"{len(lengths):11,}{median(lengths):14.0f}"
+        print(row)
+    documents = sorted([*ROOT.glob("*.md"), *files("docs", "md"), *files("data", "md")])
+    words = {path: len(path.read_text(encoding="utf-8").split()) for path in documents}
+    print(f"\ndocuments {len(words)}, words {sum(words.values()):,}")
+    for path, count in words.items():
+        print(f"  {path.relative_to(ROOT)!s:32}{count:8,}")
 
 
 if __name__ == "__main__":

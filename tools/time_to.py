@@ -1,12 +1,11 @@
-#!/usr/bin/env python
-"""How long runs trained until validation first reached a value: what metrics.jsonl holds.
+"""Print how long runs trained until a development measure first reached a value.
 
     python tools/time_to.py run/pilot/model run/pilot/softmax --measure exact_match --values 70 78
 
-Prints a Markdown table of seconds and updates, a line for each run. Seconds are wall time from the
-start of training to the weights that were validated; earlier validations are in it, that one is
-not. Values are those of validations, nothing is interpolated: the truth is up to one interval of
-validation earlier. A measure is better when it is larger, or smaller if its name ends in `loss`.
+Prints a Markdown table of seconds and updates, a row for each run, from its metrics.jsonl. Seconds
+are wall time from the start of training to the validated weights, with earlier validations.
+Nothing is interpolated: the value may have been reached up to one validation interval earlier. A
+larger measure is better, unless its name ends in `loss`.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from onmt_entmax.figures.curves import read_metrics
 def first_reached(
     rows: Iterable[Mapping[str, Any]], measure: str, value: float
 ) -> Mapping[str, Any] | None:
-    """The first validation, in order of steps, at least as good as `value`, or None."""
+    """Return the first validation that is at least as good as `value`, or None."""
     sign = -1 if measure.endswith("loss") else 1
     good = (row for row in rows if sign * row[measure] >= sign * value)
     return min(good, key=lambda row: row["step"], default=None)
 
 
 def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
-    """A Markdown table: for each run and value the seconds and updates, and the best value.
+    """Return a Markdown table: seconds and updates for each run and value, and the best value.
 
     Raises:
         UserError: a run has no such measure.
@@ -56,11 +55,11 @@ def _is_number(value: object) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Reads the command line and prints; an error of the user's is one line and status 2."""
+    """Print the table; return the exit status."""
     parser = argument_parser(__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
-    parser.add_argument("--measure", default="exact_match", help="measure of a validation")
-    parser.add_argument("--values", nargs="+", type=float, required=True, help="to be reached")
+    parser.add_argument("--measure", default="exact_match", help="development measure")
+    parser.add_argument("--values", nargs="+", type=float, required=True, help="values to reach")
     options = parser.parse_args(arguments)
     print(table(options.runs, options.measure, options.values))
     return 0

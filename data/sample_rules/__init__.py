@@ -1,1 +1,1 @@
-"""Rules and word lists of four languages, written for this repository; used by make_samples.py."""
+"""Inflection rules and word lists of four languages, written for this repository."""

@@ -1,4 +1,4 @@
-"""English: five verb forms and two noun forms, with irregulars, phrasal verbs and divided usage."""
+"""English: five verb forms and two noun forms, with irregular, phrasal and variant forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IRREGULAR_VERBS = """
     won, write wrote written
 """
 
-# Past and participle are the same word; both variants are in use for either.
+# Past and participle are the same word, with two variants.
 DIVIDED_VERBS = """
     burn burned burnt, dream dreamed dreamt, dwell dwelled dwelt, kneel kneeled knelt, lean leaned
     leant, leap leaped leapt, learn learned learnt, light lighted lit, plead pleaded pled, smell
@@ -42,7 +42,7 @@ PHRASAL_VERBS = """
     out
 """
 
-# A last consonant that is doubled before -ed and -ing.
+# Verbs that double the last consonant before -ed and -ing.
 DOUBLING = set(
     """
     beg begin chop cut drag drop drum grab hop hug knit mop pat plan put rob run shop sit skip
@@ -72,7 +72,7 @@ DIVIDED_NOUNS = """
 
 
 def add_s(word: str) -> str:
-    """The plural of a noun, the third person singular of a verb."""
+    """Return the plural of a noun, or the third person singular of a verb."""
     if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "ies"
     if word.endswith(("s", "x", "z", "ch", "sh")) or word in ("go", "echo"):
@@ -97,17 +97,17 @@ def add_ing(verb: str) -> str:
 
 
 def triples(text: str) -> list[list[str]]:
-    """The words of each comma-separated entry."""
+    """Return the words of each comma-separated entry."""
     return [entry.split() for entry in text.split(",")]
 
 
 def verb_cells(
     verb: str, past: tuple[str, ...], participle: tuple[str, ...], regular: bool, particle: str = ""
 ) -> list[Cell]:
-    """The five cells of a verb; `particle` follows each form (`gave up`)."""
+    """Return the five cells of a verb; `particle` follows each form (`gave up`)."""
     tail = f" {particle}" if particle else ""
-    # A phrasal verb (`gave up`) inflects like the verb in it. Otherwise nothing tells an irregular
-    # past; the past tells the participle where they are the same word (`sold`, but `sang`, `sung`).
+    # A phrasal verb (`gave up`) inflects like its verb. Otherwise an irregular past cannot be
+    # predicted, and the participle only if it equals the past (`sold`, but `sang`, `sung`).
     past_known = regular or bool(particle)
     participle_known = past_known or past == participle
     table = (
@@ -130,7 +130,7 @@ def verb_cells(
 
 
 def cells() -> tuple[Cell, ...]:
-    """Every English cell."""
+    """Return every English cell."""
     found: list[Cell] = []
     irregular = {verb: (past, participle) for verb, past, participle in triples(IRREGULAR_VERBS)}
     for verb in REGULAR_VERBS.split():

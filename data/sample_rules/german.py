@@ -1,6 +1,6 @@
 """German: nouns in four cases and two numbers, with five ways to form the plural.
 
-The genitive of short masculine and neuter nouns is really in two forms, `des Tages` and `des Tags`.
+Short masculine and neuter nouns have two genitives, `des Tages` and `des Tags`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def add_n(noun: str) -> str:
 
 
 def genitive(noun: str) -> tuple[str, ...]:
-    """The genitive singular of a strong masculine or neuter noun."""
+    """Return the genitive singular of a strong masculine or neuter noun."""
     if noun.endswith(("s", "ß", "z", "x")):
         return (noun + "es",)
     vowels = sum(letter in "aeiouäöü" for letter in noun.lower())
@@ -66,12 +66,12 @@ def genitive(noun: str) -> tuple[str, ...]:
 def paradigm(
     noun: str, singular_genitive: tuple[str, ...], oblique: str, plural: str, productive: bool
 ) -> list[Cell]:
-    """The eight cells; `oblique` is the dative and accusative singular."""
+    """Return the eight cells; `oblique` is the dative and accusative singular."""
     dative_plural = plural if plural.endswith(("n", "s")) else plural + "n"
     singular = dict(zip(CASES, ((noun,), singular_genitive, (oblique,), (oblique,)), strict=True))
     plurals = dict(zip(CASES, (plural, plural, dative_plural, plural), strict=True))
     cells = [Cell(noun, singular[c], f"N;{c};SG", productive=productive) for c in CASES]
-    # One cell of the plural tells the others, so the nominative is always shown.
+    # The nominative predicts the rest of the plural, so it is always in the training data.
     cells += [
         Cell(noun, (plurals[c],), f"N;{c};PL", c != "NOM" or productive, productive) for c in CASES
     ]
@@ -79,7 +79,7 @@ def paradigm(
 
 
 def cells() -> tuple[Cell, ...]:
-    """Every German cell."""
+    """Return every German cell."""
     found: list[Cell] = []
     for ending, text in (("e", PLURAL_E), ("er", PLURAL_ER), ("", PLURAL_NONE)):
         for entry in text.split(","):

@@ -1,4 +1,4 @@
-"""The cell of a paradigm: one lemma, one set of tags, and the forms that are correct there."""
+"""The cell of a paradigm: a lemma, its tags, and the correct forms."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Cell:
 
     Attributes:
         lemma: the dictionary form.
-        forms: the correct forms; more than one where usage is divided.
+        forms: the correct forms, usually one.
         tags: UniMorph tags joined by semicolons, as in the shared task's files.
-        predictable: whether someone who knows other cells of this lemma, and other lemmas, can
-            work the form out. Cells that are not must be in the training data.
-        productive: whether the lemma's whole paradigm follows from its spelling.
+        predictable: whether the form follows from other cells of the lemma, and other lemmas. If
+            not, the cell must be in the training data.
+        productive: whether the whole paradigm follows from the lemma's spelling.
     """
 
     lemma: str

@@ -28,7 +28,7 @@ STEM_CHANGING = """
 
 @dataclass(frozen=True)
 class Irregular:
-    """What is irregular about a verb: the rest follows the rules."""
+    """The irregular parts of a verb; the rest follows the rules."""
 
     first: str  # I, present
     future: str  # what the future endings are added to
@@ -63,7 +63,7 @@ PRETERITE = {
 STRONG_PRETERITE = "e iste o imos isteis ieron".split()
 FUTURE = "é ás á emos éis án".split()
 
-# The cells that tell the rest of an irregular verb.
+# Cells from which the rest of an irregular verb follows.
 TELLING = {
     "V;IND;PRS;1;SG",
     "V;IND;PST;1;SG;PFV",
@@ -140,7 +140,7 @@ def gerund(stem: str, ending: str, change: str) -> str:
 
 
 def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell]:
-    """Twenty-eight cells of a verb."""
+    """Return the twenty-eight cells of a verb."""
     stem, ending = verb[:-2], verb[-2:]
     now = present(stem, ending, change)
     past = preterite(stem, ending, change)
@@ -177,7 +177,7 @@ def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell
 
 
 def cells() -> tuple[Cell, ...]:
-    """Every Spanish cell."""
+    """Return every Spanish cell."""
     found: list[Cell] = []
     for entry in (REGULAR + STEM_CHANGING).split():
         verb, _, change = entry.partition("*")

@@ -1,9 +1,9 @@
 """Turkish: nouns in six cases, two numbers and two possessive forms or none, with vowel harmony.
 
-A form is stem + plural + possessive + case. Capitals in the suffixes below stand for sounds that
-follow the word: A is e or a, I is i, ü, ı or u after the last vowel, D is t after a voiceless
-consonant and d elsewhere. A sound in brackets appears only where it is needed: the consonant
-between two vowels, the vowel between two consonants.
+A form is stem + plural + possessive + case. Capitals in the suffixes stand for sounds that depend
+on the word: A is e or a, I is i, ü, ı or u by the last vowel, D is t after a voiceless consonant
+and d elsewhere. A sound in brackets appears only between two vowels (a consonant) or between two
+consonants (a vowel).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def last_vowel(word: str) -> str:
 
 
 def attach(word: str, suffix: str, softens: bool = False, drops: bool = False) -> str:
-    """Adds one suffix.
+    """Add one suffix.
 
     Args:
-        word: what the suffix is added to.
-        suffix: written with the signs that the head of this file explains.
+        word: the word.
+        suffix: in the notation of this file's docstring.
         softens: a final p, ç, t or k becomes voiced before a vowel (`kitap`, `kitabı`).
         drops: the last vowel disappears before a vowel (`burun`, `burnu`).
     """
@@ -69,7 +69,7 @@ def attach(word: str, suffix: str, softens: bool = False, drops: bool = False) -
 
 
 def inflect(noun: str, number: str, possessive: str, case: str) -> str:
-    """One form of a noun as the word list writes it (`*` softens, `~` drops its last vowel)."""
+    """Return a form of a noun from the word list (`*` softens, `~` drops its last vowel)."""
     word = noun.rstrip("*~")
     softens, drops = noun.endswith("*"), noun.endswith("~")
     suffixes = [NUMBERS[number], POSSESSIVES[possessive], CASES[case]]
@@ -82,7 +82,7 @@ def inflect(noun: str, number: str, possessive: str, case: str) -> str:
 
 
 def cells() -> tuple[Cell, ...]:
-    """Every Turkish cell."""
+    """Return every Turkish cell."""
     found = []
     for noun in NOUNS.split():
         productive = not noun.endswith(("*", "~"))

@@ -1,7 +1,7 @@
-"""Batches of real text for benchmarks of training: inflection, or words of a parallel corpus.
+"""Training batches of real text for benchmarks: inflection, or words of a parallel corpus.
 
-Batches are cut as both sides of a comparison cut them in training: `bucket_size` pairs are sorted
-by length, and batches are taken in random order.
+As in training, `bucket_size` pairs are sorted by length and cut into batches, which come in random
+order.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ Pair = tuple[Sequence[str], Sequence[str]]
 
 
 def inflection(data: Path | None) -> list[Pair]:
-    """Inflections as the pilot has them: language, tags and characters to characters.
+    """Return inflection pairs: language, tags and characters to characters.
 
     Args:
-        data: a folder with `conll2018/`, of which the medium setting of ten languages is taken;
-            None: the samples of this repository.
+        data: a folder with `conll2018/`, for the medium setting of ten languages; None for the
+            samples of this repository.
+
+    Raises:
+        UserError: a file cannot be read.
     """
     folder, part = (data / "conll2018", "train-medium") if data else (SAMPLES, "train")
     pairs: list[Pair] = []
@@ -41,7 +44,7 @@ def inflection(data: Path | None) -> list[Pair]:
         if data or path.is_file():
             for row in _lines(path):
                 lemma, form, tags = row.split("\t")
-                marked = [f"+{tag}" for tag in tags.split(";")]  # a tag V is not a letter V
+                marked = [f"+{tag}" for tag in tags.split(";")]  # the tag V, not the letter
                 pairs.append(([f"lang={language}", *marked, *lemma], list(form)))
     return pairs
 
@@ -54,11 +57,14 @@ def _lines(path: Path) -> list[str]:
 
 
 def words(data: Path | None) -> list[Pair]:
-    """Word-level sentence pairs.
+    """Return word-level sentence pairs.
 
     Args:
-        data: a folder with `tatoeba-deen/`; None: random words by Zipf's law, each target word the
-            image of the source word at its place, so that there is something to learn.
+        data: a folder with `tatoeba-deen/`; None for random words by Zipf's law, where each target
+            word is determined by the source word at its position.
+
+    Raises:
+        UserError: a file cannot be read.
     """
     if data is None:
         return _synthetic_words(20_000, 18_000)
@@ -84,12 +90,12 @@ def _synthetic_words(count: int, vocabulary: int) -> list[Pair]:
 
 
 def vocabularies(pairs: Sequence[Pair], size: int, joint: bool) -> Vocabularies:
-    """Vocabularies of exactly `size` tokens, filled up with unused ones where the text has fewer.
+    """Return vocabularies of exactly `size` tokens, padded with unused ones.
 
     Args:
         pairs: source and target tokens.
-        size: of each side, special tokens included.
-        joint: whether both sides have all tokens of both.
+        size: size of each side, with special tokens.
+        joint: whether the sides share one vocabulary.
     """
     counts = [Counter(chain.from_iterable(side)) for side in zip(*pairs, strict=True)]
     if joint:
@@ -107,7 +113,7 @@ def vocabularies(pairs: Sequence[Pair], size: int, joint: bool) -> Vocabularies:
 def batches(
     pairs: Sequence[Pair], known: Vocabularies, batch_size: int, bucket_size: int
 ) -> Iterator[Batch]:
-    """Training batches without end, the same at every call."""
+    """Yield training batches without end, the same ones at every call."""
     generator = random.Random(2)
     while True:
         for start in range(0, len(pairs) - batch_size + 1, bucket_size):
@@ -123,5 +129,5 @@ def batches(
 
 
 def _sample(pairs: Sequence[Pair], start: int, count: int) -> list[Pair]:
-    """Pairs drawn from everywhere in a file that may be sorted."""
+    """Return random pairs, since the file may be sorted."""
     return random.Random(start).choices(pairs, k=count)

@@ -1,4 +1,4 @@
-"""The models of `recurrence.py` and their training steps: ours, and stock OpenNMT-py's."""
+"""Models and training steps that benchmarks compare: ours, and those of stock OpenNMT-py."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
 
 def stock_model(hidden: int, known: Vocabularies, dropout: float) -> NMTModel:
-    """OpenNMT-py's two-layer bidirectional encoder and input-feeding decoder, with softmax."""
+    """Return OpenNMT-py's bidirectional encoder and input-feeding decoder, with softmax."""
     sides = [Embeddings(hidden, len(side), side.pad) for side in known]
     encoder = RNNEncoder("LSTM", True, 2, hidden, dropout, sides[0])
     decoder = InputFeedRNNDecoder(
@@ -45,7 +45,7 @@ def stock_model(hidden: int, known: Vocabularies, dropout: float) -> NMTModel:
 
 
 def our_model(stock: NMTModel, alpha: float, dtype: torch.dtype | None) -> SparseNMTModel:
-    """Our model with the weights of `stock`."""
+    """Return our model with the weights of `stock`."""
     encoder, decoder = copy.deepcopy(stock.encoder), copy.deepcopy(stock.decoder)
     encoder.__class__, decoder.__class__ = FastRNNEncoder, FastInputFeedRNNDecoder
     attention = EntmaxGlobalAttention(decoder.hidden_size, "general", alpha)
@@ -61,16 +61,16 @@ def our_model(stock: NMTModel, alpha: float, dtype: torch.dtype | None) -> Spars
 
 
 class Contender:
-    """A model of ours that takes training steps.
+    """Training steps of our model.
 
     Args:
-        model: with its weights.
+        model: the model.
         pad: id of padding in the target.
-        learning_rate: of Adam.
+        learning_rate: learning rate of Adam.
 
     Attributes:
-        support: nonzero outputs a token in the last step; None where that is not counted.
-        loss: mean loss a token of the last step.
+        support: nonzero outputs per token in the last step; None if not counted.
+        loss: mean loss per token in the last step.
     """
 
     support: float | None = None
@@ -83,7 +83,7 @@ class Contender:
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 
     def step(self, batch: Batch, clock: Callable[[], float]) -> tuple[float, float]:
-        """Take a step; returns the time of all of it, and of clipping and Adam alone."""
+        """Take a step; return the seconds of the whole step, and of clipping and Adam alone."""
         start = clock()
         self.optimizer.zero_grad()
         self.backward(batch)
@@ -93,7 +93,7 @@ class Contender:
         return end - start, end - between
 
     def backward(self, batch: Batch) -> None:
-        """Forward, loss and backward."""
+        """Run forward, loss and backward."""
         result = self.loss_of(batch)
         tokens = int(result.tokens)
         (result.loss / tokens).backward()
@@ -101,16 +101,19 @@ class Contender:
         self.support = float(result.support) / tokens
 
     def update(self) -> None:
-        """Clip the gradients and change the weights."""
+        """Clip the gradients and update the weights."""
         nn.utils.clip_grad_norm_(self.parameters, MAX_GRAD_NORM)
         self.optimizer.step()
 
 
 class StockContender(Contender):
-    """OpenNMT-py's model and loss, as its trainer calls them.
+    """Training steps of OpenNMT-py's model and loss, as its trainer calls them.
 
     Args:
-        own_adam: whether OpenNMT-py's wrapper clips and steps, with torch's plain Adam.
+        model: the model.
+        pad: id of padding in the target.
+        learning_rate: learning rate of Adam.
+        own_adam: whether to step by OpenNMT-py's wrapper and torch's plain Adam.
     """
 
     def __init__(self, model: Any, pad: int, learning_rate: float, own_adam: bool) -> None:
@@ -123,7 +126,7 @@ class StockContender(Contender):
             self.wrapper = Optimizer(self.optimizer, learning_rate, None, MAX_GRAD_NORM)
 
     def backward(self, batch: Batch) -> None:
-        """Forward, loss and backward."""
+        """Run forward, loss and backward."""
         assert batch.target is not None
         assert batch.target_lengths is not None
         outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
@@ -134,7 +137,7 @@ class StockContender(Contender):
         self.loss = loss.item()
 
     def update(self) -> None:
-        """Clip the gradients and change the weights."""
+        """Clip the gradients and update the weights."""
         if self.wrapper is None:
             super().update()
         else:
@@ -142,7 +145,7 @@ class StockContender(Contender):
 
 
 def take_over(stock: NMTModel, ours: SparseNMTModel) -> None:
-    """Give the weights of our model to a stock one."""
+    """Copy the weights of our model to a stock one."""
     for part in ("encoder", "decoder"):
         getattr(stock, part).load_state_dict(getattr(ours, part).state_dict())
     stock.generator[0].load_state_dict(ours.generator.state_dict())

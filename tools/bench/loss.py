@@ -1,11 +1,11 @@
-"""Forward and backward of the loss against cross-entropy (the reference) and entmax 1.3.
+"""Time the loss, forward and backward, against cross-entropy (the reference) and entmax 1.3.
+
+    python -m tools.bench.loss --clock cpu --allocator faultfree --vocab 18000 --alpha 1.5 2
+    python -m tools.bench.loss --memory --vocab 32000 --output memory.jsonl
 
 The floor is one pass over the scores and one over a gradient of their size. All rows take about
-five minutes; entmax 1.3's bisection, its only loss for alpha 1.2 and 1.33, needs 50 times the
-cross-entropy's time and runs if it is asked for.
-
-python tools/bench/loss.py --clock cpu --allocator faultfree --vocab 18000 --alpha 1.5 2
-python tools/bench/loss.py --memory --vocab 32000 --output memory.jsonl
+five minutes. entmax 1.3 has only bisection for alpha 1.2 and 1.33, which takes 50 times as long as
+cross-entropy and runs with --bisection.
 """
 
 import argparse
@@ -14,11 +14,11 @@ from functools import partial
 
 import entmax as peer
 import torch
-from runner import Case, compare, logits, parse_arguments
 from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse.functional import entmax_loss
+from tools.bench.runner import Case, compare, logits, parse_arguments
 
 ROWS = 1280
 VOCABULARIES = (776, 18_000, 32_000, 128_000)
@@ -27,27 +27,27 @@ ALPHAS = (1.2, 1.33, 1.5, 2.0)
 
 
 def backward(loss: Callable[[Tensor, Tensor], Tensor], scores: Tensor, target: Tensor) -> None:
-    """One forward and backward pass, the gradient dropped first."""
+    """Run forward and backward once, without an earlier gradient."""
     scores.grad = None
     loss(scores, target).mean().backward()
 
 
 def floor(scores: Tensor) -> Tensor:
-    """Read the scores once and write zeros of their size."""
+    """Read the scores and write zeros of their size."""
     scores.detach().amax()
     return torch.zeros_like(scores)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Options that pick rows."""
+    """Add options that choose rows."""
     parser.add_argument("--vocab", type=int, nargs="+", default=VOCABULARIES)
     parser.add_argument("--logits", choices=LOGITS, nargs="+", default=LOGITS)
     parser.add_argument("--alpha", type=float, nargs="+", default=ALPHAS)
-    parser.add_argument("--bisection", action="store_true", help="entmax 1.3's, very slow")
+    parser.add_argument("--bisection", action="store_true", help="time entmax 1.3's too (slow)")
 
 
 def peers(alpha: float, bisection: bool) -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
-    """What entmax 1.3 offers for this alpha."""
+    """Return the losses of entmax 1.3 for this alpha."""
     if alpha == 1.5:
         return {"entmax15_k100": partial(peer.entmax15_loss, k=100)}
     if alpha == 2.0:
@@ -56,7 +56,7 @@ def peers(alpha: float, bisection: bool) -> dict[str, Callable[[Tensor, Tensor],
 
 
 def cases(arguments: argparse.Namespace) -> Iterator[Case]:
-    """Vocabulary sizes by logits by alphas, those that are asked for."""
+    """Yield the chosen vocabulary sizes, logits and alphas."""
     for vocab in arguments.vocab:
         rows = ROWS if vocab < 100_000 else ROWS // 4
         for kind in arguments.logits:

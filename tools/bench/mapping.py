@@ -1,6 +1,8 @@
-"""Forward and backward of the mapping against softmax and entmax 1.3 (the reference).
+"""Time the mapping, forward and backward, against softmax and entmax 1.3 (the reference).
 
-Small rows as attention has them, and whole vocabularies.
+    python -m tools.bench.mapping --clock cpu
+
+Rows are small, as in attention, or whole vocabularies.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,22 +10,22 @@ from functools import partial
 
 import entmax as peer
 import torch
-from runner import Case, compare, logits, parse_arguments
 from torch import Tensor
 
 from onmt_entmax.sparse.functional import entmax
+from tools.bench.runner import Case, compare, logits, parse_arguments
 
 SHAPES = ((64, 13), (64, 50), (2048, 50), (1280, 776), (320, 18_000), (320, 32_000), (80, 128_000))
 
 
 def backward(mapping: Callable[[Tensor], Tensor], scores: Tensor, gradient: Tensor) -> None:
-    """One forward and backward pass, the gradient dropped first."""
+    """Run forward and backward once, without an earlier gradient."""
     scores.grad = None
     mapping(scores).backward(gradient)
 
 
 def reference(alpha: float) -> dict[str, Callable[[Tensor], Tensor]]:
-    """Entmax 1.3's function for this alpha."""
+    """Return the function of entmax 1.3 for this alpha."""
     if alpha == 1.5:
         return {"entmax15": partial(peer.entmax15, dim=-1)}
     if alpha == 2.0:
@@ -32,7 +34,7 @@ def reference(alpha: float) -> dict[str, Callable[[Tensor], Tensor]]:
 
 
 def cases() -> Iterator[Case]:
-    """Shapes by logits by alphas."""
+    """Yield shapes, logits and alphas."""
     for rows, length in SHAPES:
         for kind in ("uniform", "normal", "wide", "trained"):
             scores = logits(kind, rows, length).requires_grad_()

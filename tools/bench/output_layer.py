@@ -1,12 +1,11 @@
-"""Forward and backward of the output layer against Linear and cross-entropy (the reference).
+"""Time the output layer, forward and backward, against Linear and cross-entropy (the reference).
 
-    python tools/bench/output_layer.py --allocator faultfree
-    python tools/bench/output_layer.py --only "V=18000 alpha=1.5" --memory
+    python -m tools.bench.output_layer --allocator faultfree
+    python -m tools.bench.output_layer --only "V=18000 alpha=1.5" --memory
 
-The states and weights are random, scaled so that a row has about the support that is asked for.
-The floor is the product that makes the scores, by PyTorch's own `matmul`. entmax 1.3 (with k = 100,
-or bisection) takes part in one case for each alpha. All cases take under three minutes on an idle
-core.
+States and weights are random, scaled to the support of a case. The floor is the matrix product of
+the scores, by PyTorch's `matmul`. entmax 1.3 (k = 100, or bisection) is timed in one case of each
+alpha. All cases take less than three minutes on an idle core.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,11 +13,11 @@ from functools import partial
 
 import entmax as peer
 import torch
-from runner import Case, compare, parse_arguments
 from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.nn.output import OutputLayer
+from tools.bench.runner import Case, compare, parse_arguments
 
 ROWS, SIZE = 1280, 500
 PEERS: dict[float, Callable[..., Tensor]] = {
@@ -27,7 +26,7 @@ PEERS: dict[float, Callable[..., Tensor]] = {
     1.5: partial(peer.entmax15_loss, k=100),
     2.0: partial(peer.sparsemax_loss, k=100),
 }
-# Vocabulary, alpha, supports; 128,000 tokens with a quarter of the rows.
+# Vocabulary, alpha, supports; 128,000 tokens have a quarter of the rows.
 CASES = (
     (776, 1.5, (3, 16, 64)),
     (18_000, 1.5, (3, 16, 64, 500, 2000)),
@@ -42,7 +41,7 @@ CASES = (
 def scaled_layer(
     vocab: int, support: float, alpha: float = 1.5, rows: int = ROWS
 ) -> tuple[OutputLayer, Tensor, Tensor]:
-    """A layer with states (rows, SIZE) and targets for which rows have about this support."""
+    """Return a layer, states `(rows, SIZE)` and targets, with about this support per row."""
     layer = OutputLayer(SIZE, vocab, alpha)
     hidden = torch.randn(rows, SIZE)
     target = layer.scores(hidden).argmax(1).detach()
@@ -56,7 +55,7 @@ def scaled_layer(
 
 
 def ours(layer: OutputLayer, hidden: Tensor, target: Tensor) -> None:
-    """One forward and backward pass of the fused layer."""
+    """Run the fused layer forward and backward once."""
     hidden.grad = layer.weight.grad = layer.bias.grad = None
     layer.loss(hidden, target, -100).loss.backward()
 
@@ -64,19 +63,19 @@ def ours(layer: OutputLayer, hidden: Tensor, target: Tensor) -> None:
 def unfused(
     loss: Callable[[Tensor, Tensor], Tensor], layer: OutputLayer, hidden: Tensor, target: Tensor
 ) -> None:
-    """One forward and backward pass of a linear layer and a loss."""
+    """Run a linear layer and a loss forward and backward once."""
     hidden.grad = layer.weight.grad = layer.bias.grad = None
     loss(functional.linear(hidden, layer.weight, layer.bias), target).sum().backward()
 
 
 def product(layer: OutputLayer, hidden: Tensor) -> Tensor:
-    """The scores alone."""
+    """Return the scores."""
     with torch.no_grad():
         return hidden @ layer.weight.t()
 
 
 def cases() -> Iterator[Case]:
-    """Vocabulary sizes and alphas by supports."""
+    """Yield vocabulary sizes, alphas and supports."""
     for vocab, alpha, supports in CASES:
         for support in supports:
             rows = ROWS if vocab < 100_000 else ROWS // 4

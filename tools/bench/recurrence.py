@@ -1,8 +1,8 @@
-"""Training steps of this project against stock OpenNMT-py 2.3.0, alternated in one process.
+"""Time training steps against stock OpenNMT-py 2.3.0, alternating in one process.
 
 A step is forward, loss, backward, clipping and Adam, on the same batch and from the same weights.
-`stock` is OpenNMT-py's own `NMTModel` with softmax and `NMTLossCompute`; the rest are alphas of
-entmax here, in the attention and at the output, `:bf16` for bfloat16 products.
+`stock` is OpenNMT-py's `NMTModel` with softmax and `NMTLossCompute`; a number is our model with
+this alpha in attention and output, and `:bf16` means bfloat16 products.
 
     export OMP_NUM_THREADS=1
     python -m tools.bench.recurrence --size pilot --variants 1.5,1.5:bf16
@@ -10,22 +10,19 @@ entmax here, in the attention and at the output, `:bf16` for bfloat16 products.
     python -m tools.bench.recurrence --size words --variants 1.5 --against 1
     python -m tools.bench.recurrence --size words --variants 1.2,1.33,1.75 --against 1.5
 
-`--data FOLDER` takes real text (`conll2018/` and `tatoeba-deen/` there); without it the pilot's
-lengths are those of the samples in this repository, and words are random. The size of the support
-decides what entmax costs, so weights are what `--warmup` updates with the variant's own alpha made
-of the first ones (`--warmup 0`: random weights), and stay so while the time is taken (learning
-rate 0, which Adam does not know). `--support 20` then scales the output weights so that a token
-has about 20 nonzero probabilities, as after long training. Softmax does not mind; it gets the
-weights of the first variant.
+Real text is in `--data FOLDER` (`conll2018/`, `tatoeba-deen/`); without it, the pilot uses the
+samples of this repository, and words are random. The cost of entmax depends on the support, so
+`--warmup` updates train each alpha before the timing, which keeps the weights (learning rate 0).
+`--support 20` then scales the output weights to about 20 nonzero probabilities per token, as after
+long training. Softmax gets the weights of the first variant.
 
-Prints one JSON line for each contender, then a table. Times are medians in milliseconds, ratios
-those of medians, over the same batches. `GF` are the products of a step over real positions, all of
-them dense; `GF/s` is what a contender makes of them (a sparse backward makes more than the
-machine has), and the floor is what the products alone would take at the speed that is measured
-for large ones. With one thread the clock is the processor's, which other work on the machine
-disturbs least; with more it is the wall's. For all alike, freed memory is kept (`mallopt`), so
-that no step waits for fresh pages, and Adam is torch's fused one (`--adam own`: OpenNMT-py's
-wrapper and its plain Adam on its side).
+Prints one JSON line for each contender, then a table. Times are medians in milliseconds over the
+same batches, ratios those of the medians. `GF` are the operations of a step's matrix products over
+real positions, `GF/s` their speed (a sparse backward skips some), and the floor is the time of the
+products alone at the speed of large ones. The clock is processor time with one thread, which other
+load disturbs least, else wall time. Freed memory is kept (`mallopt`), so that no step waits for
+fresh pages, and Adam is torch's fused one (`--adam own`: OpenNMT-py's wrapper and torch's plain
+Adam on its side).
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ MARKS = {"bf16"}
 
 @dataclass(frozen=True)
 class Size:
-    """A model and its vocabularies."""
+    """Sizes of a model and its vocabularies, and its data."""
 
     hidden: int
     vocabulary: int
@@ -75,7 +72,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Variant:
-    """What a contender is: stock softmax, or ours with an alpha."""
+    """A contender: stock softmax, or our model with an alpha."""
 
     stock: bool
     alpha: float
@@ -83,10 +80,10 @@ class Variant:
 
     @classmethod
     def named(cls, name: str) -> Variant:
-        """`stock`, or an alpha with or without `:bf16`.
+        """Return the variant of a name: `stock`, or an alpha with or without `:bf16`.
 
         Raises:
-            ValueError: it is neither.
+            ValueError: the name is neither.
         """
         given, *marks = name.split(":")
         if name == "stock":
@@ -99,7 +96,7 @@ class Variant:
 def contenders(
     names: list[str], stock: NMTModel, stream: Iterator[Batch], options: argparse.Namespace
 ) -> dict[str, Contender]:
-    """The contenders by name (`Variant`); weights are those that they shall stay at."""
+    """Return the contenders by name, with the weights that they keep."""
     pad = stock.decoder.embeddings.word_padding_idx
     found: dict[str, Contender] = {}
     trained: dict[float, NMTModel] = {}
@@ -128,11 +125,11 @@ def contenders(
 
 @torch.no_grad()
 def scale_output(model: SparseNMTModel, batch: Batch, support: float) -> None:
-    """Multiply the output weights so that about `support` probabilities a token are not zero."""
+    """Scale the output weights to about `support` nonzero probabilities per token."""
     hidden, target = model.hidden_states(batch)
     layer = model.generator
     parameters = [(parameter, parameter.clone()) for parameter in (layer.weight, layer.bias)]
-    low, high = 0.0, 10.0  # powers of two
+    low, high = 0.0, 10.0  # exponents of two
     for _ in range(10):
         middle = (low + high) / 2
         for parameter, original in parameters:
@@ -142,7 +139,7 @@ def scale_output(model: SparseNMTModel, batch: Batch, support: float) -> None:
 
 
 def products(model: NMTModel, batch: Batch) -> float:
-    """Operations of a step's products, forward and twice that backward, over real positions."""
+    """Return the operations of a step's products, forward and backward, over real positions."""
     assert batch.target_lengths is not None
     read, written = int(batch.source_lengths.sum()), int((batch.target_lengths - 1).sum())
     matrices = {
@@ -152,13 +149,13 @@ def products(model: NMTModel, batch: Batch) -> float:
     }
     encoder = sum(size for name, size in matrices.items() if name.startswith("encoder"))
     looked = int((batch.source_lengths * (batch.target_lengths - 1)).sum())
-    attention = 2 * looked * model.decoder.hidden_size  # scores and mixing
+    attention = 2 * looked * model.decoder.hidden_size  # scores and context vectors
     rest = sum(matrices.values()) - encoder
     return 3 * 2 * (encoder * read + rest * written + attention)
 
 
 def product_speed(clock: Callable[[], float]) -> float:
-    """Operations a second of large products of 32-bit floats."""
+    """Return the operations per second of large float32 products."""
     x, weight = torch.randn(768, 600), torch.randn(1200, 600)
     times = []
     for _ in range(20):
@@ -169,7 +166,7 @@ def product_speed(clock: Callable[[], float]) -> float:
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Alternate the contenders; a result for each."""
+    """Time the contenders; return a result for each."""
     torch.manual_seed(1)
     size = SIZES[options.size]
     options.warmup = size.warmup if options.warmup is None else options.warmup
@@ -183,7 +180,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     speed = product_speed(clock)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     operations, fill = [], []
-    for number in range(-3, options.steps):  # the first three find their memory
+    for number in range(-3, options.steps):  # the first three allocate memory
         batch = next(stream)
         for name in names if number % 2 else reversed(names):
             taken = running[name].step(batch, clock)
@@ -228,7 +225,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc, where there is one, to neither map large blocks apart nor return memory."""
+    """Tell glibc to keep freed memory, and to map no large blocks."""
     trim_threshold, mmap_max = -1, -4
     try:
         library = ctypes.CDLL("libc.so.6")
@@ -239,27 +236,29 @@ def keep_freed_memory() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", choices=SIZES, default="pilot")
     parser.add_argument(
         "--variants",
         default="1.5,1",
-        help="alphas, divided by commas, with :bf16 if wished",
+        help="alphas separated by commas, with or without :bf16",
     )
-    parser.add_argument("--against", default="stock", help="stock, or an alpha here")
-    parser.add_argument("--data", type=Path, help="folder of real text, see above")
+    parser.add_argument("--against", default="stock", help="the reference: stock, or an alpha")
+    parser.add_argument("--data", type=Path, help="folder of real text")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--bucket", type=int, default=2048, help="pairs sorted by length together")
     parser.add_argument("--steps", type=int, default=20, help="timed steps of each contender")
     parser.add_argument(
-        "--warmup", type=int, help="updates before; default 100 (pilot), 40 (words)"
+        "--warmup", type=int, help="updates before the timing (default: pilot 100, words 40)"
     )
-    parser.add_argument("--support", type=float, help="nonzero outputs a token, see above")
+    parser.add_argument("--support", type=float, help="nonzero outputs per token to scale to")
     parser.add_argument("--dropout", type=float, default=0.3)
     parser.add_argument("--adam", choices=("fused", "own"), default="fused")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu with one thread")
+    parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
     options = parser.parse_args()
     try:
         options.variants = options.variants.split(",")
@@ -272,7 +271,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Runs the benchmark; returns the exit status."""
+    """Run the benchmark; return the exit status."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     keep_freed_memory()

@@ -1,10 +1,8 @@
-"""Times contenders against each other, in one process and turn by turn.
+"""Time functions against each other, alternating in one process.
 
-Every benchmark here hands :func:`compare` a list of cases. In a round each contender of a case runs
-once, so that what else the machine does falls on all; the ratio of a contender is the median of its
-times divided by the median of the reference's. The allocator is part of
-what is measured (on a CPU page faults can cost more than the arithmetic), so it is named:
-``default``, or ``faultfree``, where glibc keeps and reuses all memory.
+In a round each contender of a case runs once, so that other load falls on all alike; a ratio is the
+median time of a contender divided by that of the reference. The allocator matters, since on a CPU
+page faults can cost more than the arithmetic: with `faultfree`, glibc keeps and reuses all memory.
 """
 
 import argparse
@@ -43,38 +41,42 @@ class Case:
 def parse_arguments(
     description: str, declare: Callable[[argparse.ArgumentParser], object] | None = None
 ) -> argparse.Namespace:
-    """Command line of a benchmark; fixes threads and allocator before anything is timed.
+    """Read the command line of a benchmark; set threads and allocator.
 
-    ``declare`` may add options of the benchmark's own.
+    Args:
+        description: docstring of the benchmark.
+        declare: adds options of the benchmark.
     """
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--allocator", choices=("default", "faultfree"), default="default")
     parser.add_argument(
         "--clock",
         choices=("wall", "cpu"),
         default="wall",
-        help="cpu: processor time of the process, for a machine that is not idle",
+        help="cpu: processor time, for a machine that is not idle",
     )
-    parser.add_argument("--seconds", type=float, default=2.0, help="to spend on each case")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds for each case")
     parser.add_argument("--only", default="", help="run cases whose conditions contain this text")
-    parser.add_argument("--memory", action="store_true", help="peak memory instead of time")
-    parser.add_argument("--output", default="", help="file for the JSON lines")
+    parser.add_argument("--memory", action="store_true", help="measure peak memory, not time")
+    parser.add_argument("--output", default="", help="append JSON lines to this file")
     if declare is not None:
         declare(parser)
     arguments = parser.parse_args()
     wanted = _FAULT_FREE if arguments.allocator == "faultfree" else ""
     if os.environ.get("GLIBC_TUNABLES", "") != wanted:
-        # The allocator reads its settings once, when a process starts.
+        # The allocator reads its settings only when a process starts.
         os.environ["GLIBC_TUNABLES"] = wanted
-        os.execv(sys.executable, [sys.executable, *sys.argv])
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
     return arguments
 
 
 def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
-    """Measure the cases, print a table line for each, and write the JSON lines."""
+    """Measure the cases; print a line for each, and write JSON lines if asked to."""
     _print_machine(arguments)
     with open(arguments.output or os.devnull, "a", encoding="utf-8") as output:
         for case in cases:
@@ -103,7 +105,7 @@ def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
 
 
 def time_case(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """Median milliseconds of each contender, and their ratio to those of the first."""
+    """Return the median milliseconds of each contender, and the ratio to the first."""
     clock = time.perf_counter if arguments.clock == "wall" else time.process_time
     for run in case.contenders.values():
         run()
@@ -126,9 +128,9 @@ def time_case(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, 
 
 
 def peak_memory(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """Megabytes that each contender adds to the process at its peak, in a process of its own.
+    """Return the megabytes that each contender adds at its peak, in a process of its own.
 
-    The code of libraries, which a new process reads in as it comes to it, is not counted.
+    Pages of library code, which a new process reads on demand, are not counted.
     """
     results: dict[str, dict[str, object]] = {}
     reference = 0.0
@@ -153,16 +155,20 @@ def peak_memory(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str
 
 
 def _resident() -> tuple[int, int]:
-    """Bytes of this process in memory, and how many of them are of files."""
+    """Return the resident bytes of this process, and how many of them map files."""
     with open("/proc/self/statm", encoding="ascii") as statm:
         _, resident, files = (int(n) * resource.getpagesize() for n in statm.read().split()[:3])
     return resident, files
 
 
 def logits(kind: str, rows: int, classes: int) -> torch.Tensor:
-    """Random scores (rows, classes): "uniform" (std 0.1), "normal", "wide" (std 4), or "trained".
+    """Return random scores `(rows, classes)`.
 
-    The last has the profile of a trained model: most scores far below, Zipf-like leaders.
+    Args:
+        kind: "uniform" (std 0.1), "normal", "wide" (std 4), or "trained", like a trained model's:
+            a few large scores by Zipf's law, and the others far below.
+        rows: number of rows.
+        classes: number of classes.
     """
     noise = torch.randn(rows, classes)
     if kind == "trained":

@@ -1,29 +1,25 @@
-"""Sentences per second of OpenNMT-py 2.3.0's translator and of ours, in turns, in one process.
+"""Time our translator against OpenNMT-py 2.3.0's, alternating in one process.
 
     python -m tools.bench.search --softmax run/pilot/softmax --entmax run/pilot/model \
         --src run/pilot/data/dev.src
 
-OpenNMT-py's side is all its own: the weights of the softmax model are written as a checkpoint of
-OpenNMT-py's (its names are ours; the output layer is its `nn.Linear` and `LogSoftmax`; its fields
-and vocabularies), read by its `build_translator`, and run by `Translator.translate` with its
-default options but for the beam and the batch. Only its `torch.load` has to be told
-`weights_only=False`, since its checkpoints hold pickled objects. Ours is `Translator.answers`, from
-lines to text, with certificates. In a round each side translates the same sentences; a ratio is
-OpenNMT-py's median time over the rounds by the other's. For both sides alike, what was loaded is
-taken out of Python's garbage collection (`gc.freeze`), which would stop one of them for a tenth of
-a second now and then. With one thread times are the processor's, with more the wall's.
-
-`--size words` takes models of the size of a translation by words in their place: 500 dimensions,
-18,000 tokens, random weights. Those of the output are scaled until a row of 1.5-entmax keeps about
-as many tokens as a trained model's; softmax and entmax have the same weights. Since a random model
-does not know when to end, every side is asked for outputs of 15 tokens.
-
     python -m tools.bench.search --size words --sentences 64 --rounds 3
 
-Prints a JSON line for each side, then a table. `equal` is the share of first outputs that are the
-same as OpenNMT-py's (only the softmax model has the same weights), `statistics` the share of our
-time spent on what only certificates need: bounds, masses, counts. Ours stops by
-default where the support is exhausted or the beam has overflowed; `optimal` is `-stop optimal`.
+OpenNMT-py runs its own code: the softmax model is written as one of its checkpoints, read by its
+`build_translator` and run by its `Translator.translate` with default options except for beam and
+batch. Ours is `Translator.answers`, from lines to text, with certificates. In a round each side
+translates the same sentences; a ratio is OpenNMT-py's median time divided by the other's. Loaded
+objects are excluded from garbage collection (`gc.freeze`), which would interrupt one side for a
+tenth of a second now and then. Times are processor time with one thread, else wall time.
+
+`--size words` uses models of the size of word-level translation (500 dimensions, 18,000 tokens)
+with random weights, the same for softmax and entmax, and an output layer that is scaled to the
+support of a trained 1.5-entmax model. Random models do not end sentences, so all outputs have 15
+tokens.
+
+Prints a JSON line for each side, then a table. `equal` is the share of first outputs that equal
+OpenNMT-py's (only the softmax model has its weights), `statistics` the share of our time that only
+certificates need (bounds, masses, counts), and `optimal` our search with `-stop optimal`.
 """
 
 from __future__ import annotations
@@ -65,20 +61,24 @@ from onmt_entmax.translator import Translator
 # Methods of `Statistics`; the columns `top` and `bound` also decide the search.
 TIMED = ("raise_bound", "count", "certify")
 
-WORDS, SUPPORT, LENGTH = 18_000, 5, 15  # of `--size words`: tokens, those in a support, an output's
+WORDS, SUPPORT, LENGTH = (
+    18_000,
+    5,
+    15,
+)  # tokens: vocabulary, support, output
 
 Side = Callable[[], list[str]]
 
 
 def random_lines(count: int) -> list[str]:
-    """Sentences of 4 to 40 random words."""
+    """Return sentences of 4 to 40 random words."""
     draw = random.Random(1)
     lengths = [draw.randint(4, 40) for _ in range(count)]
     return [" ".join(f"w{draw.randrange(WORDS - 10)}" for _ in range(n)) for n in lengths]
 
 
 def write_word_models(folder: Path) -> tuple[Path, Path]:
-    """A softmax and a 1.5-entmax model of `--size words`, with the same weights."""
+    """Write a softmax and a 1.5-entmax model of `--size words`, with the same weights."""
     torch.manual_seed(0)
     sides = [
         Vocabulary((*specials, *(f"w{i}" for i in range(WORDS - len(specials)))))
@@ -106,7 +106,7 @@ def write_word_models(folder: Path) -> tuple[Path, Path]:
 
 @torch.no_grad()
 def sharpen(model: SparseNMTModel, batch: Batch) -> None:
-    """Scale the output layer of a random model."""
+    """Scale the output layer of a random model to about `SUPPORT` tokens."""
     output, (hidden, _) = model.generator, model.hidden_states(batch)
     output.bias.zero_()
     scores = output.scores(hidden)
@@ -119,7 +119,7 @@ def sharpen(model: SparseNMTModel, batch: Batch) -> None:
 
 
 def opennmt_vocabulary(vocabulary: Vocabulary, specials: tuple[str, ...]) -> Any:
-    """OpenNMT-py's vocabulary with the same ids."""
+    """Return OpenNMT-py's vocabulary with the same ids."""
     from torchtext.vocab import Vocab
 
     words = vocabulary.tokens[len(specials) :]
@@ -130,7 +130,7 @@ def opennmt_vocabulary(vocabulary: Vocabulary, specials: tuple[str, ...]) -> Any
 
 
 def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
-    """Our softmax model as a checkpoint of OpenNMT-py's."""
+    """Write our softmax model as a checkpoint of OpenNMT-py."""
     from onmt.inputters.inputter import get_fields
 
     config = loaded.config
@@ -157,7 +157,7 @@ def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
 
 
 def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> Side:
-    """A function that translates the lines with OpenNMT-py's translator."""
+    """Return a function that translates the lines with OpenNMT-py's translator."""
     from onmt.translate.translator import build_translator
 
     parser = ArgumentParser()
@@ -185,7 +185,7 @@ def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> 
 
 
 def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: Stop) -> Side:
-    """A function that translates the lines with our translator."""
+    """Return a function that translates the lines with our translator."""
     limits = Constraints(min_length=options.min_length)
     config = SearchConfig(
         options.beam, max_length=options.max_length, stop=stop, constraints=limits
@@ -235,7 +235,7 @@ def share_of_statistics(run: Side, clock: Callable[[], float], rounds: int) -> f
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Alternate the sides; a result for each."""
+    """Time the sides; return a result for each."""
     if options.size == "words":
         lines = random_lines(options.sentences)
     else:
@@ -285,7 +285,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
