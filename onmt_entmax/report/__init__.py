@@ -1,1 +1,1 @@
-"""What is measured, and how it is shown."""
+"""Exactness reports, their summaries and pages, and measures of accuracy."""

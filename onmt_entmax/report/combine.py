@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from onmt_entmax.data.inflection import turned
+from onmt_entmax.data.inflection import order_tokens
 from onmt_entmax.report.writers import ROUNDING
 from onmt_entmax.search.ensemble import ListedSequences, SequenceEnsemble, average_sequences
 
@@ -29,7 +29,7 @@ def combined(
     ensemble = average_sequences([_listed(*pair) for pair in pairs], weights)
     excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
     record = _record(records[0], ensemble, excluded)
-    unfinished = [turned(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
+    unfinished = [order_tokens(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
     if unfinished and not ensemble.sequences:
         record["unfinished"] = unfinished[0]
     return record
@@ -47,7 +47,7 @@ def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
     """
     found: dict[str, float] = {}
     for hypothesis in record["hypotheses"]:
-        text = turned(hypothesis["text"], reverse)
+        text = order_tokens(hypothesis["text"], reverse)
         found[text] = found.get(text, 0.0) + hypothesis["prob"]
     slack = record.get("slack", 0.0)
     rest = max(record["bound"], slack)

@@ -1,8 +1,7 @@
-"""The lattice of what a search found: the tree of its hypotheses' prefixes, and at every prefix
-all next tokens that the model allows.
+"""The prefix tree of hypotheses, with all next tokens that the model allows at every prefix.
 
-Peters, Niculae and Martins (2019) draw such a tree in Figure 1, the next tokens along one string
-in Figure 2, and the attention along one string in Figure 5; this is the data behind all three.
+These are the data of Figures 1 (tree), 2 (next tokens along a sequence) and 5 (attention along a
+sequence) of Peters, Niculae and Martins (2019).
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ class Branch:
 
     token: int
     log_prob: float
-    """Of the token after the prefix, in nats; -inf where the model excludes it, which only a token
-    of a given hypothesis can be."""
+    """Of the token after the prefix, in nats; -inf if the model excludes it, as it may a token of a
+    given hypothesis."""
     child: int | None = None
-    """Index of the node that the token leads to, if a given hypothesis goes on there."""
+    """Index of the next node, if a given hypothesis goes on with the token."""
     hypothesis: int | None = None
-    """Index of the given hypothesis that ends here, if the token is the end symbol."""
+    """Index of the given hypothesis that ends here, for the end symbol."""
 
     @property
     def kept(self) -> bool:
-        """Whether the token is part of a given hypothesis; if not, the branch was not followed."""
+        """Whether the token belongs to a given hypothesis."""
         return self.child is not None or self.hypothesis is not None
 
 
@@ -45,34 +44,31 @@ class Node:
     log_prob: float
     """Of the prefix, in nats."""
     branches: tuple[Branch, ...]
-    """Every token of positive probability that a string may have next, the most probable first;
-    without `others`."""
+    """The next tokens of positive probability, the most probable first, without `others`."""
     others: float
-    """Probability of the tokens that are not listed: those of a dense model that are hardly
-    possible, those beyond the limit, and symbols that no string contains."""
+    """Total probability of the tokens that are not listed: improbable ones of a dense model, those
+    beyond the limit, and symbols that no output contains."""
     others_count: int
-    """How many tokens `others` sums."""
+    """Number of tokens in `others`."""
     attention: tuple[float, ...] | None
-    """Over source positions, where the stepper computes it."""
+    """Over source positions, if the stepper returns it."""
 
     @property
     def support(self) -> int:
-        """How many tokens have positive probability here."""
+        """Number of tokens of positive probability here."""
         listed = sum(branch.log_prob > -torch.inf for branch in self.branches)
         return listed + self.others_count
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """The prefix tree of hypotheses; `nodes[0]` is the empty prefix, shorter prefixes come
-    first."""
+    """The prefix tree of hypotheses, shorter prefixes first; `nodes[0]` is the empty prefix."""
 
     nodes: tuple[Node, ...]
     hypotheses: tuple[tuple[int, ...], ...]
 
     def path(self, hypothesis: int) -> tuple[int, ...]:
-        """Indices of the nodes along a hypothesis: one for each of its tokens and one for its
-        end."""
+        """Return the node indices along a hypothesis: its prefixes, the empty one included."""
         indices = [0]
         for token in self.hypotheses[hypothesis]:
             branches = self.nodes[indices[-1]].branches
@@ -80,7 +76,7 @@ class Lattice:
         return tuple(indices)
 
     def log_prob(self, hypothesis: int) -> float:
-        """Log-probability of a hypothesis and its end symbol, in nats."""
+        """Return the log-probability of a hypothesis and its end symbol, in nats."""
         last = self.nodes[self.path(hypothesis)[-1]]
         ends = (branch.log_prob for branch in last.branches if branch.hypothesis is not None)
         return last.log_prob + next(ends)
@@ -99,22 +95,24 @@ def build_lattice(
     Args:
         stepper: the model.
         batch: one sentence.
-        hypotheses: at least one, all different: token ids without start and end symbol.
-        dense_minimum: a dense model (softmax) allows every token everywhere: those less probable
-            than this are summed. A sparse model's are all listed.
-        limit: list at most so many next tokens of a prefix, and those of hypotheses.
+        hypotheses: token ids without start and end symbol; at least one, all different.
+        dense_minimum: tokens of a dense model (softmax) less probable than this go into `others`;
+            those of a sparse model are all listed.
+        limit: largest number of next tokens listed for a prefix, except those of hypotheses.
 
     Raises:
-        ValueError: there is no hypothesis, or one was given twice.
+        ValueError: if there is no hypothesis, or one is given twice.
     """
-    strings = tuple(tuple(string) for string in hypotheses)
-    if not strings or len(set(strings)) < len(strings):
+    sequences = tuple(tuple(tokens) for tokens in hypotheses)
+    if not sequences or len(set(sequences)) < len(sequences):
         raise ValueError("a lattice needs at least one hypothesis, and none twice")
     levels = [
-        sorted({string[:length] for string in strings if len(string) >= length})
-        for length in range(1 + max(len(string) for string in strings))
+        sorted({sequence[:length] for sequence in sequences if len(sequence) >= length})
+        for length in range(1 + max(len(sequence) for sequence in sequences))
     ]
-    listing = _Listing(stepper, _continuations(levels, strings, stepper.eos), dense_minimum, limit)
+    listing = _Listing(
+        stepper, _continuations(levels, sequences, stepper.eos), dense_minimum, limit
+    )
     nodes: list[Node] = []
     log_probs: dict[tuple[int, ...], float] = {(): 0.0}
     state = stepper.start(batch)
@@ -132,26 +130,26 @@ def build_lattice(
             nodes.append(Node(prefix, log_probs[prefix], branches, others, count, attention))
             for branch in branches:
                 log_probs[(*prefix, branch.token)] = log_probs[prefix] + branch.log_prob
-    return Lattice(tuple(nodes), strings)
+    return Lattice(tuple(nodes), sequences)
 
 
 def _continuations(
-    levels: Sequence[Sequence[tuple[int, ...]]], strings: Sequence[tuple[int, ...]], eos: int
+    levels: Sequence[Sequence[tuple[int, ...]]], sequences: Sequence[tuple[int, ...]], eos: int
 ) -> dict[tuple[int, ...], dict[int, dict[str, int]]]:
-    """For each prefix the tokens that hypotheses have next, and where they lead."""
+    """Return, for each prefix, the next tokens of hypotheses, and where they lead."""
     found: dict[tuple[int, ...], dict[int, dict[str, int]]] = {}
     for index, prefix in enumerate(prefix for level in levels for prefix in level):
         found[prefix] = {}
         if prefix:
             found[prefix[:-1]][prefix[-1]] = {"child": index}
-    for index, string in enumerate(strings):
-        found[string][eos] = {"hypothesis": index}
+    for index, sequence in enumerate(sequences):
+        found[sequence][eos] = {"hypothesis": index}
     return found
 
 
 @dataclass(frozen=True)
 class _Listing:
-    """Which next tokens of a prefix are listed, and which are only summed."""
+    """Decides which next tokens of a prefix are listed, and which go into `others`."""
 
     stepper: Stepper
     continuations: Mapping[tuple[int, ...], Mapping[int, Mapping[str, int]]]
@@ -161,16 +159,15 @@ class _Listing:
     def of(
         self, prefix: tuple[int, ...], log_probs: Tensor
     ) -> tuple[tuple[Branch, ...], float, int]:
-        """The branches of a prefix, and the probability and number of the other tokens.
+        """Return the branches of a prefix, and probability and number of the other tokens.
 
         Args:
             prefix: one of the tree.
-            log_probs: (vocabulary,) of its next tokens.
+            log_probs: `(vocabulary,)` of its next tokens.
         """
-        values = log_probs.double().cpu().clamp(max=0.0)  # as search does with a sum above 1
+        values = log_probs.double().cpu().clamp(max=0.0)  # a sum may round above 1, as in search
         inside = values > -torch.inf
         kept = self.continuations[prefix]
-        # Tokens of hypotheses are listed in any case.
         free = inside.clone()
         free[[*self.stepper.excluded, *kept]] = False
         if self.stepper.dense:

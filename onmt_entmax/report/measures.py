@@ -1,8 +1,8 @@
-"""Measures of inflected forms: the official ones of CoNLL-SIGMORPHON 2018, task 1.
+"""Counts of certificates, and the accuracy of inflected forms.
 
-Word accuracy and mean edit distance, per language and averaged over languages (Cotterell et al.
-2018, *The CoNLL-SIGMORPHON 2018 Shared Task: Universal Morphological Reinflection*, section 5).
-Forms are compared as they are: no case folding, no Unicode normalisation, no trimming.
+Accuracy and edit distance are the official measures of CoNLL-SIGMORPHON 2018, task 1 (Cotterell et
+al. 2018, section 5): for each language and averaged over languages, without case folding, Unicode
+normalisation or trimming.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ from typing import Any, get_args
 
 from onmt_entmax.search.certificate import Level
 
-# What is proven of how many sentences: the part of a summary that every report has.
-
 
 @dataclass
 class Counts:
-    """Counts over sentences; count each, then read `as_dict`."""
+    """Counts of sentences by what is proven about them."""
 
     sentences: int = 0
     blank: int = 0
     levels: Counter[str] = field(default_factory=Counter)
-    single: int = 0  # one string holds all the probability, proven
+    single: int = 0  # proven: the support is a single hypothesis
     several: int = 0  # more than one finished hypothesis
-    unfinished: int = 0  # nothing ended within the limits
-    impossible: int = 0  # no string is as it was asked for, proven
+    unfinished: int = 0  # no hypothesis finished within the limits
+    impossible: int = 0  # proven: the constraints leave no output
 
     def count(self, level: Level, finished: int, listed: bool, only: bool) -> None:
         """Count a sentence that is not blank.
 
         Args:
             level: of its certificate.
-            finished: strings found.
-            listed: whether any is listed.
-            only: whether it is proven that no other than the first has any probability.
+            finished: number of finished hypotheses.
+            listed: whether any of them is listed.
+            only: whether the support is proven to be a single hypothesis.
         """
         exhaustive = level == "exhaustive"
         self.sentences += 1
@@ -47,11 +45,11 @@ class Counts:
         self.impossible += not listed and exhaustive
 
     def percent(self, count: int) -> float:
-        """A count in percent of the sentences that are not blank."""
+        """Return a count in percent of the sentences that are not blank."""
         return round(100 * count / max(self.sentences, 1), 2)
 
     def as_dict(self) -> dict[str, Any]:
-        """Counts, and rates in percent of the sentences that are not blank."""
+        """Return counts, and rates in percent of the sentences that are not blank."""
         return {
             "sentences": self.sentences,
             "blank_lines": self.blank,
@@ -67,11 +65,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class Score:
-    """How well a list of words was predicted.
+    """Accuracy of a list of predicted words.
 
     Attributes:
         words: number of words.
-        accuracy: share of words predicted exactly, between 0 and 1.
+        accuracy: share of words predicted exactly, from 0 to 1.
         edit_distance: mean Levenshtein distance to the reference, in characters.
     """
 
@@ -82,12 +80,11 @@ class Score:
 
 @dataclass(frozen=True)
 class LanguageScores:
-    """Scores per language, in order of name, and their plain average.
+    """Scores for each language, in order of name, and their average.
 
     Attributes:
-        languages: language name to score.
-        average: the mean over languages, each counting the same whatever its size; `words` is the
-            total.
+        languages: score by language name.
+        average: unweighted mean over languages; its `words` is the total.
     """
 
     languages: dict[str, Score]
@@ -95,10 +92,11 @@ class LanguageScores:
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Levenshtein distance: the fewest insertions, deletions and substitutions, each costing 1.
+    """Return the Levenshtein distance: the fewest insertions, deletions and substitutions.
 
     Args:
-        first, second: strings, compared by code point, or sequences of symbols.
+        first: a string, compared by code point, or a sequence of symbols.
+        second: likewise.
     """
     previous = list(range(len(second) + 1))
     for row, symbol in enumerate(first, start=1):
@@ -111,10 +109,10 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def score(references: Sequence[str], predictions: Sequence[str]) -> Score:
-    """Accuracy and mean edit distance of predictions, one for each reference.
+    """Return accuracy and mean edit distance of predictions, one for each reference.
 
     Raises:
-        ValueError: the numbers of words differ, or there are none.
+        ValueError: if the numbers of words differ, or there are none.
     """
     if len(references) != len(predictions):
         raise ValueError(
@@ -135,7 +133,7 @@ def score(references: Sequence[str], predictions: Sequence[str]) -> Score:
 def score_by_language(
     languages: Sequence[str], references: Sequence[str], predictions: Sequence[str]
 ) -> LanguageScores:
-    """Scores each language by itself and averages them.
+    """Score each language by itself and average.
 
     Args:
         languages: the language of each word.
@@ -143,7 +141,7 @@ def score_by_language(
         predictions: the predicted form of each word.
 
     Raises:
-        ValueError: the three lengths differ, or there are no words.
+        ValueError: if the three lengths differ, or there are no words.
     """
     if not len(languages) == len(references) == len(predictions):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""A translation report as one HTML page: no server, no network, nothing beside the file.
+"""An exactness report as one HTML file that needs no server and no network.
 
-The page holds the records of an exactness report (see `writers.Answer.record`) and, for as many
-sentences as the caller computed them, drawings: the lattice, the next tokens, the attention. Its
-parts are `page.html`, `page.css` and the three scripts beside this file.
+The page holds the records of the report (see `writers.Answer.record`) and, for the sentences that
+the caller computed, pictures: prefix tree, next tokens, attention. Its parts are `page.html`,
+`page.css` and the three scripts beside this file.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _SCRIPTS = ("page_pictures.js", "page_list.js", "page_sentence.js")
 
 
 def drawing(lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int) -> Any:
-    """What the page draws of one sentence, as JSON has it.
+    """Return the data of one sentence's pictures, as JSON.
 
     Args:
-        lattice: of the record's hypotheses, in the record's order.
+        lattice: of the record's hypotheses, in their order.
         source: tokens of the source.
         names: the target vocabulary, token by id.
         eos: id of the end symbol.
 
     Returns:
-        `{"source": [token, ...], "nodes": [node, ...]}`. A node has its `branches`, each
-        `[token, probability]` and, if a hypothesis goes on there, the index of the next node; the
-        token is null for the end symbol, and what follows the probability then is the index of the
-        hypothesis that ends. `others` is `[probability, number]` of the tokens that are not
-        listed, `attention` `[position, weight, position, weight, ...]` of nonzero weights.
+        `{"source": [token, ...], "nodes": [node, ...]}`. The `branches` of a node are
+        `[token, probability]`, or `[token, probability, index of the next node]` if a hypothesis
+        goes on there, or `[null, probability, index of the hypothesis]` if one ends there.
+        `others` is `[probability, number]` of the tokens that are not listed, `attention`
+        `[position, weight, position, weight, ...]` of nonzero weights.
     """
     return {
         "source": list(source),
@@ -59,7 +59,7 @@ def _branch(branch: Branch, names: Sequence[str], eos: int) -> list[Any]:
 
 
 def _short(number: float) -> float:
-    """Five significant digits; what is not zero stays so."""
+    """Round to five significant digits; no other number becomes zero."""
     return float(f"{number:.5g}")
 
 
@@ -75,7 +75,7 @@ def write_page(
         file: open for text in UTF-8.
         title: of the page.
         records: of the exactness report, in its order.
-        drawings: pairs of a position in `records` and what `drawing` gave for it; taken one by
+        drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
     """
     before, style, between, after_data, end = _skeleton(title)
@@ -91,8 +91,10 @@ def _write_data(file: IO[str], name: str, content: Any) -> None:
 
 
 def to_json(content: Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or start a
-    comment. Numbers that are not finite, which JSON has not, become null."""
+    """Return JSON for a script element: nothing in it can end the element or start a comment.
+
+    JSON has no infinity and no nan: they become null.
+    """
     text = json.dumps(_finite(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -111,13 +113,13 @@ def _finite(content: Any) -> Any:
 
 
 def _skeleton(title: str) -> tuple[str, str, str, str, str]:
-    """The page without its data: what comes before the data, in three parts, and after, in two."""
+    """Return the page without its data: three parts before the data, two after."""
     folder = files("onmt_entmax.report")
 
     def read(name: str) -> str:
         return folder.joinpath(name).read_text(encoding="utf-8")
 
-    # Divided before the title is filled in, which may contain anything.
+    # The title may contain anything, so it is filled in after the page is divided.
     before, rest = read("page.html").split("/*style*/")
     between, rest = rest.split("<!--data-->")
     after_data, end = rest.split("/*script*/")

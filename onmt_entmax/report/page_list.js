@@ -1,18 +1,18 @@
 // The list of sentences, its summary and filters, and the view of one sentence.
-// Only the rows in sight are in the document, so that many thousands scroll as smoothly as ten.
+// Only visible rows are in the document, so that thousands scroll as smoothly as ten.
 
 const records = JSON.parse(document.getElementById("records").textContent);
 const at = (id) => document.getElementById(id);
 const ROW = 34; // height of a row, as in the style sheet
 
 const LEVELS = {
-  exhaustive: { mark: "●", meaning: "every string the model can produce was found" },
-  optimal: { mark: "◐", meaning: "the first hypothesis is the most probable string of all" },
-  none: { mark: "○", meaning: "not proven; the bound says what may have been missed" },
-  blank: { mark: "–", meaning: "there is nothing to read in this line" },
+  exhaustive: { mark: "●", meaning: "every output of positive probability was found" },
+  optimal: { mark: "◐", meaning: "the first hypothesis is the most probable output of all" },
+  none: { mark: "○", meaning: "not proven; an output that was not found may have up to the bound" },
+  blank: { mark: "–", meaning: "a blank line" },
 };
 
-// A blank line is no sentence: nothing was searched, so nothing is missing its proof.
+// A blank line is not counted as a sentence: nothing was searched.
 const isBlank = (record) => !record.source.trim();
 const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
 const sentences = records.filter((record) => !isBlank(record));
@@ -27,11 +27,11 @@ const COLUMNS = [
   { name: "best", label: "Best hypothesis", value: bestText },
   { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true },
   { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(levelOf(r)) },
-  { name: "found", label: "Found", value: found, number: true, title: "strings found" },
+  { name: "found", label: "Found", value: found, number: true, title: "number of outputs found" },
   { name: "mass", label: "Mass", value: (r) => r.mass, number: true,
-    title: "total probability of the strings that were found" },
+    title: "total probability of the outputs found" },
   { name: "bound", label: "Bound", value: (r) => r.bound, number: true,
-    title: "no string that was not found has a higher probability" },
+    title: "no other output has a higher probability" },
 ];
 
 const state = { levels: new Set(Object.keys(LEVELS)), query: "", sort: "id", down: false,
@@ -69,7 +69,7 @@ function drawSummary() {
       el("p", {}, el("b", {}, share(levels[0][1], total)), " all possible outputs found"),
       el("p", {}, el("b", {}, share(proven, total)), " most probable output proven"),
       wrong ? el("p", { class: "alarm" }, `${wrong} verifications disagree`) : null, bar),
-    histogram("Strings found", [["0", 0, 0], ["1", 1, 1], ["2", 2, 2], ["3–5", 3, 5],
+    histogram("Outputs found", [["0", 0, 0], ["1", 1, 1], ["2", 2, 2], ["3–5", 3, 5],
       ["6–10", 6, 10], [">10", 11, Infinity]], found),
     histogram("Probability of the best (%)", [["0–20", 0, 0.2], ["20–40", 0.2, 0.4], ["40–60", 0.4, 0.6],
       ["60–80", 0.6, 0.8], ["80–95", 0.8, 0.95], ["95–100", 0.95, Infinity]],
@@ -86,7 +86,7 @@ function drawSummary() {
   }
 }
 
-/** Bars of how many sentences have a value in each range; `half` leaves the upper end out. */
+/** Histogram of a value over sentences; `half` excludes the upper end of each range. */
 function histogram(title, ranges, value, half) {
   const values = sentences.map(value);
   const counts = ranges.map(([, low, high]) =>
@@ -110,7 +110,7 @@ function haystack(index) {
   if (haystacks[index] === undefined) {
     const record = records[index];
     const texts = [record.source, bestText(record), ...record.hypotheses.map((h) => h.text)];
-    // Words of single letters are found whole, too: "drawn" finds "d r a w n".
+    // "drawn" also finds "d r a w n".
     const tight = texts.map((text) => text.replace(/(?<=(^| ).) (?=.( |$))/gu, ""));
     haystacks[index] = [...texts, ...tight].join("\n").toLowerCase();
   }
@@ -121,7 +121,7 @@ function refresh(keep) {
   const column = COLUMNS.find((c) => c.name === state.sort);
   const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
   const phrase = words.join(" ");
-  // Tokens of one letter are looked for in order, words in any order.
+  // Words match in any order, tokens of one letter only in theirs.
   const anyOrder = words.some((word) => word.length > 1);
   const matches = (text) => text.includes(phrase)
     || (anyOrder && words.every((word) => text.includes(word)));
@@ -179,7 +179,7 @@ function rowOf(place) {
   return row;
 }
 
-/** Scroll so that the active row is in sight. */
+/** Scroll to the active row. */
 function reveal() {
   const body = at("body");
   const top = state.active * ROW;
@@ -242,12 +242,12 @@ function listen() {
   });
 }
 
-// --- from one view to the other -------------------------------------------------------------------
+// --- navigation -----------------------------------------------------------------------------------
 
-/** Open a sentence, or go back to the list; the address says which, so that "back" works. */
+/** Open a sentence, or the list; the address changes, so that the browser's "back" works. */
 function openSentence(index) {
   location.hash = index === undefined ? "" : `#${index}`;
-  route(); // at once: the event of the browser comes later than a quick second key
+  route(); // at once: the browser's event may come after a quick second key
 }
 
 function route() {
@@ -289,7 +289,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// What is printed is what is in the document: the rows that match, up to a number fit for paper.
+// Only rows in the document are printed: put the matching ones there, up to a limit.
 const PRINTED = 500;
 window.addEventListener("beforeprint", () => {
   if (state.opened !== undefined) return;

@@ -1,6 +1,6 @@
 "use strict";
-// Pictures of one sentence: the lattice, the next tokens along a string, the attention.
-// Text enters the document as text nodes only, never as markup.
+// Pictures of one sentence: the prefix tree, next tokens along a hypothesis, attention.
+// Text enters the document as text nodes, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -24,7 +24,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** A probability for people: short, never "0" for what is not, "100 %" only up to rounding. */
+/** A probability as text: short, "0" only for zero, "100 %" only up to rounding. */
 function percent(p) {
   if (p === null || p === undefined) return "–";
   if (p >= 1 - 5e-7) return "100 %";
@@ -34,14 +34,14 @@ function percent(p) {
   return p > 0 ? p.toExponential(0) : "0";
 }
 
-/** A token as it can be seen: a combining mark needs something to stand on. */
+/** A visible token: a combining mark gets a base character. */
 function visible(token) {
   return /^\p{M}/u.test(token) ? "◌" + token : token;
 }
 
 const isLetter = (token) => [...token].length === 1 || /^.\p{M}+$/u.test(token);
 
-/** A line of tokens; runs of single letters are set close, so that they read as words. */
+/** A line of tokens; runs of single letters are set close, to read as words. */
 function line(text) {
   const runs = [];
   for (const token of text.split(/\s+/).filter(Boolean)) {
@@ -89,7 +89,7 @@ const LINE = 20;
 const BOX = 28;
 const SPACE = 9;
 const WIDEST = 300;
-const DRAWN = 60; // leaves that are drawn without asking
+const DRAWN = 60; // leaves drawn by default
 
 const measure = (() => {
   const context = document.createElement("canvas").getContext("2d");
@@ -99,8 +99,7 @@ const measure = (() => {
   };
 })();
 
-/** Every leaf of the tree: a hypothesis (`kept`) or a branch that was not followed, with its
- *  probability from the start. */
+/** The leaves of the tree, hypotheses (`kept`) or branches not followed, with their probability. */
 function leavesOf(nodes) {
   const leaves = [];
   const walk = (index, prob) => {
@@ -115,8 +114,8 @@ function leavesOf(nodes) {
   return leaves;
 }
 
-/** The tree that is drawn: chains without a visible alternative become one box. What is less
- *  probable than `minimum` is left out, unless it belongs to the selected hypothesis.
+/** The tree to draw: chains without a visible alternative become one box. Branches less probable
+ *  than `minimum` are left out, except those of the selected hypothesis.
  *  A box is {kind, tokens, p, prob, hypotheses, children}. */
 function treeOf(nodes, minimum, selected) {
   const first = []; // the first hypothesis below each node
@@ -151,7 +150,7 @@ function treeOf(nodes, minimum, selected) {
       token === null
         ? { kind: "end", p, prob: p * prob, hypotheses: [to], children: [] }
         : chain({ kind: "box", tokens: [token], p, prob: p * prob }, to));
-    // The best string is a straight line, what was not followed stands right below it.
+    // The best hypothesis is a straight line; branches not followed stand right below it.
     return [...boxes.slice(0, 1), ...stubs(nodes[index], prob), ...boxes.slice(1)];
   };
   const chain = (box, index) => {
@@ -172,7 +171,7 @@ function treeOf(nodes, minimum, selected) {
   return { kind: "root", p: 1, prob: 1, children: children(0, 1), hypotheses: [] };
 }
 
-/** Give every box its lines of text, its size and its place; returns the size of the picture. */
+/** Set the text, size and place of every box; return the size of the picture. */
 function place(tree) {
   const size = { width: 0, height: 0 };
   const visit = (box, x, y) => {
@@ -229,7 +228,7 @@ function linesOf(box) {
   return lines;
 }
 
-/** The lattice as an SVG element. `onSelect` is told the hypothesis whose end is clicked. */
+/** The tree as an SVG element. `onSelect` gets the hypothesis whose end is clicked. */
 function drawLattice(nodes, selected, minimum, onSelect) {
   const tree = treeOf(nodes, minimum, selected);
   const { width, height } = place(tree);
@@ -285,14 +284,14 @@ function describe(box) {
     else words.unshift(at.text || "(end)");
   }
   const kind = { stub: "not followed", end: `hypothesis ${(box.hypotheses || [0])[0] + 1}` }[box.kind];
-  return `${words.join(" ")}\n${percent(box.prob)} in all${kind ? ", " + kind : ""}`;
+  return `${words.join(" ")}\n${percent(box.prob)} in total${kind ? ", " + kind : ""}`;
 }
 
 // --- next tokens along a hypothesis ----------------------------------------------------------
 
 const LISTED = 8;
 
-/** Columns of next tokens; steps without an alternative share one border. */
+/** Columns of next tokens; steps without an alternative share a border. */
 function drawSupports(path) {
   const list = el("ol", { class: "supports", "aria-label": "Possible next tokens, step by step" });
   let run = null;
@@ -330,7 +329,7 @@ function supportOf(node, taken, step) {
 
 // --- attention -------------------------------------------------------------------------------
 
-/** A table of source tokens by target tokens; null where the model has no attention. */
+/** A table of source tokens by target tokens; null without attention. */
 function drawAttention(source, path) {
   if (!path[0].node.attention) return null;
   const weights = path.map(({ node }) => {

@@ -1,31 +1,31 @@
-// One sentence: what is proven about it, its hypotheses, and its pictures.
+// The view of one sentence: its certificate, hypotheses and pictures.
 
 const MINIMA = [0, 1e-4, 1e-3, 1e-2, 0.1];
 const LISTED_HYPOTHESES = 200;
 
 function proof(record) {
-  if (isBlank(record)) return "There is nothing to read in this line.";
+  if (isBlank(record)) return "A blank line.";
   const bound = percent(record.bound);
-  const rest = record.excluded > 0 ? " among the strings that were asked for" : "";
+  const rest = record.excluded > 0 ? " that the constraints allow" : "";
   if (record.certificate === "exhaustive") {
-    if (!found(record)) return "Proven: the model can produce no string that was asked for.";
-    return `Proven: the model can produce ${found(record) === 1 ? "this one string" : `these ${found(record)} strings`}${rest} and no other.`;
+    if (!found(record)) return "Proven: the model can produce no output that the constraints allow.";
+    return `Proven: the model can produce ${found(record) === 1 ? "this output" : `these ${found(record)} outputs`} and no other${rest}.`;
   }
   if (record.certificate === "optimal") {
     const more = record.hypotheses.some((each) => each.score !== undefined) ? "scores more" : "is more probable";
-    return `Proven: no string${rest} ${more} than the first. What was not found has at most ${bound} each.`;
+    return `Proven: no output${rest} ${more} than the first. Each output that was not found has at most ${bound}.`;
   }
-  return best(record) ? `Not proven: a string that was not found may have up to ${bound}.`
+  return best(record) ? `Not proven: an output that was not found may have up to ${bound}.`
     : "Nothing was found.";
 }
 
 function facts(record) {
   const rows = [
-    ["Strings found", found(record)], ["Their probability", percent(record.mass)],
+    ["Outputs found", found(record)], ["Their total probability", percent(record.mass)],
     ["Bound on any other", percent(record.bound)], ["Prefixes dropped", record.dropped],
-    ["Prefixes cut by length", record.truncated], ["Excluded by request", percent(record.excluded)],
+    ["Prefixes cut by length", record.truncated], ["Excluded by constraints", percent(record.excluded)],
   ];
-  if (record.verified === null) rows.push(["Verified", "the budget ended before it was decided"]);
+  if (record.verified === null) rows.push(["Verified", "undecided: the budget ended"]);
   else if (record.verified !== undefined) rows.push(["Verified", record.verified ? "agrees" : "disagrees"]);
   return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) =>
     [el("dt", {}, name), el("dd", {}, String(value ?? "–"))]));
@@ -93,10 +93,10 @@ function hypothesesOf(record, view, pictures) {
   const more = record.hypotheses.length - shown.length;
   const unlisted = found(record) - record.hypotheses.length;
   return el("section", { class: "hypotheses" }, el("h3", {}, "Hypotheses"),
-    shown.length ? list : el("p", {}, record.unfinished ? "None ended within the length limit." : "None."),
+    shown.length ? list : el("p", {}, record.unfinished ? "None finished within the length limit." : "None."),
     more > 0 ? note(`${more} more are in the report, too many to show here.`) : null,
     unlisted > 0
-      ? note(`${unlisted} more found, but not listed in the report (-n_best lists more).`) : null);
+      ? note(`${unlisted} more were found; raise -n_best to list them in the report.`) : null);
 }
 
 /** The smallest minimum at which the lattice has few enough leaves. */
@@ -117,7 +117,7 @@ function note(...content) {
 function drawPictures(view, pictures, record) {
   if (!view.drawing) {
     if (record.hypotheses.length) {
-      pictures.replaceChildren(note("No pictures were computed for this sentence (-details all computes them for every one)."));
+      pictures.replaceChildren(note("No pictures were computed for this sentence; -details all adds them for every sentence."));
     }
     return;
   }
@@ -129,24 +129,24 @@ function drawPictures(view, pictures, record) {
     figure("lattice-figure", "Lattice", latticeNote(record, nodes, view), minimumOf(view, pictures, record),
       drawLattice(nodes, view.selected, view.minimum, view.select)),
     figure("supports-figure", "Possible next tokens", note("Along ", line(name.text),
-      " (bold): every token the model allows, with its probability. A shared border joins steps that have no alternative."),
+      " (bold): every token that the model allows, with its probability. Steps without an alternative share a border."),
     null, drawSupports(path)),
     attention
-      ? figure("attention-figure", "Attention", note("Source tokens (rows) by target tokens (columns), in per cent. Outlined: weights that are not zero."), null, attention)
-      : note("This model's report has no attention."));
+      ? figure("attention-figure", "Attention", note("Source tokens (rows) by target tokens (columns), in percent. Outlined: nonzero weights."), null, attention)
+      : note("The report has no attention weights."));
 }
 
 function latticeNote(record, nodes, view) {
   const leaves = leavesOf(nodes);
   const hidden = leaves.filter((leaf) => leaf.prob < view.minimum);
   const sum = percent(hidden.reduce((total, leaf) => total + leaf.prob, 0));
-  let text = "Dashed: pruned, that is, next tokens the model allows that were not followed to an end.";
+  let text = "Dashed: pruned next tokens, which the model allows but the search did not follow to the end.";
   if (leaves.every((leaf) => leaf.kept)) {
-    text = "Every path is a hypothesis, and there is no other: this is the model's whole tree.";
+    text = "Every path is a hypothesis: this is the model's whole tree.";
   } else if (found(record) > record.hypotheses.length) {
-    text = "Dashed: next tokens the model allows that no listed hypothesis has.";
+    text = "Dashed: next tokens that the model allows and no listed hypothesis contains.";
   }
-  const rest = hidden.length ? ` ${hidden.length} faint branches, ${sum} together, are not drawn.` : "";
+  const rest = hidden.length ? ` ${hidden.length} faint branches (${sum} in total) are not drawn.` : "";
   return note(text + rest);
 }
 

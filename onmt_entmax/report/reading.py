@@ -1,4 +1,4 @@
-"""Reading an exactness report back."""
+"""Read an exactness report."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.search.certificate import Level
 
-_MOST = 1 + 2e-5  # what sums of float32 probabilities and a slack may come to
+_MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
 
 
 def read_report(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of an exactness report, as `Answer.record` has them, one after the other.
+    """Read the records of an exactness report, as `Answer.record` writes them.
 
     Raises:
-        UserError: the file cannot be read, has no line, or names the line that is no such record.
+        UserError: if the file cannot be read, has no line, or a line is not such a record.
     """
     number = 0
     for number, line in enumerate(read_lines(path), start=1):
@@ -34,19 +34,18 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def is_blank(record: dict[str, Any]) -> bool:
-    """Whether there was nothing to read in the line of a record."""
+    """Tell whether a record is that of a blank line."""
     return not record["source"].strip()
 
 
 def is_only(record: dict[str, Any]) -> bool:
-    """Whether no other string than the first has any probability, proven
-    (`SearchResult.only`, of a record)."""
+    """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
     alone = record["certificate"] == "exhaustive" and record["finished"] == 1
     return alone and not record.get("excluded")
 
 
 def _is_record(record: object) -> bool:
-    """Whether an object is what a report has for a sentence."""
+    """Tell whether an object is a record of a report."""
     if not isinstance(record, dict):
         return False
     hypotheses, finished = record.get("hypotheses"), record.get("finished")
@@ -79,4 +78,4 @@ def _is_count(value: object) -> TypeGuard[int]:
 def _is_probability(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return 0 <= value <= _MOST  # which a nan is not
+    return 0 <= value <= _MOST  # false for nan

@@ -1,4 +1,4 @@
-"""Writing what a search found: translations, the exactness report, and its summary."""
+"""Write translations, the exactness report and its summary."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from onmt_entmax.report.measures import Counts
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.verify import Verification
 
-# How far the sum of float32 probabilities may be from what they say.
-ROUNDING = 1e-5
+ROUNDING = 1e-5  # error of a sum of float32 probabilities
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """One hypothesis as a user reads it."""
+    """A hypothesis and its text."""
 
     text: str
     hypothesis: Hypothesis
@@ -28,29 +27,34 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Answer:
-    """Everything about one input line. A blank line has no result and no texts."""
+    """Result of one input line; a blank line has no result and no texts."""
 
-    id: int  # number of the line, from 0
+    id: int
+    """Number of the line, from 0."""
     source: str
     result: SearchResult | None = None
     hypotheses: tuple[Decoded, ...] = ()
-    unfinished: str | None = None  # where nothing finished within the length limit
-    attended: tuple[int, ...] = ()  # source positions of nonzero weight, by step of the best one
-    verification: Verification | None = None  # how a recomputation compares, where there was one
-    merged: bool = False  # whether several strings of tokens can become one text
-    scored: bool = False  # whether penalties rank, and scores are what is proven of
+    unfinished: str | None = None
+    """Text of the best truncated hypothesis, if none finished."""
+    attended: tuple[int, ...] = ()
+    """Number of source positions of nonzero weight at each step of the best hypothesis."""
+    verification: Verification | None = None
+    merged: bool = False
+    """Whether several token sequences can become the same text."""
+    scored: bool = False
+    """Whether hypotheses are ranked by scores with penalties."""
 
     def lines(self, n_best: int) -> list[str]:
-        """The answer as `n_best` lines of the output file, blank where there is no hypothesis."""
+        """Return `n_best` lines of the output file, blank where there is no hypothesis."""
         texts = [decoded.text for decoded in self.hypotheses[:n_best]]
         if not texts and self.unfinished is not None:
             texts = [self.unfinished]
         return texts + [""] * (n_best - len(texts))
 
     def record(self) -> dict[str, Any]:
-        """The answer as an object of the exactness report.
+        """Return the line's record in the exactness report.
 
-        A blank line has no hypotheses, no mass, and proves nothing: its bound is 1.
+        A blank line has no hypotheses and no mass, and its bound is 1: nothing is proven.
         """
         if self.result is None:
             empty = {"certificate": "none", "bound": 1.0, "gap": None, "proven": 0, "mass": 0.0}
@@ -62,11 +66,11 @@ class Answer:
             "source": self.source,
             "certificate": certificate.level,
             "bound": certificate.bound,
-            # JSON has no infinity: null where nothing was dropped, nothing finished, or a penalty
-            # is infinite.
+            # JSON has no infinity: null if nothing was dropped, nothing finished, or a penalty is
+            # infinite.
             "gap": certificate.gap if math.isfinite(certificate.gap) else None,
             "proven": certificate.proven,
-            "mass": min(certificate.mass, 1.0),  # a sum of floats may come out above
+            "mass": min(certificate.mass, 1.0),  # a sum of floats may exceed 1
             "dropped": certificate.dropped,
             "truncated": certificate.truncated,
             "excluded": min(certificate.excluded, 1.0),
@@ -82,7 +86,7 @@ class Answer:
         }
         if self.scored:
             for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
-                score = decoded.hypothesis.score  # null where a penalty is infinite
+                score = decoded.hypothesis.score  # null if a penalty is infinite
                 listed["score"] = score if math.isfinite(score) else None
         if slack := self._slack():
             record["slack"] = slack
@@ -93,10 +97,10 @@ class Answer:
         return record
 
     def _slack(self) -> float:
-        """How much more probable a text may be than the hypotheses that became it, together.
+        """Return how much the probability of a text may exceed that of its hypotheses together.
 
-        What is certified are strings of tokens. Where others that were not found, or are not
-        listed, may become the same text, that can be all that is not listed.
+        Certificates are about token sequences. If sequences that are not listed can become the same
+        text, it may have all the probability that is not listed.
         """
         if self.result is None or not self.merged:
             return 0.0
@@ -108,18 +112,17 @@ class Answer:
 
 @dataclass
 class Summary(Counts):
-    """Counts over the answers of one report, with what their searches cost; add answers, then read
-    `as_dict`."""
+    """Counts over the answers of one report, and the cost of their searches."""
 
-    strict: int = 0  # exhaustive in the paper's reading: finished and live never above the beam
+    strict: int = 0  # exhaustive in the stricter reading, see `Certificate.strict`
     rows: int = 0
     support: int = 0
     steps: int = 0
     attended: int = 0
     verified: int = 0  # recomputed sentences
     disagreements: int = 0
-    undecided: int = 0  # the budget ended before the recomputation could tell
-    scored: bool = False  # whether what is proven is proven of scores
+    undecided: int = 0  # the budget ended before the recomputation was decided
+    scored: bool = False  # whether hypotheses are ranked by scores with penalties
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -141,7 +144,7 @@ class Summary(Counts):
             self.undecided += answer.verification.agrees is None
 
     def as_dict(self) -> dict[str, Any]:
-        """Counts, and rates in percent of the sentences that are not blank."""
+        """Return counts, and rates in percent of the sentences that are not blank."""
         summary = super().as_dict() | {
             "strict_exhaustive_percent": self.percent(self.strict),
             "mean_output_support": round(self.support / max(self.rows, 1), 3),
@@ -156,12 +159,12 @@ class Summary(Counts):
         return summary
 
     def text(self) -> str:
-        """The summary as lines for a person."""
+        """Return the summary as lines of text."""
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         described = {
             "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
             f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
-            "one output holds all the probability": ("single_hypothesis_percent", "%"),
+            "only one output possible": ("single_hypothesis_percent", "%"),
             "more than one output found": ("several_hypotheses_percent", "%"),
             "next tokens of nonzero probability": ("mean_output_support", "a prefix searched"),
             "source positions of nonzero attention": ("mean_attention_support", "a step"),
@@ -185,7 +188,7 @@ class Summary(Counts):
 
 
 def with_summary(report: Path | None) -> list[Path]:
-    """The files of a report: itself, and beside it the summary, unless it goes to a stream."""
+    """Return the files of a report: itself and, unless it goes to a stream, its summary."""
     if report is None:
         return []
     if is_stream(report) or report.is_dir():
@@ -198,12 +201,12 @@ def _json(record: Mapping[str, Any]) -> str:
 
 
 class AnswerWriter:
-    """Writes answers to the output file and, where asked for, to the exactness report.
+    """Writes answers to the output file and the exactness report.
 
     Args:
-        output: file of `n_best` lines a sentence.
+        output: file of `n_best` lines for each sentence.
         report: file of JSON lines, or None.
-        n_best: hypotheses a sentence.
+        n_best: hypotheses written for each sentence.
     """
 
     def __init__(self, output: IO[str], report: IO[str] | None, n_best: int) -> None:
@@ -211,7 +214,7 @@ class AnswerWriter:
         self.summary = Summary()
 
     def write(self, answer: Answer) -> None:
-        """Write one answer; they come in the order of the input."""
+        """Write one answer, in the order of the input."""
         self._output.writelines(f"{line}\n" for line in answer.lines(self._n_best))
         if self._report is not None:
             self._report.write(_json(answer.record()) + "\n")

@@ -245,7 +245,7 @@ def test_what_is_said_of_very_many_hypotheses_and_of_none(browser: Browser, tmp_
     assert browser(notes) == [f"1 {unlisted}"]
     browser("openSentence(1)")
     proof = browser("document.querySelector('.proof').textContent")
-    assert proof.endswith("Proven: the model can produce no string that was asked for.")
+    assert proof.endswith("Proven: the model can produce no output that the constraints allow.")
     assert browser.complaints() == []
 
 
