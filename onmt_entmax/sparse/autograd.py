@@ -255,20 +255,23 @@ def _scaled_probabilities(
     """
     _, maxima, threshold, entries, dense, whole = solved
     product = factors.new_empty(shape, dtype=factors.dtype if scores is None else scores.dtype)
+    if scores is not None:
+        backend = backend_for(scores, alpha, factors)
+        if backend.writes_in_one_pass:
+            backend.write_probabilities(scores, alpha, maxima, threshold, product, factors)
+            return product
     if entries.row.numel():
         values = entries.probability * factors.index_select(0, entries.row)
         product.zero_().view(-1).scatter_(0, entries.position, values)
     for begin, end in dense:
         assert scores is not None
-        known = [scores, maxima, threshold, product, factors]
-        if end - begin < shape[0]:
-            known = [tensor[begin:end] for tensor in known]
-        z, top, cut, out, factor = known
+        rows = slice(begin, end)
         if whole is not None:
-            torch.mul(whole[begin:end], factor.unsqueeze(1), out=out)
+            torch.mul(whole[rows], factors[rows].unsqueeze(1), out=product[rows])
             continue
-        alphas = alpha[begin:end] if isinstance(alpha, Tensor) else alpha
-        backend_for(z, alphas, factor).write_probabilities(z, alphas, top, cut, out, factor)
+        alphas = alpha[rows] if isinstance(alpha, Tensor) else alpha
+        known = (maxima[rows], threshold[rows], product[rows], factors[rows])
+        backend.write_probabilities(scores[rows], alphas, *known)
     return product
 
 

@@ -29,6 +29,9 @@ class Backend(Protocol):
     GPU it gives nan, to avoid a synchronisation.
     """
 
+    writes_in_one_pass: bool
+    """Whether writing all rows at once is faster than sparse and dense rows apart."""
+
     def probabilities(self, scores: Tensor, alpha: float | Tensor) -> Tensor:
         """Return entmax of scores ``(..., n)``, in float32 or float64."""
 

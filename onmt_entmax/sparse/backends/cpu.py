@@ -26,6 +26,7 @@ from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA, refuse_rows_without
 _LONGEST = 1 << 31
 # With more ranges of dense rows than these, all rows are dense.
 _MOST_RANGES = 8
+writes_in_one_pass = True
 _KINDS = {torch.float32: "f", torch.float64: "d"}
 
 

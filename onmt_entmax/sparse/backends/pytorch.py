@@ -24,6 +24,8 @@ __all__ = [
     "write_probabilities",
 ]
 
+writes_in_one_pass = False
+
 # Up to so many scores, sorting is faster than starting Newton's method.
 _SORTED = 1 << 11
 

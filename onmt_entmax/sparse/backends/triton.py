@@ -51,6 +51,8 @@ _LARGEST_ALPHA = 3.0
 # Longer rows would need more programs than the second dimension of a grid has.
 _LONGEST = 1 << 27
 
+writes_in_one_pass = True
+
 failures: list[Exception] = []
 """What a kernel raised; with a failure, `has_kernels` is false and other backends do the work."""
 
