@@ -131,3 +131,23 @@ def test_tensors_that_are_not_what_lies_in_memory(alpha: float) -> None:
     z = torch.randn(3, 5, requires_grad=True)
     nothing = torch._efficientzerotensor((3, 5))
     assert not torch.autograd.grad(entmax(z, alpha), z, nothing)[0].any()
+
+
+@pytest.mark.parametrize("function", [entmax, log_entmax])
+def test_alphas_on_both_sides_of_two_in_one_call(function) -> None:
+    """Each row as alone with its number; weights of alpha 20 are infinite in float32."""
+    numbers = (1.0, 1.5, 2.0, 2.5, 20.0)
+    alpha = torch.tensor(numbers).repeat(40).unsqueeze(1)
+    z = (torch.randn(200, 10) / alpha).requires_grad_()
+    arriving = torch.randn(200, 10)
+    result = function(z, alpha)
+    (grad,) = torch.autograd.grad(result, z, arriving)
+    for place, number in enumerate(numbers):
+        rows = slice(place, None, len(numbers))
+        alone = z.detach()[rows].requires_grad_()
+        expected = function(alone, number)
+        assert torch.allclose(result[rows], expected, rtol=1e-5, atol=1e-6)
+        (expected_grad,) = torch.autograd.grad(expected, alone, arriving[rows])
+        assert expected_grad.isfinite().all()
+        scale = expected_grad.abs().amax(1, keepdim=True)
+        assert ((grad[rows] - expected_grad).abs() <= 1e-3 * scale).all(), number

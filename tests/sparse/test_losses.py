@@ -357,3 +357,46 @@ def test_several_gradients_at_once() -> None:
         for vectorize in (False, True)
     )
     torch.testing.assert_close(one, all_at_once)
+
+
+@pytest.mark.parametrize("length", [10, 700])
+def test_alphas_on_both_sides_of_two_in_one_call(length: int) -> None:
+    """Each row as alone with its number, in value and gradient."""
+    numbers = (1.0, 1.5, 2.0, 2.5, 20.0)
+    alpha = torch.tensor(numbers).repeat(8).unsqueeze(1)
+    z = torch.randn(40, length) / alpha
+    z[:, 10:] -= 50
+    z.requires_grad_()
+    index = torch.randint(10, (40,))
+    losses = entmax_loss(z, index, alpha, reduction="none")
+    (grad,) = torch.autograd.grad(losses.sum(), z)
+    for place, number in enumerate(numbers):
+        rows = slice(place, None, len(numbers))
+        alone = z.detach()[rows].requires_grad_()
+        expected = entmax_loss(alone, index[rows], number, reduction="none")
+        assert torch.allclose(losses[rows], expected, rtol=1e-5, atol=1e-6)
+        (expected_grad,) = torch.autograd.grad(expected.sum(), alone)
+        assert torch.allclose(grad[rows], expected_grad, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
+@pytest.mark.parametrize("weight", [None, torch.tensor([1.0, 2.0, 0.5])])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ignored_rows_count_nothing_under_smoothing(
+    alpha: float, weight: Tensor | None, compiled: bool
+) -> None:
+    """Even if smoothing spreads a part of the target to a class whose score is -inf."""
+    loss = torch.compile(entmax_loss, backend="aot_eager") if compiled else entmax_loss
+    scores = torch.tensor(
+        [[0.3, -0.2, 0.1], [0.5, -float("inf"), 0.2], [1e38, -3e38, 2e38]], requires_grad=True
+    )
+    target = torch.tensor([2, -100, -100])
+    options = {"weight": weight, "label_smoothing": 0.1}
+    losses = loss(scores, target, alpha, reduction="none", **options)
+    assert losses[1:].tolist() == [0, 0]
+    (grad,) = torch.autograd.grad(loss(scores, target, alpha, **options), scores)
+    assert (grad[1:] == 0).all()
+    alone = scores.detach()[:1].requires_grad_()
+    expected = entmax_loss(alone, target[:1], alpha, **options)
+    assert torch.allclose(losses[:1] / (1.0 if weight is None else 0.5), expected)
+    assert torch.allclose(grad[:1], torch.autograd.grad(expected, alone)[0])
