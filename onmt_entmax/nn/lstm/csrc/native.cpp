@@ -1,15 +1,15 @@
-// The steps of recurrences in native code: what native.py calls where this module was built.
+// The Python module of the LSTM's steps, called by ../native.py.
 //
-// A layer's or an attention's plan says where its memory is, once for all steps of a batch; a call
-// says which rows are meant. Python has checked all of it, and holds the memory. Plans are structs
-// of 64-bit numbers in the order that native.py packs them. native_cells.h and native_attention.h
-// have the mathematics.
+// A plan says where the memory of a layer or of the attention is, once for all steps of a batch; a
+// call says which rows to compute. Python checks both and owns the memory. Plans are structs of
+// 64-bit numbers in the order in which native.py packs them. The mathematics is in native_cells.h
+// and native_attention.h.
 
 #include "sparse/backends/csrc/native_common.h"
 
 namespace {
 
-// Rows in memory and the distance between them, in numbers; no memory: there are none.
+// A matrix with a stride in numbers between its rows; null memory means that there is none.
 struct Rows {
     void *memory;
     int64_t stride;
@@ -17,9 +17,11 @@ struct Rows {
 
 struct CellPlan {
     int64_t hidden;
-    Rows entering, outputs, last, last_cell, above, factors;  // see cells.py
-    Rows states;                  // where the next step multiplies hidden states
-    Rows cells, gates, squashed;  // cell states before each step, sigmoids, tanh of those after it
+    Rows entering, outputs, last, last_cell, above, factors;  // see Cells in cells.py
+    Rows states;    // hidden states before each step, as the products read them
+    Rows cells;     // cell states before each step
+    Rows gates;     // their sigmoids
+    Rows squashed;  // tanh of the cell states after each step
 };
 struct CellCall {
     Py_ssize_t start, rows;     // packed
@@ -29,13 +31,13 @@ struct CellCall {
 
 struct CellBackPlan {
     Rows grad_hidden, grad_cell;  // of the last states
-    Rows grad_gates, grad_brief;  // in 32 bits, and in the type of the products
+    Rows grad_gates, cast_grad_gates;  // in float32, and in the type of the products if another
     float *bias;
 };
 struct CellBackCall {
     Py_ssize_t start, rows, going_on;
-    Rows later;            // what the next step says of its states
-    Rows arriving, added;  // other gradients of the hidden states
+    Rows recurrent;      // gradient of the hidden states from the next step
+    Rows output, above;  // from the outputs, and from the layer above
 };
 
 struct AttendPlan {
@@ -43,9 +45,9 @@ struct AttendPlan {
     const float *keys, *values;  // (batch, length, hidden)
     const int64_t *lengths;      // (batch,) or null
     float *weights;              // (steps, batch, length), zeros at first
-    Rows queries, plain, outputs, factors, fed;
+    Rows queries, attentional, outputs, factors, fed;  // see Readout in attention.py
     double alpha;
-    int64_t whole_order;  // 1 / (alpha - 1) if it is a whole number, otherwise -1
+    int64_t whole_order;  // 1 / (alpha - 1) if it is a whole number, else -1
 
     Curve curve() const { return Curve::of(alpha, (int)whole_order); }
 };
@@ -55,17 +57,17 @@ struct AttendCall {
 };
 
 struct AttendBackPlan {
-    const float *weights;  // as above
-    const float *more;     // gradient of the weights, or null
-    float *grad_scores;    // (steps, batch, length), zeros at first
-    const float *plain;    // (total, hidden)
-    float *grad;           // (total, hidden) of the outputs; becomes that before the tanh
-    void *brief;           // the same in the type of the products, or null
-    float *query;          // (batch, hidden), for one step
+    const float *weights;       // as above
+    const float *grad_weights;  // or null
+    float *grad_scores;         // (steps, batch, length), zeros at first
+    const float *attentional;   // (total, hidden)
+    float *grad;                // (total, hidden), of the outputs; becomes that before the tanh
+    void *cast_grad;            // the same in the type of the products, or null if that is float32
+    float *query;               // (batch, hidden), of one step
 };
 struct AttendBackCall {
     Py_ssize_t step, start, rows, going_on;
-    Rows fed;  // gradient of what the next step was fed
+    Rows fed;  // gradient of the next step's input feed
 };
 
 struct Kernels {
@@ -86,10 +88,10 @@ namespace {
 
 const Kernels *kernels_of(int kind) { return kind == 'b' ? kernels<uint16_t>() : kernels<float>(); }
 
-// Numbers that are worth a thread; a call takes some 1.5 ns for each of a cell.
+// Numbers for which starting a thread pays; a cell takes some 1.5 ns for each.
 const long NUMBERS_OF_A_THREAD = 1 << 13;
 
-// Columns of cells or rows of attention, in contiguous parts that begin at multiples of `grain`.
+// Divides columns of cells, or rows of attention, into ranges that begin at multiples of `grain`.
 template <class Body>
 struct Divided {
     const Body &body;
@@ -116,7 +118,7 @@ void divide(long count, long grain, double numbers, int threads, const Body &bod
     share(parts, Divided<Body>::take, &divided);
 }
 
-// A plan as Python has packed it.
+// A plan as packed by Python.
 struct Packed {
     const char *bytes;
     Py_ssize_t size;
@@ -157,7 +159,7 @@ PyObject *cell_backward(PyObject *, PyObject *arguments) {
     const CellBackPlan *back;
     if (!PyArg_ParseTuple(arguments, "Ciy#y#nnnnnnnnn", &kind, &threads, PACKED(packed),
                           PACKED(packed_back), &call.start, &call.rows, &call.going_on,
-                          ROWS(call.later), ROWS(call.arriving), ROWS(call.added)) ||
+                          ROWS(call.recurrent), ROWS(call.output), ROWS(call.above)) ||
         !packed.is(plan) || !packed_back.is(back))
         return nullptr;
     const Kernels *kernels = kernels_of(kind);
@@ -166,11 +168,11 @@ PyObject *cell_backward(PyObject *, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-// Rows of attention, divided; an exception is set where there is no memory.
+// Runs `body` on ranges of attention rows; raises MemoryError if an allocation fails.
 template <class Body>
 PyObject *attended(const AttendPlan &plan, long rows, int threads, const Body &body) {
     std::atomic<bool> no_memory(false);
-    // Scores and mixture: two numbers read for each of keys and values, a fourth of the time each.
+    // Reading a key or a value takes about a fourth of the time of a number of a cell.
     const double numbers = (double)rows * plan.hidden * (2 + plan.length / 2.0);
     divide(rows, 1, numbers, threads, [&](long first, long last) {
         try {
@@ -216,9 +218,9 @@ PyObject *attend_backward(PyObject *, PyObject *arguments) {
 
 PyMethodDef functions[] = {
     {"cell_forward", cell_forward, METH_VARARGS, "One step of one layer of an LSTM."},
-    {"cell_backward", cell_backward, METH_VARARGS, "Its gradient."},
+    {"cell_backward", cell_backward, METH_VARARGS, "Gradient of cell_forward."},
     {"attend", attend, METH_VARARGS, "One step of attention, tanh and dropout."},
-    {"attend_backward", attend_backward, METH_VARARGS, "Its gradient."},
+    {"attend_backward", attend_backward, METH_VARARGS, "Gradient of attend."},
     {"use_instruction_set", use_instruction_set, METH_VARARGS,
      "1 any processor's, 2 AVX2, 3 AVX-512; by default the best there is. Returns what is used."},
     {nullptr, nullptr, 0, nullptr},
@@ -226,7 +228,7 @@ PyMethodDef functions[] = {
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "_native",
-                          "Steps of recurrences on the CPU.",
+                          "Steps of LSTMs with attention on a CPU.",
                           -1,
                           functions,
                           nullptr,

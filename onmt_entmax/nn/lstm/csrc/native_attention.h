@@ -1,7 +1,7 @@
-// A step of attention between the states of a decoder and its outputs, under one instruction set.
+// A step of the decoder's attention and its gradient, compiled once for each instruction set.
 //
-// Per row: scores of the source positions, entmax of them, their mixture, tanh, dropout; and the
-// way back. Positions of zero weight are left out of the mixture and of every gradient.
+// For each row: scores of the source positions, entmax, context vector, tanh, dropout. Positions of
+// zero weight are skipped in the context vector and in every gradient.
 
 #include "sparse/backends/csrc/native_row.h"
 
@@ -19,35 +19,36 @@ INLINE float dot(const float *x, const float *y, long n) {
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
 
-// The positions of nonzero weight, and what each of them is multiplied by.
+// The positions of nonzero weight, each with its factor and the gradient of its weight.
 struct Support {
     long count, *position;
-    float *share, *arriving;
+    float *factor, *grad;
 
     Support(long n, Memory &memory)
         : count(0),
           position((long *)memory.take(n * sizeof(long))),
-          share((float *)memory.take(n * sizeof(float))),
-          arriving((float *)memory.take(n * sizeof(float))) {}
+          factor((float *)memory.take(n * sizeof(float))),
+          grad((float *)memory.take(n * sizeof(float))) {}
 
     void find(const float *weights, long n) {
         count = 0;
         for (long j = 0; j < n; ++j) {
             position[count] = j;
-            share[count] = weights[j];
+            factor[count] = weights[j];
             count += weights[j] != 0;
         }
     }
 };
 
-INLINE Floats mixed(Floats start, const Support &support, const float *bank, long hidden, long i,
-                    long count) {
+// `start` plus the sum of the factors times the bank's rows, from column i on.
+INLINE Floats add_context(Floats start, const Support &support, const float *bank, long hidden,
+                          long i, long count) {
     for (long k = 0; k < support.count; ++k)
-        start += support.share[k] * read(bank + support.position[k] * hidden + i, count);
+        start += support.factor[k] * read(bank + support.position[k] * hidden + i, count);
     return start;
 }
 
-// ---- forth -----------------------------------------------------------------------------------
+// ---- forward ---------------------------------------------------------------------------------
 
 INLINE void softmax(const float *x, long n, float *out) {
     float most = x[0], sum = 0;
@@ -61,20 +62,21 @@ INLINE void softmax(const float *x, long n, float *out) {
 }
 
 template <class P>
-struct OutputRow {
+struct ReadoutRow {
     const P *product;
     const float *values, *factors;
-    float *plain, *output;
+    float *attentional, *output;
     P *next;
 };
 
 template <class P>
-INLINE void output_part(const OutputRow<P> &row, const Support &support, long hidden, long i,
-                        long count) {
-    const Floats sum = mixed(read(row.product + i, count), support, row.values, hidden, i, count);
-    const Floats plain = hyperbolic_tangent(sum);
-    write(row.plain + i, plain, count);
-    const Floats output = row.factors ? plain * read(row.factors + i, count) : plain;
+INLINE void readout_part(const ReadoutRow<P> &row, const Support &support, long hidden, long i,
+                         long count) {
+    const Floats start = read(row.product + i, count);
+    const Floats sum = add_context(start, support, row.values, hidden, i, count);
+    const Floats attentional = hyperbolic_tangent(sum);
+    write(row.attentional + i, attentional, count);
+    const Floats output = row.factors ? attentional * read(row.factors + i, count) : attentional;
     if (row.factors) write(row.output + i, output, count);
     if (row.next) write(row.next + i, output, count);
 }
@@ -97,92 +99,95 @@ TARGET void attend(const AttendPlan &plan, const AttendCall &call, long first, l
         else
             write_solved(scores, real, solve(scores, real, curve, room), room, curve, weights);
         support.find(weights, real);
-        OutputRow<P> r;
+        ReadoutRow<P> r;
         r.product = (const P *)call.product + k * hidden;
         r.values = plan.values + k * n * hidden;
         r.factors = at<float>(plan.factors, row);
-        r.plain = at<float>(plan.plain, row);
+        r.attentional = at<float>(plan.attentional, row);
         r.output = at<float>(plan.outputs, row);
         r.next = k < call.going_on ? at<P>(plan.fed, call.next + k) : nullptr;
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) output_part(r, support, hidden, i, 16);
-        if (i < hidden) output_part(r, support, hidden, i, hidden - i);
+        for (; i + 16 <= hidden; i += 16) readout_part(r, support, hidden, i, 16);
+        if (i < hidden) readout_part(r, support, hidden, i, hidden - i);
     }
 }
 
-// ---- back ------------------------------------------------------------------------------------
+// ---- backward --------------------------------------------------------------------------------
 
 template <class P>
-struct InwardRow {
-    const float *plain, *factors;
+struct ReadoutBackRow {
+    const float *attentional, *factors;
     const P *fed;
     float *grad;
-    P *brief;
+    P *cast_grad;
 };
 
 template <class P>
-INLINE void inward_part(const InwardRow<P> &row, long i, long count) {
-    const Floats plain = read(row.plain + i, count);
+INLINE void readout_back_part(const ReadoutBackRow<P> &row, long i, long count) {
+    const Floats attentional = read(row.attentional + i, count);
     Floats grad = read(row.grad + i, count);
     if (row.fed) grad += read(row.fed + i, count);
     if (row.factors) grad *= read(row.factors + i, count);
-    grad *= 1.0f - plain * plain;
+    grad *= 1.0f - attentional * attentional;
     write(row.grad + i, grad, count);
-    if (row.brief) write(row.brief + i, grad, count);
+    if (row.cast_grad) write(row.cast_grad + i, grad, count);
 }
 
-// p ** (2 - alpha) on the support, see gradient.py.
-INLINE float slope_at(float p, double alpha) {
+// p ** (2 - alpha): see jacobian_weights in jacobian.py.
+INLINE float jacobian_weight(float p, double alpha) {
     if (alpha == 1.5) return sqrtf(p);
     if (alpha == 1) return p;
     return alpha == 2 ? 1.0f : powf(p, (float)(2 - alpha));
 }
 
-// Above alpha 2, where the smallest weight has nearly all the slope, perhaps an infinite one: see
-// _steep_gradient in gradient.py.
-INLINE void steep_scores_gradient(Support &support, const float *grad, const float *values,
-                                  const float *more, long hidden, double alpha) {
+// As scores_gradient, above alpha 2, where the Jacobian weight of the smallest probability is the
+// largest and possibly infinite: see _gradient_above_two in jacobian.py.
+INLINE void scores_gradient_above_two(Support &support, const float *grad, const float *values,
+                                      const float *grad_weights, long hidden, double alpha) {
     long least = 0;
     for (long k = 1; k < support.count; ++k)
-        if (!(support.share[k] >= support.share[least])) least = k;
+        if (!(support.factor[k] >= support.factor[least])) least = k;
     double along = 0, all = 0, others = 0;
     for (long k = 0; k < support.count; ++k) {
         const long j = support.position[k];
-        const double share = pow((double)support.share[k] / support.share[least], 2 - alpha);
-        support.arriving[k] = dot(grad, values + j * hidden, hidden) + (more ? more[j] : 0.0f);
-        along += share * support.arriving[k];
+        const double share = pow((double)support.factor[k] / support.factor[least], 2 - alpha);
+        support.grad[k] =
+            dot(grad, values + j * hidden, hidden) + (grad_weights ? grad_weights[j] : 0.0f);
+        along += share * support.grad[k];
         all += share;
     }
     for (long k = 0; k < support.count; ++k) {
         if (k == least) continue;
-        const double slope = pow((double)support.share[k], 2 - alpha);
-        const double here = slope * (support.arriving[k] - along / all);
-        support.share[k] = (float)here;
+        const double weight = pow((double)support.factor[k], 2 - alpha);
+        const double here = weight * (support.grad[k] - along / all);
+        support.factor[k] = (float)here;
         others += here;
     }
-    support.share[least] = (float)-others;
+    support.factor[least] = (float)-others;
 }
 
-// The gradient of the scores on the support, in the place of the weights: the Jacobian of
+// Replaces the probabilities on the support by the gradient in the scores: the Jacobian of
 // Proposition 1 in Peters, Niculae and Martins (2019).
 INLINE void scores_gradient(Support &support, const float *grad, const float *values,
-                            const float *more, long hidden, double alpha) {
-    if (support.count == 1) {  // a certain position cannot move
-        support.share[0] *= 0;
+                            const float *grad_weights, long hidden, double alpha) {
+    if (support.count == 1) {  // a probability of 1 is constant; 0 * nan stays nan
+        support.factor[0] *= 0;
         return;
     }
-    if (alpha > 2) return steep_scores_gradient(support, grad, values, more, hidden, alpha);
+    if (alpha > 2)
+        return scores_gradient_above_two(support, grad, values, grad_weights, hidden, alpha);
     float along = 0, all = 0;
     for (long k = 0; k < support.count; ++k) {
         const long j = support.position[k];
-        const float slope = slope_at(support.share[k], alpha);
-        support.arriving[k] = dot(grad, values + j * hidden, hidden) + (more ? more[j] : 0.0f);
-        support.share[k] = slope;
-        along += slope * support.arriving[k];
-        all += slope;
+        const float weight = jacobian_weight(support.factor[k], alpha);
+        support.grad[k] =
+            dot(grad, values + j * hidden, hidden) + (grad_weights ? grad_weights[j] : 0.0f);
+        support.factor[k] = weight;
+        along += weight * support.grad[k];
+        all += weight;
     }
     const float mean = along / all;
-    for (long k = 0; k < support.count; ++k) support.share[k] *= support.arriving[k] - mean;
+    for (long k = 0; k < support.count; ++k) support.factor[k] *= support.grad[k] - mean;
 }
 
 template <class P>
@@ -193,26 +198,28 @@ TARGET void attend_backward(const AttendPlan &plan, const AttendBackPlan &back,
     Support support(n, memory);
     for (long k = first; k < last; ++k) {
         const long row = call.start + k, place = (call.step * plan.batch + k) * n;
-        InwardRow<P> r;
-        r.plain = back.plain + row * hidden;
+        ReadoutBackRow<P> r;
+        r.attentional = back.attentional + row * hidden;
         r.factors = at<float>(plan.factors, row);
         r.fed = k < call.going_on ? at<P>(call.fed, k) : nullptr;
         r.grad = back.grad + row * hidden;
-        r.brief = back.brief ? (P *)back.brief + row * hidden : nullptr;
+        r.cast_grad = back.cast_grad ? (P *)back.cast_grad + row * hidden : nullptr;
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) inward_part(r, i, 16);
-        if (i < hidden) inward_part(r, i, hidden - i);
+        for (; i + 16 <= hidden; i += 16) readout_back_part(r, i, 16);
+        if (i < hidden) readout_back_part(r, i, hidden - i);
         support.find(back.weights + place, plan.lengths ? plan.lengths[k] : n);
         scores_gradient(support, r.grad, plan.values + k * n * hidden,
-                        back.more ? back.more + place : nullptr, hidden, plan.alpha);
+                        back.grad_weights ? back.grad_weights + place : nullptr, hidden,
+                        plan.alpha);
         float *scores = back.grad_scores + place;
-        for (long s = 0; s < support.count; ++s) scores[support.position[s]] = support.share[s];
+        for (long s = 0; s < support.count; ++s) scores[support.position[s]] = support.factor[s];
         const float *keys = plan.keys + k * n * hidden;
         float *query = back.query + k * hidden;
         for (i = 0; i + 16 <= hidden; i += 16)
-            write(query + i, mixed(Floats{}, support, keys, hidden, i, 16), 16);
+            write(query + i, add_context(Floats{}, support, keys, hidden, i, 16), 16);
         if (i < hidden)
-            write(query + i, mixed(Floats{}, support, keys, hidden, i, hidden - i), hidden - i);
+            write(query + i, add_context(Floats{}, support, keys, hidden, i, hidden - i),
+                  hidden - i);
     }
 }
 

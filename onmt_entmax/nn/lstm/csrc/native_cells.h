@@ -1,23 +1,23 @@
-// The pointwise half of an LSTM cell and of its gradient, under one instruction set.
+// The pointwise cell of an LSTM and its gradient, compiled once for each instruction set.
 //
-// The mathematics is that of cell.py: the candidate's share of the gates comes doubled, since its
-// tanh is 2 sigmoid(2x) - 1. One pass takes a position from the product to everything that is made
-// of it, the states going straight to where later products read them.
+// The mathematics is that of lstm_cell in cells.py: the candidate's part of the gates is doubled,
+// since its tanh is 2 sigmoid(2x) - 1. One pass computes everything from the product, and writes
+// hidden states where later products read them.
 
-// Numbers of 16 bits that have the exponent of a float: PyTorch's bfloat16.
-typedef uint16_t Brief;
-typedef Brief Briefs __attribute__((vector_size(32)));
+typedef uint16_t Bf16;
+typedef Bf16 Bf16s __attribute__((vector_size(32)));
 typedef unsigned Words __attribute__((vector_size(64)));
 
-// The first numbers of a vector, the others zero. Where the count is known to be all, one load.
+// Reads or writes the first `count` numbers of a vector; the others are read as 0. A `count` that
+// the compiler knows to be all costs one instruction.
 #if ENTMAX_SET == 3
 INLINE Floats read(const float *x, long count) {
     if (count == 16) return (Floats)_mm512_loadu_ps(x);
     return (Floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), x);
 }
-INLINE Briefs read_briefs(const Brief *x, long count) {
-    if (count == 16) return (Briefs)_mm256_loadu_si256((const __m256i *)x);
-    return (Briefs)_mm256_maskz_loadu_epi16((__mmask16)((1u << count) - 1), x);
+INLINE Bf16s read_bf16s(const Bf16 *x, long count) {
+    if (count == 16) return (Bf16s)_mm256_loadu_si256((const __m256i *)x);
+    return (Bf16s)_mm256_maskz_loadu_epi16((__mmask16)((1u << count) - 1), x);
 }
 INLINE void write(float *out, Floats v, long count) {
     if (count == 16)
@@ -25,7 +25,7 @@ INLINE void write(float *out, Floats v, long count) {
     else
         _mm512_mask_storeu_ps(out, (__mmask16)((1u << count) - 1), (__m512)v);
 }
-INLINE void write_briefs(Brief *out, Briefs v, long count) {
+INLINE void write_bf16s(Bf16 *out, Bf16s v, long count) {
     if (count == 16)
         _mm256_storeu_si256((__m256i *)out, (__m256i)v);
     else
@@ -37,35 +37,35 @@ INLINE Floats read(const float *x, long count) {
     memcpy(&v, x, count * sizeof *x);
     return v;
 }
-INLINE Briefs read_briefs(const Brief *x, long count) {
-    Briefs v = {};
+INLINE Bf16s read_bf16s(const Bf16 *x, long count) {
+    Bf16s v = {};
     memcpy(&v, x, count * sizeof *x);
     return v;
 }
 INLINE void write(float *out, Floats v, long count) { memcpy(out, &v, count * sizeof *out); }
-INLINE void write_briefs(Brief *out, Briefs v, long count) { memcpy(out, &v, count * sizeof *out); }
+INLINE void write_bf16s(Bf16 *out, Bf16s v, long count) { memcpy(out, &v, count * sizeof *out); }
 #endif
 
-INLINE Floats read(const Brief *x, long count) {
-    const Words words = __builtin_convertvector(read_briefs(x, count), Words) << 16;
+INLINE Floats read(const Bf16 *x, long count) {
+    const Words words = __builtin_convertvector(read_bf16s(x, count), Words) << 16;
     Floats v;
     memcpy(&v, &words, sizeof v);
     return v;
 }
-// Rounded to the nearest, ties to even; nan stays nan.
-INLINE void write(Brief *out, Floats v, long count) {
+// Rounds to the nearest, ties to even; nan stays nan.
+INLINE void write(Bf16 *out, Floats v, long count) {
     Words words;
     memcpy(&words, &v, sizeof v);
     const Words rounded = (words + 0x7fff + ((words >> 16) & 1)) >> 16;
     words = v == v ? rounded : Words{} + 0x7fc0;
-    write_briefs(out, __builtin_convertvector(words, Briefs), count);
+    write_bf16s(out, __builtin_convertvector(words, Bf16s), count);
 }
 
-// e ** x to the last places of a float, x between -87 and 88 or taken as that; nan stays nan.
+// e ** x to nearly full precision, with x clamped to [-87, 88]; nan stays nan.
 INLINE Floats exponential(Floats x) {
     Floats y = x < -87.0f ? Floats{} - 87.0f : x;
     y = y > 88.0f ? Floats{} + 88.0f : y;
-    // y = whole * log 2 + part; adding 1.5 * 2 ** 23 rounds.
+    // y = whole * log 2 + part, where adding 1.5 * 2 ** 23 rounds to a whole number.
     const Floats shifted = y * 1.44269504f + 0x1.8p23f, whole = shifted - 0x1.8p23f;
     const Floats part = (y - whole * 0.693145752f) - whole * 1.42860677e-6f;
     Floats e = Floats{} + 1.0f / 5040;
@@ -87,9 +87,9 @@ INLINE P *at(Rows rows, long row) {
     return rows.memory ? (P *)rows.memory + row * rows.stride : nullptr;
 }
 
-// ---- forth -----------------------------------------------------------------------------------
+// ---- forward ---------------------------------------------------------------------------------
 
-// Where one position reads and writes; where it may not, null.
+// What one row reads and writes; null where there is nothing.
 template <class P>
 struct CellRow {
     const P *product;
@@ -140,39 +140,39 @@ TARGET void cell_forward(const CellPlan &plan, const CellCall &call, long first,
     }
 }
 
-// ---- back ------------------------------------------------------------------------------------
+// ---- backward --------------------------------------------------------------------------------
 
 template <class P>
 struct CellBackRow {
-    const P *later, *added;
-    const float *arriving, *factors, *gates, *squashed, *cell;
-    float *ending, *grad_cell, *grad_gates, *bias;
-    P *brief;  // the gradients of the gates for the products, where those are of another type
+    const P *recurrent, *above;
+    const float *output, *factors, *gates, *squashed, *cell;
+    float *last, *grad_cell, *grad_gates, *bias;
+    P *cast_grad_gates;
 };
 
 template <class P>
 INLINE void cell_back_part(const CellBackRow<P> &row, long hidden, long i, long count) {
-    Floats grad = row.later ? read(row.later + i, count) : read(row.ending + i, count);
-    if (row.arriving) grad += read(row.arriving + i, count);
-    if (row.added) {
-        const Floats added = read(row.added + i, count);
-        grad += row.factors ? added * read(row.factors + i, count) : added;
+    Floats grad = row.recurrent ? read(row.recurrent + i, count) : read(row.last + i, count);
+    if (row.output) grad += read(row.output + i, count);
+    if (row.above) {
+        const Floats above = read(row.above + i, count);
+        grad += row.factors ? above * read(row.factors + i, count) : above;
     }
-    Floats gate[4], slope[4];
+    Floats gate[4], grad_gate[4];
     for (int k = 0; k < 4; ++k) gate[k] = read(row.gates + k * hidden + i, count);
     const Floats squashed = read(row.squashed + i, count);
     const Floats inside =
         read(row.grad_cell + i, count) + grad * gate[3] * (1.0f - squashed * squashed);
-    slope[0] = inside * (2.0f * gate[2] - 1.0f);
-    slope[1] = inside * read(row.cell + i, count);
-    slope[2] = 2.0f * inside * gate[0];
-    slope[3] = grad * squashed;
+    grad_gate[0] = inside * (2.0f * gate[2] - 1.0f);
+    grad_gate[1] = inside * read(row.cell + i, count);
+    grad_gate[2] = 2.0f * inside * gate[0];
+    grad_gate[3] = grad * squashed;
     for (int k = 0; k < 4; ++k) {
         const long j = k * hidden + i;
-        slope[k] *= gate[k] * (1.0f - gate[k]);
-        if (row.grad_gates) write(row.grad_gates + j, slope[k], count);
-        if (row.brief) write(row.brief + j, slope[k], count);
-        write(row.bias + j, read(row.bias + j, count) + slope[k], count);
+        grad_gate[k] *= gate[k] * (1.0f - gate[k]);
+        if (row.grad_gates) write(row.grad_gates + j, grad_gate[k], count);
+        if (row.cast_grad_gates) write(row.cast_grad_gates + j, grad_gate[k], count);
+        write(row.bias + j, read(row.bias + j, count) + grad_gate[k], count);
     }
     write(row.grad_cell + i, inside * gate[1], count);
 }
@@ -183,17 +183,17 @@ TARGET void cell_backward(const CellPlan &plan, const CellBackPlan &back, const 
     for (long k = 0; k < call.rows; ++k) {
         const long row = call.start + k;
         CellBackRow<P> r;
-        r.later = k < call.going_on ? at<P>(call.later, k) : nullptr;
-        r.added = at<P>(call.added, k);
-        r.arriving = at<float>(call.arriving, k);
+        r.recurrent = k < call.going_on ? at<P>(call.recurrent, k) : nullptr;
+        r.above = at<P>(call.above, k);
+        r.output = at<float>(call.output, k);
         r.factors = at<float>(plan.factors, row);
         r.gates = at<float>(plan.gates, row);
         r.squashed = at<float>(plan.squashed, row);
         r.cell = at<float>(plan.cells, row);
-        r.ending = at<float>(back.grad_hidden, k);
+        r.last = at<float>(back.grad_hidden, k);
         r.grad_cell = at<float>(back.grad_cell, k);
         r.grad_gates = at<float>(back.grad_gates, row);
-        r.brief = at<P>(back.grad_brief, row);
+        r.cast_grad_gates = at<P>(back.cast_grad_gates, row);
         r.bias = back.bias;
         long i = first;
         for (; i + 16 <= last; i += 16) cell_back_part(r, plan.hidden, i, 16);
