@@ -10,7 +10,7 @@ from onmt_entmax.sparse.functional import entmax_loss, log_entmax
 
 
 def layer_and_data(vocab: int, alpha: float, scale: float) -> tuple[OutputLayer, Tensor, Tensor]:
-    """A float64 layer, 300 states, and targets of which some are 3."""
+    """Return a float64 layer, 300 states, and targets of which some are 3."""
     layer = OutputLayer(24, vocab, alpha).double()
     hidden = torch.randn(300, 24, dtype=torch.float64) * scale
     target = torch.randint(vocab, (300,))
@@ -25,7 +25,7 @@ def layer_and_data(vocab: int, alpha: float, scale: float) -> tuple[OutputLayer,
     [(50, 1.0), (776, 0.01), (776, 8.0), (2000, 0.01), (5000, 30.0), (4999, 5.0)],
 )
 def test_equals_linear_and_loss(alpha: float, smoothing: float, vocab: int, scale: float) -> None:
-    """Loss, counts and all gradients, where the support is small (sparse) and large (dense)."""
+    """Loss, counts and all gradients, with small (sparse) and large (dense) supports."""
     layer, hidden, target = layer_and_data(vocab, alpha, scale)
     result = layer.loss(hidden, target, 3, smoothing)
     (result.loss * 0.7).backward()
@@ -70,7 +70,7 @@ def test_smoothing_by_a_prior_is_the_loss_of_mixed_distributions(alpha: float) -
 @pytest.mark.parametrize("scale", [0.01, 3.0, 30.0])
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_float32_is_as_exact_as_pytorch(scale: float, alpha: float) -> None:
-    """Loss and gradients of float32, whose products oneDNN makes, against float64's."""
+    """Loss and gradients in float32, by oneDNN, against float64."""
     torch.manual_seed(3)
     layer = OutputLayer(40, 5000, alpha)
     hidden, target = torch.randn(300, 40) * scale, torch.randint(5000, (300,))
@@ -89,7 +89,7 @@ def test_float32_is_as_exact_as_pytorch(scale: float, alpha: float) -> None:
 
 
 def test_backward_twice_gives_the_same() -> None:
-    """Nothing that is kept is written over, whether the support is sparse or dense."""
+    """No saved tensor is overwritten, whether the support is sparse or dense."""
     for scale in (0.01, 30.0):
         layer, hidden, target = layer_and_data(5000, 1.5, scale)
         loss = layer.loss(hidden, target, 3).loss
@@ -98,7 +98,7 @@ def test_backward_twice_gives_the_same() -> None:
         assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_rows_of_both_kinds_in_one_chunk() -> None:
+def test_sparse_and_dense_rows_in_one_group() -> None:
     layer, hidden, target = layer_and_data(5000, 1.5, 30.0)
     factor = torch.where(torch.arange(300) % 2 == 0, 1e-4, 1.0).unsqueeze(1).double()
     states = (hidden * factor).detach().requires_grad_()
@@ -110,7 +110,7 @@ def test_rows_of_both_kinds_in_one_chunk() -> None:
     assert torch.allclose(ours[1], layer.weight.grad, atol=1e-9)
 
 
-def test_shapes_that_do_not_fit() -> None:
+def test_wrong_shapes_are_refused() -> None:
     layer, hidden, target = layer_and_data(776, 1.5, 3.0)
     for states, targets in ((hidden[1:], target), (hidden, target[1:]), (hidden[None], target)):
         with pytest.raises(ValueError, match="expected hidden"):
@@ -193,7 +193,7 @@ def test_wrong_arguments_are_refused() -> None:
         torch.autograd.grad(loss, hidden, create_graph=True)
 
 
-def test_half_weights_are_refused_in_one_line() -> None:
+def test_half_weights_are_refused() -> None:
     layer = OutputLayer(8, 300).bfloat16()
     with pytest.raises(ValueError, match="needs weights of 32 or 64 bits"):
         layer.loss(torch.zeros(2, 8), torch.tensor([1, 2]), -100)

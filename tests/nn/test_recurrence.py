@@ -1,4 +1,4 @@
-"""The fast recurrences against OpenNMT-py's own modules, values and every gradient."""
+"""The fast decoder against OpenNMT-py's own: values and every gradient."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_decoder(
     layers: int = 2,
     **options: object,
 ) -> InputFeedRNNDecoder:
-    """A decoder with weights that depend on the arguments alone; alpha None: stock attention."""
+    """Return a decoder whose weights depend on the arguments only; alpha None: stock attention."""
     torch.manual_seed(1)
     embeddings = Embeddings(EMBEDDING, VOCABULARY, PAD)
     arguments = {"rnn_type": "LSTM", "dropout": 0.0, **options}
@@ -48,7 +48,7 @@ def make_decoder(
 
 
 class Case:
-    """Inputs of a decoder, the same each time, and a loss that uses every output."""
+    """A decoder's inputs, the same each time, and weights for a loss that uses every output."""
 
     def __init__(self, dtype: torch.dtype = torch.float64, layers: int = 2) -> None:
         torch.manual_seed(0)
@@ -74,7 +74,7 @@ class Case:
         return decoder.packed_forward(self.target, TARGET_LENGTHS, self.bank, SOURCE_LENGTHS)
 
     def gradients(self, loss: Tensor, module: nn.Module) -> dict[str, Tensor]:
-        """All gradients by name, zeros where there is none."""
+        """Return all gradients by name, zeros where there is none."""
         names = {"bank": self.bank, "hidden": self.hidden, "cell": self.cell}
         names.update(module.named_parameters())
         grads = torch.autograd.grad(loss, list(names.values()), allow_unused=True)
@@ -85,7 +85,7 @@ class Case:
 
 
 def assert_equal(ours: dict[str, Tensor], theirs: dict[str, Tensor], tolerance: float) -> None:
-    """Norms of the differences against norms of what is expected."""
+    """Compare norms of the differences with norms of the expected tensors."""
     assert ours.keys() == theirs.keys()
     for name, expected in theirs.items():
         error = (ours[name] - expected).norm()
@@ -93,14 +93,14 @@ def assert_equal(ours: dict[str, Tensor], theirs: dict[str, Tensor], tolerance: 
 
 
 def real(outputs: Tensor) -> Tensor:
-    """Outputs with zeros where the target is over."""
+    """Return the outputs with zeros after the end of each target."""
     steps = torch.arange(TARGET).unsqueeze(1)
     return outputs * (steps < TARGET_LENGTHS).unsqueeze(-1)
 
 
 @pytest.fixture
 def only_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenNMT-py's own loop fails the test."""
+    """Fail if OpenNMT-py's own loop runs."""
 
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the slow loop ran")
@@ -110,7 +110,7 @@ def only_fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fast recurrence fails the test."""
+    """Fail if the fast recurrence runs."""
     monkeypatch.setattr("onmt_entmax.nn.lstm.decoder.InputFeedRecurrence", None)
 
 
@@ -160,8 +160,8 @@ def test_last_states_and_attention_have_gradients() -> None:
     assert_equal(results[1], results[0], 1e-10)
 
 
-def test_goes_on_from_its_own_state() -> None:
-    """Two pieces, as in truncated back-propagation, make one whole."""
+def test_continues_from_its_own_state() -> None:
+    """Two pieces, as in truncated backpropagation, equal the whole."""
     case = Case()
     fast = make_decoder(FastInputFeedRNNDecoder)
     whole, _ = case.padded(fast)
@@ -176,7 +176,7 @@ def test_goes_on_from_its_own_state() -> None:
 
 
 class Replay(nn.Module):
-    """Dropout whose factors were drawn before, one slice each call."""
+    """Dropout with given factors, one slice a call."""
 
     def __init__(self, slices: list[Tensor]) -> None:
         super().__init__()
@@ -254,9 +254,7 @@ def test_gradcheck(attention: str, alpha: float) -> None:
         {"copy_attn": True, "reuse_copy_attn": True},
     ],
 )
-def test_whatever_is_not_covered_runs_as_in_opennmt(
-    options: dict[str, object], only_slow: None
-) -> None:
+def test_uncovered_options_run_as_in_opennmt(options: dict[str, object], only_slow: None) -> None:
     case = Case()
     fast = make_decoder(FastInputFeedRNNDecoder, **options)
     stock = make_decoder(InputFeedRNNDecoder, **options)
@@ -281,7 +279,7 @@ def test_same_state_dict() -> None:
     assert stock.state_dict().keys() == fast.state_dict().keys()
 
 
-def test_packed_forward_names_the_positions() -> None:
+def test_packed_forward_returns_the_positions() -> None:
     _, index = Case().packed(make_decoder(FastInputFeedRNNDecoder))
     positions = [(at // BATCH, at % BATCH) for at in index.tolist()]
     expected = {(t, b) for b, length in enumerate(TARGET_LENGTHS) for t in range(int(length))}
@@ -339,7 +337,7 @@ def test_autocast_changes_nothing() -> None:
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_gradients_under_autocast(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A backward pass inside autocast is the same, with and without oneDNN."""
+    """A backward pass under autocast is the same, with and without oneDNN."""
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
     case, fast = Case(torch.float32), make_decoder(FastInputFeedRNNDecoder, dtype=torch.float32)
     expected = case.gradients(case.packed(fast)[0].square().sum(), fast)
@@ -348,7 +346,7 @@ def test_gradients_under_autocast(quick: bool, monkeypatch: pytest.MonkeyPatch) 
         assert_equal(case.gradients(loss, fast), expected, 1e-6)
 
 
-def test_layers_of_another_type_are_not_taken_for_float32() -> None:
+def test_float64_layers_are_not_read_as_float32() -> None:
     case, fast = Case(torch.float32), make_decoder(FastInputFeedRNNDecoder, dtype=torch.float32)
     fast.matmul_dtype = torch.bfloat16
     expected = case.packed(fast)[0]
@@ -357,7 +355,7 @@ def test_layers_of_another_type_are_not_taken_for_float32() -> None:
 
 
 def test_a_model_learns() -> None:
-    """Training through encoder and decoder lowers the loss and reaches every weight."""
+    """Training encoder and decoder lowers the loss, and every weight has a gradient."""
     torch.manual_seed(0)
     source = torch.randint(2, VOCABULARY, (SOURCE, BATCH, 1))
     encoder = FastRNNEncoder("LSTM", True, 2, HIDDEN, 0.1, Embeddings(EMBEDDING, VOCABULARY, PAD))

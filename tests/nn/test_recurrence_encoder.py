@@ -1,4 +1,4 @@
-"""The fast encoder against OpenNMT-py's own, values and every gradient."""
+"""The fast encoder against OpenNMT-py's own: values and every gradient."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_encoder_equals_opennmt(
 
 
 def test_encoder_dropout_between_layers_only() -> None:
-    """With everything dropped between, the bank is that of an upper layer without input."""
+    """With dropout 1, the upper layer has no input."""
     source = torch.randint(2, VOCABULARY, (SOURCE, BATCH, 1))
     arguments = ("LSTM", True, 2, HIDDEN, 1.0, Embeddings(EMBEDDING, VOCABULARY, PAD))
     encoder = FastRNNEncoder(*arguments)
@@ -58,7 +58,7 @@ def test_encoder_dropout_between_layers_only() -> None:
             module.train(training)(source, SOURCE_LENGTHS) for module in (encoder, stock)
         )
         assert torch.allclose(bank, expected, atol=1e-6)
-        # The last states of the lower layer have seen its input.
+        # The lower layer has its input.
         for one, other in zip(states, expected_states, strict=True):
             assert torch.allclose(one, other, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""The native steps of recurrences against the same in PyTorch operations."""
+"""The LSTM's steps in C++ against the same in PyTorch operations."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from onmt_entmax.nn.products import PreparedWeight
 from tests.native_modules import assert_built, under
 
 built = pytest.mark.skipif(native.module is None, reason="the native module was not built")
-# Products round to 8 bits in one of them before other operations than in the other.
+# In bfloat16 the two round products at different places.
 TOLERANCE = {torch.float32: 2e-6, torch.bfloat16: 0.02}
 
 
-def test_it_is_there_where_it_can_be_built() -> None:
+def test_the_module_is_built_where_it_can_be() -> None:
     assert_built(native.module)
 
 
 @pytest.fixture(params=[1, 2, 3])
 def instructions(request: pytest.FixtureRequest) -> Iterator[int]:
-    """One instruction set after the other, as far as this processor has them."""
+    """Use each instruction set that this processor has."""
     yield from under(native.module, request.param)
 
 
 @pytest.fixture(params=[1, 3])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """So many threads."""
+    """Use this number of threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -42,7 +42,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def assert_close(ours: dict[str, Tensor], theirs: dict[str, Tensor], tolerance: float) -> None:
-    """Norms of the differences against norms of what is expected."""
+    """Compare norms of the differences with norms of the expected tensors."""
     for name, expected in theirs.items():
         error = float((ours[name].float() - expected.float()).norm())
         assert error <= tolerance * (float(expected.float().norm()) + 1e-3), f"{name}: {error}"
@@ -57,7 +57,7 @@ def run_cells(
     with_bias: bool = False,
     factors: bool = True,
 ) -> dict[str, Tensor]:
-    """Everything that cells write in a run forth and back."""
+    """Return everything that cells write in a forward and a backward pass."""
     torch.manual_seed(hidden)
     steps, batch, wide = Steps.of(lengths), len(lengths), hidden + 3
     order = range(len(steps.sizes))[::-1] if reverse else range(len(steps.sizes))
@@ -87,9 +87,9 @@ def run_cells(
         added = above[rows].to(dtype)[:, :hidden] if at % 2 else None
         made[f"input {at}"] = cells.backward(at, None if at % 3 == 2 else arriving[rows], added)
     made["weight"], made["bias"] = cells.finish_backward()
-    if not reverse:  # there is no first state that anybody gave
+    if not reverse:  # in reverse, no first state was given
         made |= {"first": ends[0], "first cell": ends[1]}
-    made |= {"exact": cells.gates_gradient(True), "brief": cells.gates_gradient(False)}
+    made |= {"exact": cells.gates_gradient(True), "cast": cells.gates_gradient(False)}
     return made
 
 
@@ -122,7 +122,7 @@ def test_cells_of_any_lengths(lengths: list[int], reverse: bool) -> None:
 
 @built
 def test_cells_of_extreme_gates(instructions: int) -> None:
-    """Saturated gates are exactly open or shut, and what is not a number stays none."""
+    """Saturated gates are exactly open or shut, and nan stays nan."""
     steps = Steps.of([1] * 5)
     gates = torch.tensor([-1e30, -100.0, 0.0, 100.0, torch.nan]).repeat_interleave(2)
     entering = gates.view(5, 2).repeat(1, 4)
@@ -145,16 +145,16 @@ def run_readout(
     length: int = 19,
     spread: float = 0.5,
 ) -> dict[str, Tensor]:
-    """Everything that a readout writes in a run forth and back, or gives.
+    """Return everything that a readout writes or returns in a forward and a backward pass.
 
     Args:
-        kind: `native` or another.
+        kind: `native` or `plain`.
         alpha: of the attention.
         dtype: of the products.
-        whole: without padding, dropout and a gradient of the attention.
+        whole: without padding, dropout, and a gradient of the attention.
         hidden: size.
-        length: of the longest source; others are shorter by so much that code for long rows and
-            for short ones takes turns.
+        length: of the longest source; the others' lengths alternate between the code for long
+            rows and that for short ones.
         spread: of the source vectors.
     """
     torch.manual_seed(1)
@@ -169,9 +169,9 @@ def run_readout(
         "linear_in.weight": torch.randn(hidden, hidden) * 0.2,
     }
     queries = torch.randn(steps.total, hidden)
-    asked = queries if dtype == torch.float32 else queries.to(dtype)
+    cast_queries = queries if dtype == torch.float32 else queries.to(dtype)
     attention = RecurrentAttention(
-        steps, bank, None if whole else padding, alpha, weights, dtype, queries, asked
+        steps, bank, None if whole else padding, alpha, weights, dtype, queries, cast_queries
     )
     factors = None if whole else torch.rand(steps.total, hidden)
     fed = torch.zeros(steps.total, 2 * hidden, dtype=dtype)[:, :hidden]
@@ -182,10 +182,11 @@ def run_readout(
         readout = Readout(steps, attention, factors, fed)
     for step in range(len(steps.sizes)):
         readout.forward(step)
-    outputs, plain, attended = readout.end()
-    made = {"outputs": outputs, "plain": plain, "attended": attended, "fed": fed}
+    outputs, attentional, attended = readout.end()
+    made = {"outputs": outputs, "attentional": attentional, "attended": attended, "fed": fed}
     grad = torch.randn(steps.total, hidden)
-    readout.start_backward(plain, attended, grad, None if whole else torch.randn(attended.shape))
+    grad_attention = None if whole else torch.randn(attended.shape)
+    readout.start_backward(attentional, attended, grad, grad_attention)
     for step in reversed(range(len(steps.sizes))):
         arriving = torch.randn(steps.total, 2 * hidden).to(dtype)[:, hidden:]
         after = steps.sizes[step + 1] if step + 1 < len(steps.sizes) else 0
@@ -211,7 +212,7 @@ def test_readout(
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize("length", [512, 515, 1030, 4097])
 def test_readout_of_long_sources(instructions: int, alpha: float, length: int) -> None:
-    """Nearly equal scores, so that every position is looked at."""
+    """Scores are nearly equal, so that no position is skipped."""
     ours, theirs = (
         run_readout(kind, alpha, torch.float32, False, 8, length, 1e-3)
         for kind in ("native", "plain")
@@ -221,7 +222,7 @@ def test_readout_of_long_sources(instructions: int, alpha: float, length: int) -
 
 @built
 def test_readout_divided_among_threads(threads: int) -> None:
-    """Large enough for every thread to have a part."""
+    """Large enough for every thread to have work."""
     ours, theirs = (
         run_readout(kind, 1.5, torch.float32, False, 1000) for kind in ("native", "plain")
     )
