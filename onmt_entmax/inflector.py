@@ -1,4 +1,4 @@
-"""Inflection of words with a trained model: questions in, forms with proofs out."""
+"""Inflect words with trained models; every form comes with a certificate."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from onmt_entmax.translator import Translator, as_list
 
 
 class InflectionError(UserError):
-    """A model that does not inflect, or a question that it cannot be asked."""
+    """A model that does not inflect, or a query that it cannot answer."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A form that is asked for; tags may be given as one string, `"V;PST"`."""
+    """A query for one form; tags may also be one string, `"V;PST"`."""
 
     language: str
     lemma: str
@@ -50,8 +50,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Form:
-    """One form and the probability that the model gives it; of an average of both orders of writing
-    the least that is proven: see `Inflection.certificate`."""
+    """One form with its probability; for a sequence-level ensemble a lower bound of it."""
 
     text: str
     log_prob: float
@@ -60,39 +59,41 @@ class Form:
 
 @dataclass(frozen=True)
 class Inflection:
-    """The answer to one question."""
+    """The forms predicted for one query."""
 
     question: Question
     forms: tuple[Form, ...]
-    """The most probable first; none where no form ended within the length limit."""
+    """The most probable first; none if no form finished within the length limit."""
     certificate: Certificate
-    """What is proven about the forms. Of an average of both orders of writing, no form has more
-    than `bound` beyond what is said; where the level is `exhaustive` that is nothing."""
+    """What is proven about the forms. In a sequence-level ensemble the probability of a form is at
+    most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal."""
     warnings: tuple[str, ...]
-    """What training never saw, and so what not to trust."""
+    """Tags and characters that training never saw, so that the forms may be wrong."""
     only: bool
-    """Whether it is proven that no other form than the first has any probability."""
+    """Whether the support is proven to be a single form."""
 
     @property
     def level(self) -> str:
-        """`only` (see there), else the level of the certificate: `exhaustive` where every form of
-        any probability was found, `optimal` where the first is proven to be the most probable,
-        `none` where nothing is proven."""
+        """`only` if the support is a single form, else the level of the certificate.
+
+        `exhaustive`: every form of positive probability was found. `optimal`: the first is proven
+        to be the most probable. `none`: neither is proven.
+        """
         return "only" if self.only else self.certificate.level
 
 
 @dataclass(frozen=True)
-class _Way:
-    """One order of writing, and the models that are asked for it."""
+class _Direction:
+    """The models that write in one direction."""
 
     translator: Translator
     reverse: bool
-    """Whether answers are to be turned around."""
+    """Whether they write from right to left."""
     models: int
-    """How many models it stands for."""
+    """Number of models."""
 
     def unknown(self, question: Question) -> list[str]:
-        """Characters of the lemma that training never saw."""
+        """Return the characters of the lemma that training never saw."""
         vocabularies = self.translator.vocabularies
         letters = encode_word(question.lemma)
         hidden = copying(letters, vocabularies).hide(letters)
@@ -101,26 +102,26 @@ class _Way:
 
 
 class Inflector:
-    """A model of inflection, or several whose probabilities are averaged.
+    """Inflects words with one model or an ensemble.
 
-    The models were trained on files that `tools/sigmorphon.py prepare` writes. Models that write
-    in the same order are averaged character by character. Where models of different orders are
-    named, what is known of whole forms is averaged (`onmt_entmax/search/mixture.py`).
+    Models trained on data of `onmt-entmax prepare sigmorphon`. Those of the same direction form a
+    token-level ensemble; left-to-right and right-to-left models together form a sequence-level
+    ensemble (`onmt_entmax/search/ensemble.py`).
 
     Args:
-        folders: model or run folders, of models that write from left to right.
-        n_best: forms a question; 0 lists every form of any probability, as far as 10,000 steps
-            of the decoder reach (for sparse models that is nearly always all of them).
-        beam_size: prefixes kept in a search; at least `n_best` are.
+        folders: model or run folders of models that write from left to right.
+        n_best: forms returned for each query; 0 lists all forms of positive probability, as far as
+            a budget of 10,000 decoder steps allows (for sparse models nearly always all).
+        beam_size: live prefixes of a search; at least `n_best`.
         max_length: longest form, in characters.
-        device: where to compute; the CPU unless told otherwise.
-        reversed_folders: those of models that write from right to left (`prepare --reverse`).
+        device: the CPU if None.
+        reversed_folders: folders of models that write from right to left (`prepare --reverse`).
 
     Raises:
-        InflectionError: no folder is named, or a model does not read a language first.
-        CheckpointError: a folder cannot be read.
-        TranslationError: the vocabularies of models that write in the same order differ.
-        ValueError: a number is out of range.
+        InflectionError: if no folder is named, or a model has no languages.
+        CheckpointError: if a folder cannot be read.
+        TranslationError: if the vocabularies of models of the same direction differ.
+        ValueError: if a number is out of range.
     """
 
     def __init__(
@@ -142,28 +143,28 @@ class Inflector:
         _check_languages(reversed_folders, right)
         if beam_size < 1:
             raise ValueError(f"beam_size must be at least 1, not {beam_size}")
-        # A mixture knows as many forms of each way as are listed.
-        known = max(beam_size, n_best) if left and right and n_best > 0 else n_best
-        search = SearchConfig(max(beam_size, n_best), known, max_length)
+        # A sequence-level ensemble averages the forms that each direction lists.
+        listed = max(beam_size, n_best) if left and right and n_best > 0 else n_best
+        search = SearchConfig(max(beam_size, n_best), listed, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
         self._n_best = n_best
-        self._ways: list[_Way] = []
+        self._directions: list[_Direction] = []
         if left:
-            self._ways.append(_Way(Translator(left, task), False, len(left)))
+            self._directions.append(_Direction(Translator(left, task), False, len(left)))
         if right:
-            self._ways.append(_Way(Translator(right, task), True, len(right)))
+            self._directions.append(_Direction(Translator(right, task), True, len(right)))
         tokens = set.intersection(
             *(set(models[0].vocabularies.source.tokens) for models in (left, right) if models)
         )
         self.languages = sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE))
-        """The languages that all models know."""
+        """Languages in the source vocabularies of all models."""
         self.tags = sorted(decode_tag(token) for token in tokens if is_tag(token))
-        """The tags that all models know."""
+        """Tags in the source vocabularies of all models."""
         if not self.languages:
             raise InflectionError(f"{folders[0]} and {reversed_folders[0]}: no language in common")
 
     def inflect(self, language: str, lemma: str, tags: Sequence[str] | str) -> Inflection:
-        """The forms of one word.
+        """Inflect one word.
 
         Args:
             language: one of `languages`.
@@ -171,20 +172,21 @@ class Inflector:
             tags: such as `["V", "PST"]` or `"V;PST"`, in the order of the training data.
 
         Raises:
-            InflectionError: the language is not known, or the lemma or a tag is empty.
+            InflectionError: if the language is not one of `languages`, or the lemma or a tag is
+                empty.
         """
         return next(self.answers([Question(language, lemma, tags)]))  # type: ignore[arg-type]
 
     def answers(self, questions: Iterable[Question], batch_size: int = 64) -> Iterator[Inflection]:
-        """The forms of many words, in order, which is sooner than one by one.
+        """Inflect many words, in order; faster than one by one.
 
         Args:
-            questions: all are checked before the first is answered.
-            batch_size: questions searched together.
+            questions: the queries, all checked before the first is answered.
+            batch_size: queries searched together.
 
         Raises:
-            InflectionError: see `inflect`; the message begins with the number of the question
-                where there are several.
+            InflectionError: see `inflect`; among several queries, the message begins with the
+                number of the query.
         """
         asked = [replace(q, tags=tuple(map(self._known_tag, q.tags))) for q in questions]
         for number, question in enumerate(asked, 1):
@@ -194,16 +196,16 @@ class Inflector:
                 where = f"question {number}: " if len(asked) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
         lines = [" ".join(encode_source(q.language, q.lemma, q.tags)) for q in asked]
-        each_way = [way.translator.answers(lines, batch_size) for way in self._ways]
-        for question, *answers in zip(asked, *each_way, strict=True):
+        streams = [each.translator.answers(lines, batch_size) for each in self._directions]
+        for question, *answers in zip(asked, *streams, strict=True):
             yield self._inflection(question, answers)
 
     def _known_tag(self, tag: str) -> str:
-        """The tag, without spaces around it where only so it is known; some data has them."""
+        """Return the tag, stripped if only that is known: some data has spaces around tags."""
         return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
 
     def check(self, question: Question) -> None:
-        """Refuse what is no question to these models.
+        """Check that these models can answer a query.
 
         Raises:
             InflectionError: see `inflect`.
@@ -218,28 +220,28 @@ class Inflector:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
 
     def _inflection(self, question: Question, answers: Sequence[Answer]) -> Inflection:
-        found = self._found if len(answers) == 1 else self._averaged
+        found = self._single if len(answers) == 1 else self._ensemble
         forms, certificate, finished = found(answers)
-        # A string with a symbol for start or padding, which search excludes, is no form.
+        # Outputs with start or padding symbols, which search excludes, are no forms.
         only = certificate.level == "exhaustive" and finished == 1
         return Inflection(question, forms, certificate, self._warnings(question, forms), only)
 
-    def _found(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
-        """Forms, what is proven, and how many there are, of the only way to ask."""
+    def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
+        """Return forms, certificate and number of finished forms of a single direction."""
         (answer,) = answers
-        assert answer.result is not None, "a question is never blank"
-        # Copied characters have taken their places in a text already, so it is safe to turn.
+        assert answer.result is not None, "a query is never blank"
+        # Copied characters are in the text already, so it can be reversed.
         forms = tuple(
-            _form(order_tokens(each.text, self._ways[0].reverse), each.hypothesis.log_prob)
+            _form(order_tokens(each.text, self._directions[0].reverse), each.hypothesis.log_prob)
             for each in answer.hypotheses
         )
         return forms, answer.result.certificate, answer.result.finished
 
-    def _averaged(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
-        """The same of the average of several ways."""
-        total = sum(way.models for way in self._ways)
-        weights = [way.models / total for way in self._ways]
-        reverse = [way.reverse for way in self._ways]
+    def _ensemble(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
+        """Return the same of a sequence-level ensemble of both directions."""
+        total = sum(each.models for each in self._directions)
+        weights = [each.models / total for each in self._directions]
+        reverse = [each.reverse for each in self._directions]
         record = combined([answer.record() for answer in answers], reverse, weights)
         forms = tuple(
             _form(each["text"], -math.inf if each["log_prob"] is None else each["log_prob"])
@@ -252,7 +254,9 @@ class Inflector:
 
     def _warnings(self, question: Question, forms: Sequence[Form]) -> tuple[str, ...]:
         tags = [tag for tag in question.tags if tag not in self.tags]
-        letters = dict.fromkeys(letter for way in self._ways for letter in way.unknown(question))
+        letters = dict.fromkeys(
+            letter for each in self._directions for letter in each.unknown(question)
+        )
         found = [f"unknown tag {tag}" for tag in tags]
         found += [f"unknown character {letter}" for letter in letters]
         found += ["no form ended within the length limit"] if not forms else []
@@ -260,16 +264,16 @@ class Inflector:
 
 
 def _check_languages(folders: Sequence[Path | str], models: Sequence[LoadedModel]) -> None:
-    """Refuse what is no model of inflection.
+    """Check that models are models of inflection.
 
     Raises:
-        InflectionError: a model knows no language.
+        InflectionError: if the source vocabulary of one has no language.
     """
     for folder, each in zip(folders, models, strict=True):
         if not any(token.startswith(LANGUAGE) for token in each.vocabularies.source.tokens):
             raise InflectionError(
                 f"{folder}: not a model of inflection: its source vocabulary has no language "
-                f"({LANGUAGE}...); tools/sigmorphon.py prepares the data of one that has"
+                f"({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data of one that has"
             )
 
 
@@ -280,12 +284,12 @@ def _form(text: str, log_prob: float) -> Form:
 def _certificate(
     record: Mapping[str, Any], parts: Sequence[Certificate], weights: Sequence[float]
 ) -> Certificate:
-    """The certificate of a mixture, whose bound and gap are those of its forms: see `Mixture`."""
+    """Return the certificate of a sequence-level ensemble; for its bound see `SequenceEnsemble`."""
     pairs = list(zip(weights, parts, strict=True))
     possible = [(w, max(c.log_excluded_bound, c.log_bound)) for w, c in pairs]
     forbidden = sum(w * math.exp(log_prob) for w, log_prob in possible)
     if any(log_prob > -math.inf for _, log_prob in possible):
-        forbidden = max(forbidden, sys.float_info.min)  # too small for a float is not 0
+        forbidden = max(forbidden, sys.float_info.min)  # underflow must not give 0
     first = math.inf if record["certificate"] == "exhaustive" else -math.inf
     return Certificate(
         level=record["certificate"],

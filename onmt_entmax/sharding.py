@@ -1,9 +1,8 @@
-"""One file translated by several processes, as `torchrun` starts them.
+"""Translate one file with several processes, started by `torchrun`.
 
-Lines are cut into windows, which are dealt to the processes in turn. A window is translated as a
-whole by whichever process it falls to, so answers do not depend on how many processes there are.
-The first process writes all of them, in the order of the lines; the others send it theirs and go
-on without waiting.
+The processes take windows of lines in turn. Each window is translated as a whole, so answers do not
+depend on the number of processes. The first process writes all answers in the order of the lines;
+the others send it theirs without waiting.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from onmt_entmax.processes import ProcessError, Processes
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 
-# Lines of a window: enough to fill batches of similar length, little enough to stream. A search has
-# few sentences left at the end of each: windows of 1250 lines cost the pilot 4 %, of 830 8 %.
+# Lines of a window: enough to fill batches of similar length, few enough to stream. A batch runs
+# empty at the end of each window: 1250 lines cost 4 % of the time, 830 lines 8 %.
 _LARGEST, _SMALLEST = 4096, 1024
-_ENOUGH = 16  # windows, where there are lines for as many, to keep several processes busy
-# What a message may be made of, beside tensors, numbers, texts and their collections.
+_WINDOWS = 16  # windows of a file, if it is long enough, to keep several processes busy
+# Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification]
 
 
@@ -40,8 +39,8 @@ class Windows:
 
     Attributes:
         size: lines of a window; the last one may have fewer.
-        rank: number of the process, from 0.
-        count: how many processes there are.
+        rank: of the process, from 0.
+        count: number of processes.
     """
 
     size: int = _LARGEST
@@ -50,22 +49,22 @@ class Windows:
 
     @staticmethod
     def of(lines: int, processes: Processes) -> Windows:
-        """The windows of a file of so many lines; where they are cut depends on these alone."""
-        size = min(max(-(-lines // _ENOUGH), _SMALLEST), _LARGEST)
+        """Return this process's windows of a file; their size depends on its lines only."""
+        size = min(max(-(-lines // _WINDOWS), _SMALLEST), _LARGEST)
         return Windows(size, processes.rank, processes.count)
 
     def has(self, window: int) -> bool:
-        """Whether window number `window`, from 0, is this process's."""
+        """Tell whether this process has window number `window`, from 0."""
         return window % self.count == self.rank
 
 
 class _LostError(Exception):
-    """A process at the other end is there no more."""
+    """The process at the other end is gone."""
 
 
 @contextmanager
 def _exchanging() -> Iterator[None]:
-    """Tell the loss of another process from what may go wrong in this one."""
+    """Raise `_LostError` where communication with another process fails."""
     try:
         yield
     except RuntimeError as error:
@@ -74,11 +73,11 @@ def _exchanging() -> Iterator[None]:
 
 @contextmanager
 def connected(processes: Processes) -> Iterator[None]:
-    """Meet the other processes, and leave them in the end; alone, nothing happens.
+    """Connect to the other processes, if there are any, and disconnect at the end.
 
     Raises:
-        ProcessError: in the place of what the death of another process causes here. `torchrun`
-            sends SIGTERM to those that are left, which has this effect in the first one.
+        ProcessError: in the first process, if another one dies: communication fails, or `torchrun`
+            sends SIGTERM.
     """
     if processes.count == 1:
         yield
@@ -91,7 +90,7 @@ def connected(processes: Processes) -> Iterator[None]:
         yield
     except _LostError as error:
         if not processes.writes:
-            # The first process has ended: for a reason that it says itself, where it could.
+            # The first process has ended and reported the reason, if it could.
             raise SystemExit(2) from None
         raise ProcessError(
             f"another process of the run has died ({error}); no output is written, start again"
@@ -106,20 +105,19 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
-    """What the other processes do: translate their windows, and send them to the first.
+    """Translate this process's windows and send the answers to the first process.
 
-    The text of an error of the user's is sent too, for the first process to raise.
+    The text of a `UserError` is sent too, for the first process to raise.
 
     Args:
-        make: gives the answers of this process, in order.
+        make: returns the answers of this process, in order.
 
     Returns:
         The exit status.
     """
     sent: list[tuple[Any, Tensor]] = []
     try:
-        # Consecutive windows go to different processes, so ids are consecutive within a window and
-        # jump between windows.
+        # Ids are consecutive within a window; other processes have those in between.
         by_window = itertools.groupby(enumerate(make()), lambda pair: pair[1].id - pair[0])
         for _, group in by_window:
             sent += _send([answer for _, answer in group], len(sent))
@@ -132,15 +130,15 @@ def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
 
 
 def in_order(own: Iterator[Answer], lines: int, windows: Windows) -> Iterator[Answer]:
-    """What the first process does: the answers to all lines, its own and what others send.
+    """Yield the answers to all lines in the first process: its own and those received.
 
     Args:
         own: answers of its own windows, in order.
-        lines: of the file.
+        lines: number of lines of the file.
         windows: of the first process.
 
     Raises:
-        UserError: what another process met.
+        UserError: if another process raised one.
     """
     received = [0] * windows.count
     for window in range(-(-lines // windows.size)):
@@ -156,7 +154,7 @@ def in_order(own: Iterator[Answer], lines: int, windows: Windows) -> Iterator[An
 
 
 def _send(message: list[Answer] | str, number: int) -> list[tuple[Any, Tensor]]:
-    """Begin to send to the first process; what comes back is to be kept until it is sent."""
+    """Start sending to the first process; return what must be kept until it is sent."""
     content = packed(message)
     parts = (torch.tensor([len(content)]), content)
     with _exchanging():
@@ -164,7 +162,7 @@ def _send(message: list[Answer] | str, number: int) -> list[tuple[Any, Tensor]]:
 
 
 def _receive(sender: int, number: int) -> list[Answer] | str:
-    """A message of another process."""
+    """Receive message `number` of another process."""
     size = torch.zeros(1, dtype=torch.int64)
     with _exchanging():
         dist.recv(size, sender, tag=number)
@@ -174,14 +172,14 @@ def _receive(sender: int, number: int) -> list[Answer] | str:
 
 
 def packed(message: list[Answer] | str) -> Tensor:
-    """A message as bytes, (length,) uint8."""
+    """Return a message as bytes `(length,)` uint8."""
     written = io.BytesIO()
     torch.save(message, written)
     return torch.frombuffer(bytearray(written.getvalue()), dtype=torch.uint8)
 
 
 def unpacked(content: Tensor) -> list[Answer] | str:
-    """The message of some bytes; of classes that are not ours nothing is made."""
+    """Return the message of some bytes; no classes but `_PARTS` are instantiated."""
     with torch.serialization.safe_globals(_PARTS):
         message: list[Answer] | str = torch.load(
             io.BytesIO(content.numpy().tobytes()), weights_only=True

@@ -1,4 +1,4 @@
-"""Next-word suggestion in text: what a model allows after the words that were written."""
+"""Suggest the next words of an output: what a model allows after those already written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onmt_entmax.search import suggest as search_suggestion
 
 
 class SuggestionError(UserError):
-    """A source or a prefix for which nothing can be suggested."""
+    """A source or prefix that the model cannot read."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Continuation:
     """One possible next token."""
 
     token: str
-    """`</s>` for the end."""
+    """`</s>` for the end of the output."""
     log_prob: float
-    """After the source and the prefix, in nats."""
+    """In nats, given the source and the prefix."""
 
     @property
     def prob(self) -> float:
-        """The probability."""
+        """Probability of the token."""
         return math.exp(self.log_prob)
 
 
@@ -37,20 +37,20 @@ class Suggestions:
     """How the output of a source may go on after a prefix."""
 
     log_prob: float
-    """Log-probability of the prefix; -inf where the model excludes it."""
+    """Log-probability of the prefix; -inf if the model excludes it."""
     excluded_at: int | None
-    """Place (from 0) of the prefix's first token that the model excludes, or None. What follows
-    speaks of the model as if that token had been possible."""
+    """Position (from 0) of the prefix's first token that the model excludes, or None. The
+    continuations are then those of a model that allows it."""
     continuations: tuple[Continuation, ...]
-    """Every possible next token, the most probable first."""
+    """All possible next tokens, the most probable first."""
     completion: tuple[str, ...]
-    """What follows for certain: the tokens up to the first place where there is a choice."""
+    """The tokens that must follow, up to the first choice."""
     complete: bool
     """Whether the output must end after `completion`."""
 
 
 class Suggester:
-    """A model made ready to suggest many times.
+    """A model prepared for many suggestions.
 
     Args:
         model: a loaded model folder.
@@ -61,28 +61,28 @@ class Suggester:
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
 
     def __call__(self, source: str, prefix: str = "", max_length: int = 100) -> Suggestions:
-        """Say how the output of `source` may go on after `prefix`.
+        """Suggest how the output of `source` may go on after `prefix`.
 
         Args:
             source: tokens between spaces, as the model reads them.
-            prefix: tokens between spaces that are written already.
+            prefix: tokens between spaces, already written.
             max_length: longest prefix and completion together.
 
         Raises:
-            SuggestionError: the source is blank, or the prefix has a token that the model does
-                not know.
+            SuggestionError: if the source is blank, or the prefix has a token that is not in the
+                target vocabulary.
         """
         words, given = self._reader.preprocess(source, prefix)
         if not words:
             raise SuggestionError("the source is blank: give its tokens, between spaces")
         target = self._reader.vocabularies.target
-        question = self._reader.encode(words)
-        copied = question.copied
+        encoded = self._reader.encode(words)
+        copied = encoded.copied
         written = copied.hide(given)
         for token in written:
             if not target.can_write(token):
                 raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
-        batch = make_batch([question.example], self._reader.vocabularies)
+        batch = make_batch([encoded.example], self._reader.vocabularies)
         found = search_suggestion(self._stepper, batch, target.encode(written), max_length)
         return Suggestions(
             log_prob=found.log_prob,
@@ -99,13 +99,14 @@ class Suggester:
 def suggest(
     model: LoadedModel, source: str, prefix: str = "", max_length: int = 100
 ) -> Suggestions:
-    """Say how the output of `source` may go on after `prefix`: see `Suggester`, which is sooner for
-    more than one question.
+    """Suggest how the output of `source` may go on after `prefix`.
+
+    For more than one source or prefix, `Suggester` is faster.
 
     Args:
         model: as `onmt_entmax.load` returns it.
         source: tokens between spaces, as the model reads them.
-        prefix: tokens between spaces that are written already.
+        prefix: tokens between spaces, already written.
         max_length: longest prefix and completion together.
 
     Raises:

@@ -1,4 +1,4 @@
-"""From lines of text to answers: one model or an ensemble, a search, and text again."""
+"""Translate lines of text with one model or a token-level ensemble."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ from onmt_entmax.search import (
 from onmt_entmax.sharding import Windows
 
 _ALL = Windows()
-_ROWS = 1280  # prefixes that the sentences of one batch may have in all
+_ROWS = 1280  # live prefixes of one batch
 
 
 class TranslationError(UserError):
-    """An input or a set of models that cannot be translated (with)."""
+    """An input that cannot be translated, or models that do not fit together."""
 
 
 def make_stepper(models: Sequence[LoadedModel], attention: bool = False) -> Stepper:
-    """Models as one stepper, which averages the probabilities of several.
+    """Return a stepper of one model, or of a token-level ensemble.
 
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
-        attention: whether its steps return attention.
+        attention: whether steps return attention.
 
     Raises:
-        TranslationError: their vocabularies hold other tokens.
+        TranslationError: if the vocabularies hold different tokens.
     """
     first = models[0].vocabularies
     networks = [_with_ids_of(first, loaded, number) for number, loaded in enumerate(models, 1)]
@@ -63,7 +63,7 @@ def make_stepper(models: Sequence[LoadedModel], attention: bool = False) -> Step
 
 
 def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> SparseNMTModel:
-    """A model of an ensemble, with the ids that the first model's vocabularies give the tokens."""
+    """Return a model with the token ids of the first model's vocabularies."""
     if loaded.vocabularies == first:
         return loaded.model
     for side in ("source", "target"):
@@ -80,33 +80,33 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
 
 
 def as_list(folders: Path | str | Sequence[Path | str]) -> list[Path | str]:
-    """One folder, or several, as a list."""
+    """Return one folder, or several, as a list."""
     return [folders] if isinstance(folders, (str, Path)) else list(folders)
 
 
 class Translator:
-    """Translates lines with one model, or with several whose probabilities are averaged.
+    """Translates lines with one model or a token-level ensemble.
 
-    Several threads may use one translator. It is not to be copied or pickled: another process makes
+    Several threads may use one translator. It cannot be copied or pickled: another process makes
     its own, or is forked.
 
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
         task: what to search for, and how.
         transforms: names of OpenNMT-py's transforms for the input; undone on the output.
-        transform_options: their options; those of the model's training fill in the rest.
+        transform_options: their options; the first model's training options fill in the rest.
         attention: whether answers count the attended source positions.
-        unknown: how unknown tokens of the texts are replaced, if at all. It changes texts alone:
-            what is certified are strings of tokens, of which `<unk>` is one.
+        unknown: how to replace `<unk>` in texts, if at all. Certificates are about token sequences
+            and do not change.
 
     Attributes:
-        reader: what makes tokens and ids of a text.
-        stepper: the models as the search sees them.
+        reader: turns text into tokens and ids.
+        stepper: of the models.
         dense_attention: whether a source position always has positive weight.
 
     Raises:
-        TranslationError: the vocabularies of the models hold other tokens, a token that may repeat
-            is not among them, or no model has the attention that replacing needs.
+        TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
+            among them, or no model has the attention that `unknown` needs.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Translator:
         first = models[0]
         self.vocabularies = first.vocabularies
         self.task = task
-        self._config = self._requests(task)
+        self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.dense_attention for loaded in models)
         recorded = {name: first.options.get(name) for name in transform_option_names()}
         options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
@@ -135,7 +135,7 @@ class Translator:
         self._merged = unknown is not None or self.reader.merges
         attention = attention or task.config.penalties.covers or unknown is not None
         self.stepper = make_stepper(models, attention)
-        self._judge = self.stepper.double() if task.verify else None
+        self._verifier = self.stepper.double() if task.verify else None
 
     @classmethod
     def from_folders(
@@ -150,18 +150,18 @@ class Translator:
         Args:
             folders: one, or several as an ensemble.
             task: what to search for, and how; a beam of 5 if None.
-            device: where to compute; the CPU unless told otherwise.
+            device: the CPU if None.
             keywords: the other arguments of the class.
 
         Raises:
-            CheckpointError: a folder cannot be read.
+            CheckpointError: if a folder cannot be read.
             TranslationError: see the class.
         """
         models = [load(folder, device) for folder in as_list(folders)]
         return cls(models, task or SearchTask(), **keywords)
 
-    def _requests(self, task: SearchTask) -> SearchConfig:
-        """The search's configuration, with tokens in the place of their names."""
+    def _with_token_ids(self, task: SearchTask) -> SearchConfig:
+        """Return the search's configuration, with token ids in place of token texts."""
         constraints = task.config.constraints
         banned = {self.vocabularies.target.unk} if task.ban_unknown else set()
         for token in task.ignore_when_blocking:
@@ -186,18 +186,21 @@ class Translator:
         prefixes: Iterable[str] | None = None,
         windows: Windows = _ALL,
     ) -> Iterator[Answer]:
-        """Translate `lines`, in order; a blank line gives an answer whose `result` is None.
+        """Translate lines; blank lines yield answers without a result.
 
         Args:
             lines: the sources; not one string.
             batch_size: sentences searched together.
-            prefixes: for each line what its output must start with, as many as lines.
-            windows: which lines to translate, read ahead and sorted by length how many at a time.
+            prefixes: for each line the text that its output must start with.
+            windows: which lines to translate, and how many to read and sort by length at a time.
+
+        Yields:
+            One answer for each line, in order.
 
         Raises:
-            TranslationError: a line is longer than the model can read, a transform takes all of
-                it away, or a prefix has a token that no output has or is longer than outputs.
-            ValueError: there are not as many prefixes as lines.
+            TranslationError: if a line is longer than the model can read, a transform removes all
+                of it, or a prefix is longer than `max_length` or has a token that no output has.
+            ValueError: if there are not as many prefixes as lines.
         """
         if isinstance(lines, str):
             raise TypeError("lines are several strings: give a list, of one line too")
@@ -212,14 +215,14 @@ class Translator:
                 continue
             found: dict[int, Answer] = {}
             texts = {number: line for number, (line, _) in window}
-            questions: dict[int, EncodedSource] = {}
+            sources: dict[int, EncodedSource] = {}
             forced: dict[int, list[int]] = {}
             for number, (line, prefix) in window:
                 words, beginning = self.reader.preprocess(line, prefix)
-                question = self.reader.encode(words, number)
-                forced[number] = self._prefix(number, question.copied.hide(beginning))
+                source = self.reader.encode(words, number)
+                forced[number] = self._prefix(number, source.copied.hide(beginning))
                 if words:
-                    questions[number] = question
+                    sources[number] = source
                 elif line.split():
                     raise TranslationError(
                         f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
@@ -227,11 +230,11 @@ class Translator:
                     )
                 else:
                     found[number] = Answer(number, line)
-            examples = [question.example for question in questions.values()]
+            examples = [source.example for source in sources.values()]
             for example, result in self._search(examples, batch_size, forced):
                 number = example.index
                 verification = self._verify(example, result, forced[number])
-                answer = self._answer(texts[number], questions[number], result)
+                answer = self._answer(texts[number], sources[number], result)
                 found[number] = replace(answer, verification=verification)
             for number in texts:
                 yield found[number]
@@ -253,7 +256,7 @@ class Translator:
     def _search(
         self, examples: Sequence[Example], batch_size: int, forced: Mapping[int, Sequence[int]]
     ) -> Iterator[tuple[Example, SearchResult]]:
-        """Results of examples, in the order in which they are found."""
+        """Yield results of examples in the order in which they are found."""
         if self.task.method == "enumerate":
             for example in examples:
                 with _readable([example]):
@@ -262,7 +265,7 @@ class Translator:
             return
         config = self._config
         by_index = {example.index: example for example in examples}
-        # Wide beams make small batches, so that memory stays what it is.
+        # Wide beams make small batches, to limit memory.
         sentences = min(batch_size, max(1, _ROWS // config.beam_size))
         groups = list(group_by_length(examples, sentences, "sents"))
         batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
@@ -290,43 +293,43 @@ class Translator:
     def _verify(
         self, example: Example, result: SearchResult, prefix: Sequence[int]
     ) -> Verification | None:
-        """How a recomputation compares with what is certified; None where nothing is."""
-        if self._judge is None or result.certificate.level == "none":
+        """Verify a result; return None if nothing was proven or the task does not ask for it."""
+        if self._verifier is None or result.certificate.level == "none":
             return None
         batch = make_batch([example], self.vocabularies)
-        return verify(self._judge, batch, result, self._config, prefix, self.task.budget)
+        return verify(self._verifier, batch, result, self._config, prefix, self.task.budget)
 
-    def _answer(self, source: str, question: EncodedSource, result: SearchResult) -> Answer:
-        best, length = result.best, len(question.words)
+    def _answer(self, line: str, source: EncodedSource, result: SearchResult) -> Answer:
+        best, length = result.best, len(source.words)
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
-            # Softmax gives every position weight; what rounds to zero is counted all the same.
+            # Softmax gives every position weight, so count those that round to zero too.
             weights = best.attention[:, :length]
             counts = (weights > 0).sum(1) if not self.dense_attention else [length] * len(weights)
             attended = tuple(int(count) for count in counts)
         return Answer(
-            id=question.example.index,
-            source=source,
+            id=source.example.index,
+            source=line,
             result=result,
-            hypotheses=tuple(Decoded(self._text(h, question), h) for h in result.hypotheses),
+            hypotheses=tuple(Decoded(self._text(h, source), h) for h in result.hypotheses),
             unfinished=(
-                None if result.unfinished is None else self._text(result.unfinished, question)
+                None if result.unfinished is None else self._text(result.unfinished, source)
             ),
             attended=attended,
             merged=self._merged,
             scored=self._config.penalties.any,
         )
 
-    def _text(self, hypothesis: Hypothesis, question: EncodedSource) -> str:
-        tokens = question.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
+    def _text(self, hypothesis: Hypothesis, source: EncodedSource) -> str:
+        tokens = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
         if self._unknown and hypothesis.attention is not None:
-            tokens = self._unknown.replace(tokens, question.words, hypothesis.attention)
+            tokens = self._unknown.replace(tokens, source.words, hypothesis.attention)
         return self.reader.postprocess(tokens)
 
 
 @contextmanager
 def _readable(examples: Sequence[Example]) -> Iterator[None]:
-    """Say which line it may be if a Transformer meets more tokens than it has positions."""
+    """Name the longest line if a Transformer meets more tokens than it has positions."""
     try:
         yield
     except SequenceTooLongError as error:

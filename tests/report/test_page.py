@@ -215,7 +215,7 @@ def test_blank_lines_are_no_sentences(browser: Browser, tmp_path: Path) -> None:
     bars = "[...document.querySelectorAll('.histogram')].map(h => h.textContent)"
     assert browser(bars)[0].startswith(
         "102122"
-    )  # 0 strings found in one sentence, 1 in two, 2 in two
+    )  # 0 outputs found in one sentence, 1 in two, 2 in two
     levels = "[...document.querySelectorAll('#levels button')].map(b => b.textContent)"
     assert browser(levels) == ["● exhaustive2", "◐ optimal1", "○ none2", "– blank2"]
     browser("document.querySelector('[data-level=none]').click()")
@@ -224,7 +224,7 @@ def test_blank_lines_are_no_sentences(browser: Browser, tmp_path: Path) -> None:
     assert browser(SHOWN) == [0, 1, 3]
     browser("openSentence(6)")
     proof = browser("document.querySelector('.proof').textContent")
-    assert proof == "– blank There is nothing to read in this line."
+    assert proof == "– blank A blank line."
     assert browser.complaints() == []
 
 
@@ -237,7 +237,7 @@ def test_what_is_said_of_very_many_hypotheses_and_of_none(browser: Browser, tmp_
     ]
     browser.open(page(tmp_path, records, []))
     notes = "[...document.querySelectorAll('.hypotheses p')].map(p => p.textContent)"
-    unlisted = "more found, but not listed in the report (-n_best lists more)."
+    unlisted = "more were found; raise -n_best to list them in the report."
     browser("openSentence(0)")
     shown = "5 more are in the report, too many to show here."
     assert browser(notes) == [shown, f"95 {unlisted}"]
@@ -308,7 +308,7 @@ def test_pictures_of_a_sentence(opened: Browser) -> None:
     choose = "(s => {{ s.value = '{}'; s.dispatchEvent(new Event('change')); return 0 }})"
     opened(choose.format("0.1") + "(document.querySelector('.minimum select'))")
     assert opened(texts.format(".lattice g.stub text")) == ["n"]
-    assert "8.0 % together, are not drawn" in opened("at('pictures').textContent")
+    assert "(8.0 % in total) are not drawn" in opened("at('pictures').textContent")
     opened("location.hash = '#2'")
     opened.until("state.opened === 2")
     assert opened("document.querySelector('.lattice')") is None
