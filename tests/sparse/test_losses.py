@@ -360,8 +360,13 @@ def test_several_gradients_at_once() -> None:
 
 
 @pytest.mark.parametrize("length", [10, 700])
-def test_alphas_on_both_sides_of_two_in_one_call(length: int) -> None:
-    """Each row as alone with its number, in value and gradient."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_alphas_on_both_sides_of_two_in_one_call(
+    length: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row as alone with its number, whether backward has probabilities or thresholds."""
+    if not kept:
+        monkeypatch.setattr("onmt_entmax.sparse.conjugate._KEPT", 0)
     numbers = (1.0, 1.5, 2.0, 2.5, 20.0)
     alpha = torch.tensor(numbers).repeat(8).unsqueeze(1)
     z = torch.randn(40, length) / alpha
