@@ -1,4 +1,4 @@
-"""Configurations of `config/` in tests: files for them to read, and the commands of their heads."""
+"""Tests of `config/`: write the corpora of a YAML file, and read the commands in its comments."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
-    """Write the files of entries under `data:`, each of one line."""
+    """Write the files of the entries under `data:`, each with one line."""
     for corpus in corpora:
         for key in ("path_src", "path_tgt"):
             path = Path(corpus[key])
@@ -16,10 +16,10 @@ def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
 
 
 def unbroken(head: str) -> str:
-    """The comments that begin a configuration, each command on one line."""
+    """Return the first comments of a configuration, with each command on one line."""
     return re.sub(r" \\\n# +", " ", head)
 
 
 def commands_of(head: str) -> dict[str, list[str]]:
-    """The arguments of each script in an `unbroken` head; of one that is called again, the last."""
+    """Return the arguments of the last call of each script in an `unbroken` head."""
     return {name: shlex.split(rest) for name, rest in re.findall(r"python (\S+)(.*)", head)}

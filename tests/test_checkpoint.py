@@ -1,4 +1,4 @@
-"""Model folders: what is saved comes back, and what is damaged is named in one line."""
+"""Model folders: saved state comes back, and damaged files are named in one line."""
 
 import json
 from pathlib import Path
@@ -118,7 +118,7 @@ def test_newer_formats_are_refused(folder: Path, version: str | None, message: s
 
 
 def test_the_folder_around_a_model_names_it(folder: Path) -> None:
-    """As of a cell of tools/experiment.py, whose config.yaml is that of its training."""
+    """As the folder of an experiment's cell, whose config.yaml configures its training."""
     (folder.parent / "model").mkdir(exist_ok=True)
     (folder.parent / "config.yaml").write_text("train_steps: 100\n")
     with pytest.raises(CheckpointError, match=r"no format_version .*; is it .*model that you mean"):
@@ -129,7 +129,7 @@ def test_a_newer_minor_format_is_read(folder: Path) -> None:
     path = folder / "config.yaml"
     config = yaml.safe_load(path.read_text())
     config["format_version"] = "1.7"
-    del config["model"]["bridge"]  # a field that an older release did not have takes its default
+    del config["model"]["bridge"]  # a field that an older release lacks gets its default
     path.write_text(yaml.safe_dump(config))
     assert load(folder).config == SMALL
 
@@ -179,7 +179,7 @@ def test_as_many_checkpoints_stay_as_asked_for(tmp_path: Path, keep: int) -> Non
 
 
 def test_what_is_named_later_than_the_run_is_does_not_count(tmp_path: Path) -> None:
-    """Step 6 was damaged, and the run went on from 4."""
+    """Step 6 was damaged, and the run continued from step 4."""
     for step in (2, 4, 5, 6):
         (tmp_path / f"step_{step}").mkdir()
     prune(tmp_path, 1, 5)

@@ -1,4 +1,4 @@
-"""Reading lines and writing whole files."""
+"""Reading lines, atomic writing and locks."""
 
 import errno
 import os
@@ -169,7 +169,7 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, 
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        # Of a shell's background job the interrupt is ignored, and under nohup hanging up.
+        # A background job of a shell ignores SIGINT, and nohup ignores SIGHUP.
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     assert process.stdout is not None
@@ -178,7 +178,7 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, 
         assert len(list(tmp_path.iterdir())) == 2
         process.send_signal(number)
         status = process.wait(30)
-    # Python ends of an interrupt as a program ends that has no handler for it.
+    # After SIGINT, Python ends like a program without a handler.
     assert status == (-number if number == signal.SIGINT else 128 + number)
     assert [each.name for each in tmp_path.iterdir()] == ["text"]
     assert path.read_text() == "before"
@@ -212,7 +212,7 @@ def test_signals_are_heard_by_others_again(tmp_path: Path) -> None:
 
 
 def test_what_counts_as_a_stream(tmp_path: Path) -> None:
-    """Devices, pipes and what a process has open; not a file on a disk in memory."""
+    """Devices, pipes and open files of a process are streams; a file in /dev/shm is not."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in ("/dev/stdout", "/dev/stdin", "/dev/null", "/dev/fd/7", "/proc/self/fd/1", pipe):

@@ -1,4 +1,4 @@
-"""Several processes: the same updates as one, one writer, and an end that can be resumed."""
+"""Several processes: the same updates as with one, one writer, and resuming."""
 
 import os
 import signal
@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.processes import ProcessError
+from onmt_entmax.processes import ProcessError, device_for
 from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 
 
 def torchrun(processes: int, *arguments: object, script: str = "train.py") -> list[str]:
-    """The command line of a run with several processes on this machine."""
+    """Return the command line of a run with several processes on this machine."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
     address = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
     return [*launcher, *address, str(ROOT / script), *map(str, arguments)]
@@ -70,7 +70,7 @@ def test_several_processes_refuse_what_no_seed_decides(tmp_path: Path, monkeypat
 
 
 def children(pid: int) -> list[int]:
-    """Processes that `pid` has started."""
+    """Return the child processes of `pid`."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
     return [int(word) for word in path.read_text().split()]
 
@@ -122,3 +122,16 @@ def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path) -> None:
     for path in run.glob("step_*/model.safetensors"):
         path.write_bytes(b"")
     assert "model.safetensors: cut short or damaged" in fail(*longer)
+
+
+@pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])
+def test_the_chosen_gpu_becomes_the_current_one(
+    gpu: int, local_rank: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise events and collective operations would use the first GPU."""
+    current = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    assert device_for(gpu, local_rank) == torch.device("cuda", expected)
+    assert current == [torch.device("cuda", expected)]
+    assert device_for(None) == torch.device("cpu")

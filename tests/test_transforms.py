@@ -1,4 +1,4 @@
-"""Text that passes through OpenNMT-py's transforms on its way to a model and back."""
+"""Translation through OpenNMT-py's transforms: text in, text out."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -20,7 +20,7 @@ JOINED = "{'mode': 'char', 'joiner_annotate': True}"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A model of strings like `fedc`, whose tokens are `f ￭e ￭d ￭c`."""
+    """Train a model of words like `fedc`, whose tokens are `f ￭e ￭d ￭c`."""
     options = {"src_onmttok_kwargs": JOINED, "tgt_onmttok_kwargs": JOINED}
     path = write_config(
         tmp_path, transforms=["onmt_tokenize"], train_steps=20, valid_steps=20, rnn_size=8,
@@ -41,7 +41,7 @@ def translator(run: Path, **options: object) -> Translator:
 
 
 def test_a_prefix_is_text_as_a_source_is(run: Path) -> None:
-    """It is divided as targets are, and what comes out begins with it."""
+    """The prefix is tokenised as targets are, and outputs begin with it."""
     reader = translator(run)
     assert "￭e" in reader.vocabularies.target
     free, begun = reader.answers(["abc", "abc"], prefixes=["", "fed"])
@@ -72,7 +72,7 @@ def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
 
 
 def test_more_tokens_than_a_transformer_reads(capsys: pytest.CaptureFixture) -> None:
-    """In every command alike."""
+    """The same in every command."""
 
     def too_long() -> int:
         PositionalEncoding(0.0, 2, max_len=3)(torch.zeros(4, 1, 2))

@@ -1,4 +1,4 @@
-"""A toy task for tests of whole runs: reverse a string of letters."""
+"""A toy task for tests of whole runs: reverse a sequence of letters."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,7 @@ import yaml
 
 
 def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str]:
-    """Write `name.src` and `name.tgt` and return their entry under `data:`."""
+    """Write `name.src` and `name.tgt`; return their entry under `data:`."""
     generator = random.Random(seed)
     sources = [
         [generator.choice("abcdef") for _ in range(generator.randint(2, 6))] for _ in range(size)
@@ -19,7 +19,7 @@ def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str
 
 
 def write_config(folder: Path, **changes: object) -> Path:
-    """Write the toy corpora and a configuration of a tiny model; returns the YAML file."""
+    """Write the toy corpora and the YAML file of a tiny model; return its path."""
     config: dict[str, object] = {
         "data": {
             "corpus_1": write_corpus(folder, "train", 240, 1),

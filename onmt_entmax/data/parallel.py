@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import http.client
+import importlib
 import io
 import lzma
 import random
@@ -422,10 +423,9 @@ def pyonmttok() -> ModuleType:
         UserError: it is not installed.
     """
     try:
-        import pyonmttok as module
+        return importlib.import_module("pyonmttok")
     except ImportError as error:
         raise UserError(f"pyonmttok is needed ({error}): pip install pyonmttok") from None
-    return module
 
 
 def tokeniser(plan: SubwordPlan, model: Path) -> Any:

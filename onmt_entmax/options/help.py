@@ -36,7 +36,7 @@ class Help:
     """Help of a command.
 
     Attributes:
-        usage: first line.
+        usage: what follows the name of the program in the first line.
         purpose: one sentence.
         topics: texts of the options in the short help, by title.
         others: texts that replace OpenNMT-py's in the full help.
@@ -51,7 +51,7 @@ class Help:
 
 
 TRAINING = Help(
-    usage="onmt-entmax train -config FILE [-option value ...]",
+    usage="-config FILE [-option value ...]",
     purpose="Train a sequence-to-sequence model.",
     topics={
         "Sparse attention and output": {
@@ -149,7 +149,7 @@ TRAINING = Help(
 )
 
 TRANSLATION = Help(
-    usage="onmt-entmax translate -model FOLDER -src FILE -output FILE [-option value ...]",
+    usage="-model FOLDER -src FILE -output FILE [-option value ...]",
     purpose="Translate a file and prove what can be proven about each output.",
     topics={
         "Search and certificates": {
@@ -219,7 +219,7 @@ def help_text(parser: argparse.ArgumentParser, texts: Help, everything: bool) ->
     }
     known = {name: action for group in groups.values() for name, action in group.items()}
     listed = {name for topic in texts.topics.values() for name in topic} | set(texts.hidden)
-    lines = [f"usage: {texts.usage}", "", texts.purpose]
+    lines = [f"usage: {parser.prog} {texts.usage}", "", texts.purpose]
     lines.append(
         "Options may also stand in the YAML file, without the dash; the command line wins."
     )

@@ -33,7 +33,6 @@ ALPHAS: Mapping[str, float | None] = {
     "entmax": None,
 }
 
-
 # Alpha of the function `entmax`, unless given. `ModelConfig` has the alpha of the function softmax,
 # which is OpenNMT-py's default.
 ENTMAX_ALPHA = 1.5
@@ -44,7 +43,7 @@ def training_parser() -> ArgumentParser:
 
     The defaults of our options are those of the configurations that they end in.
     """
-    parser = ArgumentParser(prog="train")
+    parser = ArgumentParser()
     train_opts(parser)
     known = register(parser)
     for name in ("global_attention_function", "generator_function"):

@@ -28,7 +28,6 @@ _READ = (
     *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
 )
 
-
 BATCH_SIZE = 64  # sentences searched together; OpenNMT-py's default is 30
 
 
@@ -55,7 +54,7 @@ def translation_parser() -> ArgumentParser:
 
     The defaults of our options are those of the configurations that they end in.
     """
-    parser = ArgumentParser(prog="translate")
+    parser = ArgumentParser()
     add = parser.add_argument
     add("-config", "--config")
     translate_opts(parser, dynamic=True)

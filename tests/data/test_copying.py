@@ -1,4 +1,4 @@
-"""Unknown characters: a renaming within a sentence, taught by hiding known ones."""
+"""copychars: unknown characters get placeholders, which training hides known ones behind."""
 
 import json
 import random
@@ -164,7 +164,7 @@ def test_vocabularies_have_placeholders_and_batches_repeat(tmp_path: Path) -> No
 
 
 class TestCommands:
-    """The toy task is to reverse letters: an unseen letter has to come out at its place."""
+    """The toy task reverses letters: an unseen letter must come out at its place."""
 
     @pytest.fixture(scope="class")
     def trained(self, tmp_path_factory: pytest.TempPathFactory) -> Path:

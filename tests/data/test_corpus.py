@@ -1,4 +1,4 @@
-"""Corpora: reading, errors, and a stream of batches that can be continued anywhere."""
+"""Corpora: reading, errors, and a stream of batches that can resume anywhere."""
 
 import random
 from collections import Counter
@@ -56,7 +56,7 @@ def test_frequencies_of_what_is_predicted(tmp_path: Path) -> None:
 
 
 def test_frequencies_are_those_of_what_training_is_given(tmp_path: Path) -> None:
-    """A corpus of weight 2 that starts again within an epoch, and characters hidden at random."""
+    """With a corpus of weight 2 that restarts within an epoch, and random placeholders."""
     hidden = {"transforms": ("copychars",), "weight": 2}
     corpora = [corpus(tmp_path, size=40), corpus(tmp_path, "other", size=30, **hidden)]
     options = {"copy_symbols": 2, "copy_rate": 0.5}
@@ -240,7 +240,7 @@ def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
 
 
 def test_shorter_corpora_are_read_evenly_over_epochs(tmp_path: Path) -> None:
-    """Each epoch goes on where the one before left off; a resumed one knows where that was."""
+    """Each epoch continues where the one before stopped, also after resuming."""
     config = data(corpus(tmp_path, "long", 100, weight=2), corpus(tmp_path, "short", 32))
     whole, seen, positions = stream(config), Counter(), []
     for batch in whole:

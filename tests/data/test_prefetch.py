@@ -1,4 +1,4 @@
-"""Batches read prefetch in other processes: the same ones, the same errors, and no process left."""
+"""Prefetching processes: the same batches and errors, and no process outlives its parent."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def config(folder: Path, **changes: object) -> DataConfig:
-    """Two corpora with a random transform and a filter: three buckets and a bit an epoch."""
+    """Return two corpora with a random transform and a filter: over three buckets per epoch."""
     options = {
         "src_subword_type": "none",
         "tgt_subword_type": "none",
@@ -37,7 +37,7 @@ def config(folder: Path, **changes: object) -> DataConfig:
 
 
 def taken(batches: TrainingBatches, count: int) -> list[object]:
-    """What tells two streams apart: ids, places and ends of epochs."""
+    """Return what identifies a stream: ids, positions and ends of epochs."""
     return [
         (
             batch.indices,
@@ -111,7 +111,7 @@ def test_a_worker_that_dies_is_one_line(tmp_path: Path) -> None:
 
 
 def workers_of(pid: int) -> list[int]:
-    """Live processes that `pid` has started."""
+    """Return the live child processes of `pid`."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("finds processes through /proc")
     found = []
@@ -174,12 +174,12 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
 
 
 def numbers() -> Iterator[int]:
-    """Endless, as a stream of batches is."""
+    """Yield endlessly, like a stream of batches."""
     yield from iter(int, 1)
 
 
 def large(counted: str) -> Iterator[bytes]:
-    """Endless, of items that no pipe has room for; a file says how many were made."""
+    """Yield endlessly items that are larger than a pipe; a file counts them."""
     while True:
         with open(counted, "a") as file:
             file.write(".")

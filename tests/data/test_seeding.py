@@ -1,4 +1,4 @@
-"""Subwords that are drawn: from the seed, whoever reads, and in training alone."""
+"""Sampled subwords depend on the seed alone, and only training samples them."""
 
 from dataclasses import replace
 from itertools import islice
@@ -15,7 +15,7 @@ TEXT = "abcabc cabcab bacbac aabbcc abc bca\n"
 
 
 def corpus(folder: Path, transform: str, **options: object) -> DataConfig:
-    """Sixty equal lines in both files; a model of the transform is `model` in the folder."""
+    """Return a corpus of sixty equal lines; the subword model is `model` in the folder."""
     for side in ("src", "tgt"):
         (folder / f"text.{side}").write_text(TEXT * 60)
     pair = CorpusConfig("corpus_1", str(folder / "text.src"), str(folder / "text.tgt"))
@@ -29,7 +29,7 @@ def corpus(folder: Path, transform: str, **options: object) -> DataConfig:
 
 @pytest.fixture
 def dropout(tmp_path: Path) -> DataConfig:
-    """BPE by pyonmttok, with three merges in ten left out."""
+    """BPE of pyonmttok with dropout 0.3."""
     pyonmttok = pytest.importorskip("pyonmttok")
     (tmp_path / "bpe.text").write_text(TEXT * 50)
     learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("space"), symbols=6)

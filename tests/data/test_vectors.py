@@ -1,4 +1,4 @@
-"""Word vectors from files of text."""
+"""Pretrained word vectors from text files."""
 
 from pathlib import Path
 

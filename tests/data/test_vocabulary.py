@@ -50,7 +50,7 @@ def test_special_tokens_have_the_ids_of_opennmt() -> None:
 
 @pytest.mark.parametrize("order", ["dcba", "bdac", "abcd"])
 def test_tokens_of_equal_counts_are_in_alphabetical_order(order: str) -> None:
-    """Whatever the order of the data: several processes, and a run begun anew, agree on the ids."""
+    """Whatever the order of the data, so that all processes and repeated runs agree on the ids."""
     vocabulary = Vocabulary.from_counts(Counter(order + "zz"), SOURCE_SPECIALS, 4)
     assert vocabulary.tokens[2:] == ("z", "a", "b", "c")
 

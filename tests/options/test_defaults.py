@@ -1,4 +1,4 @@
-"""Every option has one default: that of the configuration in which it ends."""
+"""Each option has one default, that of its configuration."""
 
 import dataclasses
 import inspect
@@ -20,7 +20,7 @@ from onmt_entmax.train.evaluation import ValidationConfig
 
 @pytest.fixture
 def plain(tmp_path: Path) -> TrainingSetup:
-    """A training of which only the data and the folder are given."""
+    """Return the setup of a training with no options but its data and folder."""
     for name in ("a", "b"):
         (tmp_path / name).write_text("x\n")
     data = f"{{c: {{path_src: {tmp_path / 'a'}, path_tgt: {tmp_path / 'b'}}}}}"

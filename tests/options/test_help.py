@@ -1,4 +1,4 @@
-"""The help of `train` and `translate`: what it lists, in which order, and how long it is."""
+"""The help of `train` and `translate`: its options, their order and its length."""
 
 import re
 
@@ -75,7 +75,10 @@ def test_ours_come_first_in_the_short_help(command: str) -> None:
 
 
 @pytest.mark.parametrize(("main", "command"), [(train, "train"), (translate, "translate")])
-def test_both_lengths_are_printed(main, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_lengths_are_printed(
+    main, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [f"onmt-entmax {command}"])
     lengths = []
     for flag in ("-h", "--help", "--help-all"):
         assert main(["-config", "x.yaml", flag]) == 0

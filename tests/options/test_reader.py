@@ -1,4 +1,4 @@
-"""Reading options strictly: what fits is taken, what does not is named in one line."""
+"""Strict reading of options: types and flags, and one line for each error."""
 
 import pytest
 
@@ -145,7 +145,7 @@ def test_a_required_option_is_asked_for() -> None:
 
 @pytest.mark.parametrize("command", ["training", "translation"])
 def test_no_option_of_opennmt_is_ignored(command, tmp_path, monkeypatch) -> None:
-    """Every option is read on the way, refused with a reason, or listed as without effect."""
+    """Every option is read, refused with a reason, or listed as without effect."""
     read: set[str] = set()
     original = Options.__getitem__
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""From options to the configuration of each room."""
+"""From options to the configuration of each module."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Measuring on the development set: what is sampled, and what the measures are."""
+"""Validation: the sample of the development set and the measures."""
 
 from collections import Counter
 from pathlib import Path
@@ -83,7 +83,7 @@ def test_macro_accuracy_is_the_mean_over_first_tokens_of_what_translating_gives(
 
 
 def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a search that finds every reference, within the length that the options give it."""
+    """Even if the search finds every reference; it gets the length limit of the options."""
     changes = {"selection": "exact_match", "tgt_vocab_size": 4, "max_length": 7, "rnn_size": 8}
     setup = training_setup(["-config", str(write_config(tmp_path, **changes))])
     vocabularies, _ = build_vocabularies(setup.vocabulary, all_pairs(setup.data))

@@ -1,4 +1,4 @@
-"""What a run writes down, and what of it stays when it continues."""
+"""The log of a run, and the part of it that a resumed run keeps."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Continuing a run: from where, under which changes, and what is refused."""
+"""Resuming: which checkpoint, with which changes, and what is refused."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from tests.toy import write_config
 
 @pytest.fixture
 def begun(tmp_path: Path) -> list[str]:
-    """A run of six updates with a checkpoint every two; returns its arguments."""
+    """Train six updates with a checkpoint every two; return the arguments."""
     path = write_config(
         tmp_path, train_steps=6, save_checkpoint_steps=2, valid_steps=2, rnn_size=8, report_every=1
     )
@@ -309,7 +309,7 @@ def test_the_seed_decides_the_first_weights(tmp_path: Path) -> None:
 
 
 def test_another_folder_has_a_best_of_its_own(begun: list[str], tmp_path: Path) -> None:
-    """However good the one was that another folder has."""
+    """Even if the best checkpoint of the other folder is better."""
     run, other = tmp_path / "run", tmp_path / "other"
     worse = ["-train_steps", 8, "-learning_rate", 1e-9, "-dropout", 0.9]
     assert changed(begun, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
@@ -317,7 +317,7 @@ def test_another_folder_has_a_best_of_its_own(begun: list[str], tmp_path: Path) 
 
 
 def test_tokens_that_a_model_does_not_know(begun: list[str], tmp_path: Path) -> None:
-    """They would be read and learned as `<unk>`."""
+    """The model would read and learn them as `<unk>`."""
     for more in ([], ["-reset_optim", "all", "-save_model", tmp_path / "new"]):
         with pytest.raises(CheckpointError, match=r"run: cannot continue: .* '<copy1>'"):
             changed(begun, "-train_from", tmp_path / "run", "-transforms", "copychars", *more)
@@ -377,7 +377,7 @@ def test_a_development_set_of_which_nothing_is_left(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path: Path) -> None:
-    """It would delete what that one is writing, and take its log away."""
+    """A second run would delete the checkpoint and the log that the first is writing."""
     path, run = write_config(tmp_path, train_steps=2, rnn_size=8), tmp_path / "run"
     assert train(["-config", str(path)]) == 0
     (run / ".step_3.123.tmp").mkdir()  # a checkpoint that is being written, or was when it died

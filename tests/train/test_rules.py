@@ -1,4 +1,4 @@
-"""What decides how far an update goes, what is logged of it, which model is best, and the end."""
+"""Rules of training: learning rates, normalisation, logging, the best model and the end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.train.test_trainer import after_each_update, resumed, trainer_of, wei
 
 
 def measuring(trainer: Trainer, *losses: float) -> list[int]:
-    """Let validations find these losses; returns the steps at which they are asked for."""
+    """Make validations return these losses; return the steps of the validations."""
     given, steps = iter(losses), []
     trainer.evaluate = lambda _: steps.append(trainer.state.step) or {"loss": next(given)}
     return steps
 
 
 def rates_of(trainer: Trainer) -> list[float]:
-    """The learning rate of each update that is made."""
+    """Return the learning rate of each update."""
     rates: list[float] = []
     after_each_update(trainer, lambda: rates.append(trainer.optimizer.param_groups[0]["lr"]))
     return rates
@@ -73,8 +73,8 @@ def test_each_update_has_the_rate_of_its_number(tmp_path: Path) -> None:
 def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
     tmp_path: Path, normalization: str
 ) -> None:
-    """One batch in the first update, three in the second; what is divided by has no padding and
-    no start symbols."""
+    """One batch in the first update, three in the second; the divisor counts neither padding nor
+    start symbols."""
     trainer = trainer_of(
         tmp_path, rnn_size=8, optim="sgd", learning_rate=0.5, max_grad_norm=0, dropout=0.0,
         normalization=normalization, accum_count=[1, 3], accum_steps=[0, 1], train_steps=2,
@@ -82,7 +82,7 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
     )  # fmt: skip
     measuring(trainer, 1.0)
     model, pad = copy.deepcopy(trainer.model).train(), trainer.batches.vocabularies.target.pad
-    objective = TrainingLoss(model, trainer.config.label_smoothing, pad)
+    loss_of = TrainingLoss(model, trainer.config.label_smoothing, pad)
     stream = TrainingBatches(trainer.batches.config, trainer.batches.vocabularies)
     first, *others = islice(stream, 4)
     for batches in ([first], others):
@@ -90,7 +90,7 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
             "sents": sum(batch.target.size(1) for batch in batches),
             "tokens": sum(int((batch.target[1:] != pad).sum()) for batch in batches),
         }
-        loss = sum(objective(batch).loss for batch in batches) / sizes[normalization]
+        loss = sum(loss_of(batch).loss for batch in batches) / sizes[normalization]
         parameters = list(model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
@@ -129,14 +129,14 @@ def test_dropout_changes_at_its_steps(tmp_path: Path) -> None:
 
 
 class Listening(torch.nn.Module):
-    """An objective that remembers what it gave."""
+    """A training loss that records its results."""
 
-    def __init__(self, objective: torch.nn.Module) -> None:
+    def __init__(self, loss_of: torch.nn.Module) -> None:
         super().__init__()
-        self.objective, self.results = objective, []
+        self.loss_of, self.results = loss_of, []
 
     def forward(self, batch: object) -> object:
-        result = self.objective(batch)
+        result = self.loss_of(batch)
         self.results.append([float(value.detach()) for value in result])
         return result
 
@@ -170,7 +170,7 @@ def test_what_is_logged_is_of_the_updates_since_the_last_note(tmp_path: Path) ->
 
 
 def test_a_run_stops_after_so_many_validations_that_are_no_better(tmp_path: Path) -> None:
-    """As good as the best is not better: the earlier one stays the best."""
+    """An equal value is not better: the earlier checkpoint stays the best."""
     trainer = trainer_of(tmp_path, rnn_size=8, train_steps=9, valid_steps=1, early_stopping=2)
     measuring(trainer, 3.0, 2.0, 2.0, 2.5, 1.0)
     outcome = trainer.train()
@@ -179,8 +179,8 @@ def test_a_run_stops_after_so_many_validations_that_are_no_better(tmp_path: Path
 
 
 def test_the_validation_at_an_end_does_not_move_an_early_stop(tmp_path: Path) -> None:
-    """The extra one at step 5, better than all others, is the best model, and is waited for by none
-    of the validations that a run in one piece has too."""
+    """The extra validation at step 5 makes the best model, but does not count for early stopping,
+    as if the run had not been interrupted."""
     losses = {2: 1.0, 4: 0.9, 5: 0.5, 6: 0.7, 8: 0.7, 10: 0.6, 12: 0.8, 14: 0.9, 16: 0.1}
     changes = {"rnn_size": 8, "valid_steps": 2, "early_stopping": 2, "save_checkpoint_steps": 5}
 

@@ -1,4 +1,4 @@
-"""The training loop from inside: averages of weights, what is not finite, bfloat16."""
+"""The trainer: averages of weights, non-finite updates and bfloat16."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from tests.toy import write_config
 
 
 def trainer_of(folder: Path, **changes: object) -> Trainer:
-    """A run on the toy task, in this process."""
+    """Return a trainer for the toy task."""
     setup = training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
     vocabularies = build_vocabularies(setup.vocabulary, all_pairs(setup.data))[0]
     torch.manual_seed(1)
@@ -38,7 +38,7 @@ def trainer_with(setup: TrainingSetup, model: SparseNMTModel, batches: TrainingB
 
 
 def resumed(folder: Path, step: int, **changes: object) -> Trainer:
-    """The run of `trainer_of` continued from a checkpoint."""
+    """Return the trainer of `trainer_of`, resumed from a checkpoint."""
     setup = training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
     checkpoint = folder / "run" / f"step_{step}"
     loaded = load(checkpoint)
@@ -171,15 +171,15 @@ def test_a_kill_before_the_best_is_named_is_made_good(tmp_path: Path, monkeypatc
 
 
 class Poisoned(torch.nn.Module):
-    """An objective whose loss is nan where told."""
+    """A training loss that is nan at given calls."""
 
-    def __init__(self, objective: torch.nn.Module, at: set[int]) -> None:
+    def __init__(self, loss_of: torch.nn.Module, at: set[int]) -> None:
         super().__init__()
-        self.objective, self.at, self.calls = objective, at, 0
+        self.loss_of, self.at, self.calls = loss_of, at, 0
 
     def forward(self, batch: object) -> object:
         self.calls += 1
-        result = self.objective(batch)
+        result = self.loss_of(batch)
         factor = float("nan") if self.calls in self.at else 1.0
         return result._replace(loss=result.loss * factor)
 
@@ -270,7 +270,7 @@ def test_bfloat16_is_refused_where_it_would_do_nothing(tmp_path: Path, changes: 
 
 
 def test_what_is_measured_at_the_end_decides_nothing_for_what_follows(tmp_path: Path) -> None:
-    """Neither the learning rate of a plateau nor when to stop: a run of 20 + 20 updates is 40."""
+    """Neither the plateau rule nor early stopping: 20 + 20 updates equal 40."""
     changes = {"optim": "sgd", "learning_rate": 3.0, "decay_method": "plateau", "valid_steps": 6}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

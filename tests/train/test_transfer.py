@@ -1,4 +1,4 @@
-"""The way to a GPU and back, without one: what is called, in which order, and what it changes."""
+"""Transfers to and from a GPU, simulated on a CPU: the calls, their order and their effect."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def test_batches_are_pinned_copied_aside_and_waited_for(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
-def test_numbers_arrive_in_order_and_in_time(delay: int) -> None:
-    numbers = PendingValues(delay)
+def test_values_arrive_in_order_and_in_time(delay: int) -> None:
+    pending = PendingValues(delay)
     read: list[object] = []
     for step in range(7):
-        numbers.send(torch.tensor([float(step), 0.5]), step)
-        read += numbers.read()
+        pending.send(torch.tensor([float(step), 0.5]), step)
+        read += pending.read()
         assert read == [([float(at), 0.5], at) for at in range(max(0, step + 1 - delay))]
-    read += numbers.read(everything=True)
+    read += pending.read(everything=True)
     assert read == [([float(at), 0.5], at) for at in range(7)]
-    assert not list(numbers.read(everything=True))
+    assert not list(pending.read(everything=True))
 
 
-def test_numbers_of_a_gpu_are_waited_for_when_they_are_read(
+def test_values_of_a_gpu_are_waited_for_when_they_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[str] = []
@@ -86,7 +86,7 @@ def test_numbers_of_a_gpu_are_waited_for_when_they_are_read(
         synchronize = staticmethod(lambda: said.append("wait"))
 
     class OnGPU:
-        """A vector there, as far as sending it goes."""
+        """A vector that looks as if it were on a GPU."""
 
         device, shape, dtype = SimpleNamespace(type="cuda"), (1,), torch.float32
 
@@ -100,15 +100,15 @@ def test_numbers_of_a_gpu_are_waited_for_when_they_are_read(
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch, "empty", pinned)
-    numbers = PendingValues(1)
-    numbers.send(OnGPU(), "first")  # type: ignore[arg-type]
-    assert not list(numbers.read())
+    pending = PendingValues(1)
+    pending.send(OnGPU(), "first")  # type: ignore[arg-type]
+    assert not list(pending.read())
     assert said == ["sent"]
-    assert list(numbers.read(everything=True)) == [([7.0], "first")]
+    assert list(pending.read(everything=True)) == [([7.0], "first")]
     assert said == ["sent", "wait"]
 
 
-# --- training that reads its numbers late, on the CPU ----------------------------------------
+# --- training that reads its values late, on the CPU -----------------------------------------
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_both(
     folder: Path, monkeypatch: pytest.MonkeyPatch, poison: set[int], **changes: object
 ) -> list[Trainer]:
-    """The same run, reading at once and late."""
+    """Make the same run twice, reading values at once and late."""
     trainers = []
     for reads_late in (False, True):
         monkeypatch.setattr(Trainer, "_may_read_late", lambda _, late=reads_late: late)

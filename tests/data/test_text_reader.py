@@ -1,10 +1,12 @@
-"""From a line of text to what a model reads, and back."""
+"""Reader: text to tokens and back, and the replacement of unknown words."""
 
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
+import torch
 
-from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.reader import Reader, UnknownWords, read_phrase_table
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import COPY_SYMBOL, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
@@ -16,7 +18,7 @@ VOCABULARIES = Vocabularies(
 
 
 def piped(name: str, **options: object) -> Reader:
-    """A reader with one transform."""
+    """Return a reader with one transform."""
     return Reader(VOCABULARIES, build_transforms([name], Namespace(**options), VOCABULARIES))
 
 
@@ -63,3 +65,36 @@ def test_transforms_are_undone_on_outputs() -> None:
 def test_there_is_no_transform_of_any_other_name() -> None:
     with pytest.raises(UserError, match="no transform 'magic'"):
         piped("magic")
+
+
+def test_each_unknown_token_becomes_the_most_attended_word() -> None:
+    attention = torch.tensor([[0.1, 0.9, 0.0, 0.0], [0.5, 0.0, 0.2, 0.3], [0.0, 0.0, 0.2, 9.0]])
+    source = ["Haus", "Hof", "Tür"]  # the fourth column is padding
+    words = UnknownWords({"Hof": "yard"})
+    assert words.replace(["<unk>", "<unk>", "<unk>"], source, attention) == ["yard", "Haus", "Tür"]
+    assert words.replace(["a", "<unk>"], source, attention) == ["a", "Haus"]
+    assert words.replace([], source, attention) == []
+
+
+def test_a_phrase_table(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_text("Haus|||house\nHaus|||home\n Tür ||| door ||| 0.7\n", encoding="utf-8")
+    assert read_phrase_table(path) == {"Haus": "house", "Tür": "door"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a|||b\nno bars\n", "line 2 is not `source|||target`"),
+        (b"|||b\n", "line 1"),
+        (b"a|||\n", "line 1"),
+        (b"\xff|||b\n", "not UTF-8"),
+    ],
+)
+def test_a_table_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "table"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message.replace("|", r"\|")):
+        read_phrase_table(path)
+    with pytest.raises(UserError, match="No such file"):
+        read_phrase_table(tmp_path / "missing")

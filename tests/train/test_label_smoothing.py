@@ -1,4 +1,4 @@
-"""Label smoothing in a run: evenly, or as frequent as tokens are."""
+"""Label smoothing in a run, with a uniform and a unigram prior."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Words, tags and languages as tokens, and back."""
+"""Encoding of words, tags and languages as tokens, and decoding."""
 
 import pytest
 from hypothesis import given
