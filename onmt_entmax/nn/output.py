@@ -499,7 +499,7 @@ def _filtered_loss(
     weight, bias = gathered.weight, gathered.bias
     own = scores_at(hidden, weight, bias, torch.arange(len(target)), target)
     backend = backend_for(found.scores, terms.alpha)
-    # No entries are needed, which is a hint.
+    # `sparse_part` 0 hints that no entries are needed.
     solved = backend.conjugate(found.scores, terms.alpha, sparse_part=0.0)
     probability = found.scores.new_zeros(found.scores.shape)
     entries = solved.entries

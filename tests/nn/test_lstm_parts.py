@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from onmt_entmax.nn import products
 from onmt_entmax.nn.lstm.cells import (
     Repeats,
     Steps,
@@ -17,7 +16,6 @@ from onmt_entmax.nn.lstm.cells import (
     lstm_cell,
     lstm_cell_backward,
 )
-from onmt_entmax.nn.products import PreparedWeight, has_onednn, product, weight_gradient
 from onmt_entmax.opennmt import Embeddings
 
 
@@ -59,65 +57,6 @@ def test_dropout_mask_has_the_right_rate_and_mean() -> None:
     everything = dropout_mask((3, 2), 1.0, like)
     assert everything is not None
     assert bool((everything == 0).all())
-
-
-@pytest.mark.parametrize("quick", [True, False])
-@pytest.mark.parametrize("rows", [1, 7, 64, 65, 200])
-def test_products(rows: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With oneDNN, and with PyTorch's public operators."""
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
-    torch.manual_seed(0)
-    x, wide, bias, add = (torch.randn(*shape) for shape in ((rows, 5), (6, 9), (6,), (rows, 6)))
-    # A slice of columns, a transposed weight, and a contiguous one.
-    for weight in (wide[:, 2:7], wide[:, 2:7].t().contiguous().t(), wide[:, 2:7].contiguous()):
-        expected = x @ weight.t()
-        assert torch.allclose(product(x, weight, bias), expected + bias, atol=1e-5)
-        assert torch.allclose(PreparedWeight(weight)(x), expected, atol=1e-5)
-        assert torch.allclose(PreparedWeight(weight, bias)(x), expected + bias, atol=1e-5)
-        assert torch.allclose(PreparedWeight(weight)(x, add), expected + add, atol=1e-5)
-        rough = PreparedWeight(weight, None, torch.bfloat16)(x, add)
-        assert rough.dtype == torch.float32
-        assert torch.allclose(rough, expected + add, atol=0.1)
-        rough = product(x, weight, bias, torch.bfloat16)
-        assert torch.allclose(rough, expected + bias, atol=0.1)
-    grad = torch.randn(rows, 12)[:, 3:9]
-    gradient = weight_gradient(grad, x)
-    assert gradient.is_contiguous()
-    assert torch.allclose(gradient, grad.t() @ x, atol=1e-4)
-    rough = weight_gradient(grad, x, torch.bfloat16)
-    assert torch.allclose(rough, gradient, atol=0.5)
-
-
-def test_private_operators_of_pytorch_are_there() -> None:
-    """If this fails, a new PyTorch has changed the operators in `products`.
-
-    Results stay right, but float32 products go to MKL, at half the speed on some processors, and
-    bfloat16 products lose their prepared weights. Adapt the three functions, or accept that.
-    """
-    if not torch.backends.mkldnn.is_available():
-        pytest.skip("PyTorch was built without oneDNN")
-    assert has_onednn()
-
-
-@pytest.mark.parametrize("name", ["_onednn", "_onednn_add", "_onednn_layout"])
-def test_products_without_a_private_operator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*_: object) -> None:
-        raise AttributeError("'_OpNamespace' 'mkldnn' object has no attribute")
-
-    monkeypatch.setattr(products, name, gone)
-    monkeypatch.setattr(products, "has_onednn", has_onednn.__wrapped__)
-    assert not products.has_onednn()
-    x, weight, add = torch.randn(7, 5), torch.randn(6, 5), torch.randn(7, 6)
-    assert torch.allclose(product(x, weight), x @ weight.t(), atol=1e-5)
-    assert torch.allclose(PreparedWeight(weight)(x, add), x @ weight.t() + add, atol=1e-5)
-    assert torch.allclose(weight_gradient(add, x), add.t() @ x, atol=1e-5)
-
-
-def test_bfloat16_products_of_float64() -> None:
-    grad, x = torch.randn(7, 6, dtype=torch.float64), torch.randn(7, 5, dtype=torch.float64)
-    rough = weight_gradient(grad, x, torch.bfloat16)
-    assert rough.dtype == torch.float64
-    assert torch.allclose(rough, grad.t() @ x, atol=0.1)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
 from onmt_entmax.opennmt import Embeddings, RNNEncoder
-from tests.nn.test_recurrence import (
+from tests.nn.test_lstm_decoder import (
     BATCH,
     EMBEDDING,
     HIDDEN,
