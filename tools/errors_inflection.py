@@ -118,7 +118,7 @@ def certificate_kind(word: Word) -> str:
 
 
 def probability_kind(word: Word) -> str:
-    """Return the range of the prediction's probability; a calibrated model's accuracy is as high."""
+    """Return the range of the prediction's probability, near a calibrated model's accuracy."""
     for number, (least, name) in enumerate(
         [(0.9, "0.9 or more"), (0.7, "0.7 to 0.9"), (0.5, "0.5 to 0.7"), (0.3, "0.3 to 0.5")]
     ):

@@ -1,8 +1,8 @@
 """Run a matrix of trainings, show its progress, and print its table of results.
 
-    onmt-entmax experiment run config/morphology/matrix-pilot.yaml --jobs 2 --cores 0,1
-    onmt-entmax experiment status config/morphology/matrix-pilot.yaml
-    onmt-entmax experiment table config/morphology/matrix-pilot.yaml --curves curves.png
+    onmt-entmax experiment run matrix.yaml --jobs 2 --cores 0,1
+    onmt-entmax experiment status matrix.yaml
+    onmt-entmax experiment table matrix.yaml --curves curves.png
 
 `run` trains each cell of the matrix with each seed, decodes the development set and evaluates it,
 also for the ensemble of the seeds. It skips runs that are done and continues those that stopped, so
