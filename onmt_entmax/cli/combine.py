@@ -71,7 +71,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    several = {"type": Path, "nargs": "+", "action": "extend", "default": []}
+    several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
     add("--reports", **several, help="exactness reports of `translate`")
     add("--reversed", **several, help="exactness reports of right-to-left models")
     add(

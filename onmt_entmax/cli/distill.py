@@ -237,7 +237,8 @@ def distill(options: argparse.Namespace) -> None:
     reports = predict(work, models, options.beam)
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run(
-        *("combine", *(["--reports", *forward] if forward else [])),
+        "combine",
+        *(["--reports", *forward] if forward else []),
         *(["--reversed", *backward] if backward else []),
         *(["--weights", *options.weights] if options.weights else []),
         *("--output", work / "combined.pred", "--report", work / "combined.jsonl"),

@@ -335,7 +335,7 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     given = content["cells"]
     if isinstance(given, str):
         given = read_yaml(str(path.parent / given))
-    cells = []
+    cells: list[Cell] = []
     for name, value in _mapping(path, "cells", given, ()).items():
         if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
             raise UserError(
