@@ -163,6 +163,3 @@ def language_of(path: Path, number: int, line: str) -> str:
     if not first.startswith(LANGUAGE) or first == LANGUAGE:
         raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
     return first.removeprefix(LANGUAGE)
-
-
-turned = order_tokens  # the former name, until its users have changed

@@ -1,4 +1,4 @@
-"""Between text and tokens: what a model reads for a line, and the text of its output."""
+"""From text to the tokens that a model reads, and from its output to text."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def copying(source: Sequence[str], vocabularies: Vocabularies) -> Copying:
     """Assign placeholders to the unknown characters of a source, in order of occurrence.
 
     A character is a token of one code point. Unknown words and tags stay unknown; so do characters
-    that one of the vocabularies has (otherwise two outputs would be the same string), and
+    that one of the vocabularies has (otherwise two outputs would be the same text), and
     characters for which no placeholder is left.
     """
     free = [s for s in vocabularies.target.copy_symbols if s in vocabularies.source]

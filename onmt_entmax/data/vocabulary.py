@@ -181,7 +181,7 @@ def _as_file(path: str, counts: Counter[str]) -> str:
         if len(token.split()) != 1:
             raise VocabularyError(
                 f"{path}: not there yet, and cannot be written: a transform makes tokens with "
-                f"spaces in them, such as {token!r}; mend it, or name no vocabulary file"
+                f"spaces in them, such as {token!r}; fix it, or name no vocabulary file"
             )
     return "".join(f"{token}\t{count}\n" for token, count in counts.most_common())
 

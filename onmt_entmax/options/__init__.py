@@ -1,1 +1,1 @@
-"""OpenNMT-py's options plus ours, read strictly and handed to the rooms as frozen dataclasses."""
+"""OpenNMT-py's options and ours, read strictly into the configurations of the modules."""

@@ -73,12 +73,12 @@ TRAINING = Help(
         "Limits and speed": {
             "train_epochs": "Stop after N passes over the data.",
             "max_seconds": "Stop after so many seconds of training.",
-            "on_nonfinite": "After a loss or gradient of inf or nan.",
+            "on_nonfinite": "Reaction to a loss or gradient of inf or nan.",
             "num_workers": "Processes that prefetch batches; 0: none.",
-            "matmul_dtype": "Matrix products of LSTMs while training.",
+            "matmul_dtype": "Type of an LSTM's matrix products in training.",
         },
         "Smoothing and copying": {
-            "label_smoothing_prior": "Distribution of the smoothed part.",
+            "label_smoothing_prior": "Distribution for label_smoothing.",
             "copy_symbols": "Placeholders of the transform copychars.",
             "copy_rate": "Share of training pairs that get placeholders.",
         },
@@ -93,7 +93,7 @@ TRAINING = Help(
             "save_checkpoint_steps": "Save every N updates.",
             "keep_checkpoint": "Checkpoints to keep besides the best; -1: all.",
             "early_stopping": "Validations without improvement before stopping; 0: never.",
-            "seed": "Of all random numbers; -1 is 0.",
+            "seed": "Seed of all random numbers; -1 is 0.",
             "gpu_ranks": "The GPU to train on; none: the CPU.",
         },
         "Data": {
@@ -101,12 +101,12 @@ TRAINING = Help(
             "src_vocab": "Vocabulary file; written from the data if it does not exist.",
             "tgt_vocab": "The same for targets.",
             "share_vocab": "Share one vocabulary.",
-            "batch_size": "Size of a batch.",
+            "batch_size": "Sentences or tokens of a batch.",
             "batch_type": "Unit of batch_size.",
         },
         "Model": {
-            "encoder_type": "Encoder.",
-            "decoder_type": "Decoder.",
+            "encoder_type": "Type of the encoder.",
+            "decoder_type": "Type of the decoder.",
             "layers": "Layers of encoder and decoder; -1: enc_layers, dec_layers.",
             "rnn_size": "Size of the states; -1: enc_rnn_size, dec_rnn_size.",
             "word_vec_size": "Size of embeddings; -1: src_ and tgt_word_vec_size.",
@@ -115,13 +115,13 @@ TRAINING = Help(
             "dropout": "Dropout probability.",
         },
         "Optimiser": {
-            "optim": "Optimiser.",
-            "learning_rate": "Learning rate.",
-            "decay_method": "Schedule; plateau and cosine are ours.",
-            "learning_rate_decay": "Factor of a decay.",
-            "warmup_steps": "Updates of warm-up.",
+            "optim": "Algorithm.",
+            "learning_rate": "Learning rate, before any decay.",
+            "decay_method": "Decay of the learning rate; plateau and cosine are ours.",
+            "learning_rate_decay": "Factor on the learning rate at each decay.",
+            "warmup_steps": "Updates in which the learning rate rises.",
             "accum_count": "Batches of an update.",
-            "label_smoothing": "Share of a target that is smoothed.",
+            "label_smoothing": "Share of a target that is spread over the vocabulary.",
             "average_decay": "Share of the newest weights in the average; 0: no average.",
         },
     },
@@ -154,8 +154,8 @@ TRANSLATION = Help(
     topics={
         "Search and certificates": {
             "exactness_report": "JSON Lines file with the certificate of each sentence.",
-            "stop": "End of a search: all outputs found; the best proven; the first beam_size "
-            "found and none alive is better, as in OpenNMT-py.",
+            "stop": "exhaustive: when all outputs are found; optimal: when the best are proven; "
+            "first: as in OpenNMT-py.",
             "search": "exact: search on until the n_best are proven; enumerate: list the support.",
             "budget": "Prefixes per sentence that exact, enumerate or -verify may compute.",
             "mass": "Probability at which enumerate may stop.",
@@ -260,6 +260,8 @@ def _default(value: Any) -> str:
     """Return a default as text; empty if there is none to show."""
     if isinstance(value, list):
         return " ".join(map(str, value))
+    if isinstance(value, float):
+        value += 0.0  # OpenNMT-py has defaults of -0.0
     return "" if value is None or value == argparse.SUPPRESS else str(value)
 
 

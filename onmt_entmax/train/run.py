@@ -70,7 +70,7 @@ def run_training(
         vocabulary: files and sizes of the vocabularies.
         model: the network.
         training: loss, limits and schedule.
-        validation: what is measured on the development set.
+        validation: measures on the development set.
         record: every option by name, saved with each checkpoint.
 
     Returns:
@@ -208,15 +208,15 @@ def resume(
 
 
 def _check_same_model(
-    folder: Path, asked: ModelConfig, made: ModelConfig, weights_only: bool
+    folder: Path, model: ModelConfig, saved: ModelConfig, weights_only: bool
 ) -> None:
     """Refuse a checkpoint of another model.
 
     Raises:
         CheckpointError: names the first difference.
     """
-    for field in fields(asked):
-        wanted, found = getattr(asked, field.name), getattr(made, field.name)
+    for field in fields(model):
+        wanted, found = getattr(model, field.name), getattr(saved, field.name)
         frozen = field.name.startswith("freeze_")
         if wanted == found or field.name in _FREE or (frozen and weights_only):
             continue
