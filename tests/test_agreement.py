@@ -1,4 +1,4 @@
-"""With alpha 1 everywhere, training here is training with OpenNMT-py's untouched layers."""
+"""With alpha 1, training gives the losses of OpenNMT-py's unchanged layers."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ RECURRENT = ModelConfig(
 
 
 def untouched(config: ModelConfig) -> NMTModel:
-    """The same model from OpenNMT-py's own classes, with a linear layer as its generator."""
+    """Return the same model of OpenNMT-py's own classes, with a linear generator."""
     options: SimpleNamespace = _opennmt_options(config)
     sides = [
         Embeddings(

@@ -1,4 +1,4 @@
-"""A model folder of the first release is translated on every run: what was saved stays readable."""
+"""A model folder of release 1.0 still loads and gives the same output."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from onmt_entmax.search import Budget, SearchTask, Verification, verify
 DATA = Path(__file__).parent / "data"
 
 
-def test_a_model_of_the_first_release_answers_as_it_did() -> None:
+def test_a_model_of_the_first_release_gives_the_same_output() -> None:
     task = SearchTask(SearchConfig(beam_size=20, n_best=2))
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     lines = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()
@@ -28,7 +28,7 @@ def test_a_model_of_the_first_release_answers_as_it_did() -> None:
             assert one["prob"] == pytest.approx(other["prob"], rel=1e-4)
 
 
-def test_what_is_verified_may_cost_as_much_as_the_search(monkeypatch) -> None:
+def test_verification_has_the_budget_of_the_search(monkeypatch) -> None:
     budgets = []
 
     def spy(*arguments: Any) -> Verification:

@@ -1,4 +1,4 @@
-"""A file translated by several processes: what one process writes, or nothing."""
+"""Several processes write what one process writes, or nothing."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def translate_shared(*options: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_message_may_have_all_that_an_answer_has() -> None:
-    """Of which each class has to be named."""
+    """Each class in a message must be named in `_PARTS`."""
     certificate = Certificate("none", -1.0, 0.0, 0, 0.5, 1, 0, 0.0, -3.0, False)
     best = Hypothesis((5,), -1.0, -1.0, torch.ones(1, 2))
     result = SearchResult((best,), certificate, 1, None, rows=4, support=6)
@@ -73,7 +73,7 @@ def test_a_message_may_have_all_that_an_answer_has() -> None:
 
 
 class _Post:
-    """In the place of what carries messages from the other processes to the first."""
+    """Replaces the communication between processes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sent: dict[tuple[int, int], torch.Tensor] = {}

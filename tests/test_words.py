@@ -1,4 +1,4 @@
-"""What belongs to word-level translation, by the real commands: BLEU, unknown words, vectors."""
+"""Word-level translation by the real commands: BLEU, unknown words, word vectors."""
 
 import json
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_the_best_checkpoint_is_the_one_of_the_best_bleu(folder: Path) -> None:
 
 @pytest.mark.parametrize("tokenize", ["none", "char"])
 def test_bleu_is_that_of_the_translations(folder: Path, tmp_path: Path, tokenize: str) -> None:
-    """What is logged while training is what sacrebleu gives for the output of `translate.py`."""
+    """The BLEU logged while training is sacrebleu's for the output of `translate.py`."""
     run = tmp_path / "run"
     more = ["-valid_decode_size", 0, "-valid_beam_size", 2, "-train_steps", 20]
     train(folder, *more, "-valid_bleu_tokenize", tokenize, run=str(run))

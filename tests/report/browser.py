@@ -1,4 +1,4 @@
-"""A browser without a window, for tests of pages."""
+"""A headless browser for tests of pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """A headless Chromium, spoken to through a pair of pipes (the Chrome DevTools protocol).
+    """A headless Chromium, controlled through a pair of pipes (the Chrome DevTools protocol).
 
     Args:
         profile: an empty folder for its files.
@@ -64,7 +64,7 @@ class Browser:
         self.size(1280, 900)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Call a method of the protocol; events that come meanwhile are kept."""
+        """Call a method of the protocol; keep events that arrive meanwhile."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
@@ -90,14 +90,14 @@ class Browser:
         return message
 
     def size(self, width: int, height: int, scale: float = 1) -> None:
-        """Set the window's size in CSS pixels, and how many real ones are one of them."""
+        """Set the window's size in CSS pixels, and the device pixels for each."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=scale, mobile=False,
         )  # fmt: skip
 
     def open(self, path: Path) -> float:
-        """Open a page and wait until it is ready; returns the seconds that took."""
+        """Open a page, wait until it is ready and return the seconds that took."""
         self.events.clear()
         begin = time.monotonic()
         self.call("Page.navigate", url="about:blank")
@@ -109,7 +109,7 @@ class Browser:
         return time.monotonic() - begin
 
     def __call__(self, expression: str) -> Any:
-        """The value of a JavaScript expression, after what it changed was drawn."""
+        """Return the value of a JavaScript expression, after its changes are drawn."""
         waiting = (
             f"new Promise(done => {{ const value = ({expression}); "
             "setTimeout(() => done(value), 60) })"
@@ -138,7 +138,7 @@ class Browser:
             )  # fmt: skip
 
     def complaints(self) -> list[Any]:
-        """Errors and warnings of the console, and everything that was fetched but the page."""
+        """Return the console's errors and warnings, and requests other than the page."""
         found = []
         for event in self.events:
             parameters = event.get("params", {})

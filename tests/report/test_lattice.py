@@ -1,4 +1,4 @@
-"""The lattice of hypotheses, on models written out by hand and on random ones."""
+"""The lattice of hypotheses, on models written by hand and on random ones."""
 
 import math
 
@@ -118,7 +118,7 @@ def test_hypotheses_must_exist_and_differ(hypotheses: list[tuple[int, ...]]) -> 
 
 
 class Counting(TableStepper):
-    """Counts the steps, and hands out the float32 that models do."""
+    """Counts the steps, and returns float32 as models do."""
 
     steps = 0
 

@@ -1,4 +1,4 @@
-"""The official measures against definitions, bounds and small cases worked out by hand."""
+"""The official measures against definitions, bounds and small cases by hand."""
 
 import functools
 

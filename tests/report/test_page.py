@@ -1,4 +1,4 @@
-"""The page: its data, and itself in a browser without a window."""
+"""The page: its data, and its behaviour in a headless browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary of a report: what counts as what."""
+"""Records and summary of a report."""
 
 import io
 import json
@@ -86,7 +86,7 @@ def test_what_was_recomputed_is_told() -> None:
 
 
 def test_how_much_more_a_text_may_have() -> None:
-    """The hypotheses have e^-1 and e^-2; other strings of tokens may become the same texts."""
+    """The hypotheses have e^-1 and e^-2; other token sequences may become the same texts."""
     for given in (answer("exhaustive", 2), answer("optimal", 2)):
         assert "slack" not in given.record()
     assert "slack" not in replace(answer("exhaustive", 2), merged=True).record()

@@ -1,4 +1,4 @@
-"""Everything that a search result claims, checked against the whole support."""
+"""Checks of a search result against the enumerated support."""
 
 import math
 
@@ -15,9 +15,9 @@ def check(
     tolerance: float = 1e-9,
     ruled_out: float | None = None,
 ) -> None:
-    """Everything that a result claims, against the whole support.
+    """Check every claim of a result against the whole support.
 
-    `ruled_out` is the most that an excluded string has, where `support` does not say it.
+    `ruled_out` is the largest log-probability of an excluded sequence, if not that of `support`.
     """
     certificate = result.certificate
     outside = dict(support.strings)
@@ -25,7 +25,7 @@ def check(
         assert outside.pop(hypothesis.tokens) == pytest.approx(hypothesis.log_prob, abs=tolerance)
     scores = [hypothesis.score for hypothesis in result.hypotheses]
     assert scores == sorted(scores, reverse=True)
-    # A prefix cut by the limit stands for strings that the enumeration does not know.
+    # A truncated prefix stands for sequences that the enumeration does not contain.
     unseen = max([*outside.values(), *support.prefixes.values()], default=-math.inf)
     if config.n_best == 0:
         assert unseen <= certificate.log_bound + tolerance

@@ -1,5 +1,4 @@
-"""The whole support by brute force: slow, obvious, and what the other searches are compared
-with."""
+"""Brute-force enumeration of the support, the reference for every search."""
 
 from __future__ import annotations
 
@@ -13,14 +12,14 @@ from onmt_entmax.search.stepper import Stepper
 
 @dataclass(frozen=True)
 class EnumeratedSupport:
-    """Every string of positive probability up to a length."""
+    """Every sequence of positive probability up to a length."""
 
     strings: dict[tuple[int, ...], float]
-    """Log-probability of each string, its end symbol included; the tokens are without it."""
+    """Log-probability of each sequence with its end symbol; the tokens are without it."""
     prefixes: dict[tuple[int, ...], float]
-    """Log-probability of each prefix that is longer than the limit by one token."""
+    """Log-probability of each prefix one token longer than the limit."""
     excluded: dict[tuple[int, ...], float]
-    """Log-probability of each prefix that ends in a token no string has (`Stepper.excluded`)."""
+    """Log-probability of each prefix that ends in a token of `Stepper.excluded`."""
 
 
 @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""Many more random models than the test suite has time for, each compared with enumeration.
+"""Compare searches of many random models with enumeration; slower than the test suite.
 
     python tests/search/many.py --models 20000
 
@@ -20,7 +20,7 @@ from enumeration import enumerate_support
 from networks import DECODERS, network, sentences, stepper
 from tables import Table, TableStepper
 from test_beam import ALPHAS, OneOf
-from test_constraints import CONSTRAINTS, wanted
+from test_constraints import CONSTRAINTS, allowed_part
 
 from onmt_entmax.search import Budget, EnsembleStepper, SearchConfig, beam_search, exact_search
 
@@ -49,7 +49,7 @@ def check_table(seed: int) -> tuple[str, str]:
         wish, prefix = draw.choice(list(CONSTRAINTS.values())), draw.choice([(), (2,), (2, 2)])
         config = SearchConfig(beam, n_best, length, config.stop, wish)
         result = beam_search(model, batch, config, [prefix])[0]
-        asked = wanted(support, wish, prefix)
+        asked = allowed_part(support, wish, prefix)
         others = [p for string, p in support.strings.items() if string not in asked.strings]
         ruled_out = max([*others, *support.excluded.values()], default=-math.inf)
         support = asked
@@ -63,7 +63,7 @@ def check_table(seed: int) -> tuple[str, str]:
 
 
 def check_network(seed: int) -> list[tuple[str, str]]:
-    """The same for two sentences of a small real network."""
+    """Do the same for two sentences of a small real network."""
     draw = random.Random(seed)
     kind = draw.choice(list(DECODERS))
     model = stepper(network(kind, draw.choice(ALPHAS), seed, double=draw.random() < 0.5))
@@ -78,7 +78,7 @@ def check_network(seed: int) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Check as many models as asked for, then say what was certified."""
+    """Check the models, then print how often each level was certified."""
     parser = argparse.ArgumentParser(description="Compare searches with enumeration.")
     parser.add_argument("--models", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=10**6)

@@ -1,4 +1,4 @@
-"""Real networks, small enough that their support can be enumerated."""
+"""Real networks small enough to enumerate their support."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DECODERS: dict[str, dict[str, Any]] = {
 
 
 def network(kind: str, alpha: float, seed: int, double: bool = True) -> SparseNMTModel:
-    """A network with random weights, in evaluation mode."""
+    """Return a network with random weights, in evaluation mode."""
     torch.manual_seed(seed)
     config = ModelConfig(**{**SMALL, **DECODERS[kind]}, generator_alpha=alpha)
     model = build_model(config, VOCABULARIES).eval()
@@ -59,12 +59,12 @@ def network(kind: str, alpha: float, seed: int, double: bool = True) -> SparseNM
 
 
 def stepper(model: SparseNMTModel, attention: bool = False) -> ModelStepper:
-    """The network's stepper."""
+    """Return the network's stepper."""
     return ModelStepper(model, VOCABULARIES.target, attention)
 
 
 def sentences(count: int, seed: int = 0) -> list[Batch]:
-    """Random source sentences, longest first, each as a batch of its own."""
+    """Return random source sentences, longest first, each as a batch of its own."""
     draw = random.Random(seed)
     lengths = sorted((draw.randint(1, 6) for _ in range(count)), reverse=True)
     examples = [
@@ -74,7 +74,7 @@ def sentences(count: int, seed: int = 0) -> list[Batch]:
 
 
 def together(batches: list[Batch]) -> Batch:
-    """One batch of single sentences, which must be longest first."""
+    """Return one batch of single sentences, which must be longest first."""
     examples = [
         Example(batch.source.flatten().tolist(), None, batch.indices[0]) for batch in batches
     ]

@@ -1,5 +1,4 @@
-"""Models small enough to enumerate: the next token's distribution is drawn at random for every
-prefix."""
+"""Models small enough to enumerate, with a random distribution after every prefix."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ BOS, EOS = 0, 1
 
 
 def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
-    """Alpha-entmax of a few scores in plain Python; a slow oracle, with exact zeros."""
+    """Return alpha-entmax of a few scores in plain Python, with exact zeros."""
     if alpha == 1:
         exps = [math.exp(s - max(scores)) for s in scores]
         return [e / sum(exps) for e in exps]
@@ -47,13 +46,13 @@ class Table:
     end: float = 0.3
 
     def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-        """The distribution after a prefix (`bos` left out)."""
-        return drawn(self, prefix)
+        """Return the distribution after a prefix without `bos`."""
+        return random_log_probs(self, prefix)
 
 
 @lru_cache(maxsize=100_000)
-def drawn(table: Table, prefix: tuple[int, ...]) -> list[float]:
-    """The log-probabilities of a table after a prefix; not to be changed."""
+def random_log_probs(table: Table, prefix: tuple[int, ...]) -> list[float]:
+    """Return the log-probabilities of a table after a prefix; do not change them."""
     draw = random.Random(f"{table.seed} {prefix}")
     scores = [draw.gauss(0.0, table.spread) for _ in range(table.vocabulary_size)]
     scores[EOS] += table.end * len(prefix)
@@ -61,7 +60,7 @@ def drawn(table: Table, prefix: tuple[int, ...]) -> list[float]:
 
 
 class Fixed(Table):
-    """A model written out as {prefix: {token: probability}}."""
+    """A model given as {prefix: {token: probability}}."""
 
     def __init__(self, model: dict[tuple[int, ...], dict[int, float]]) -> None:
         super().__init__(0, 1.0, 7)
@@ -78,10 +77,10 @@ class Fixed(Table):
 class TableStepper:
     """Steps through tables; a batch is a list of them, a state the list of (table, prefix).
 
-    Every other step gives the support alone, as models do where they find that sooner.
+    Every other step returns the support alone, as models may.
 
     Args:
-        excluded: tokens that no string contains.
+        excluded: tokens that no sequence contains.
         dtype: of the log-probabilities.
     """
 

@@ -73,7 +73,7 @@ def test_a_beam_as_wide_as_the_space_finds_what_enumeration_finds(alpha: float) 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_a_beam_of_one_is_greedy(alpha: float) -> None:
-    """Its live path is the greedy one; it also sees the strings that end along that path."""
+    """Its live path is the greedy one; it also finds the sequences that end along it."""
     same = 0
     for seed in range(50):
         table, prefix, log_prob, ends = Table(seed, alpha, end=1.0), (), 0.0, {}
@@ -86,7 +86,7 @@ def test_a_beam_of_one_is_greedy(alpha: float) -> None:
             prefix, log_prob = (*prefix, token), log_prob + scores[token]
         result = beam_search(TableStepper(), [table], SearchConfig(1, 1, 30, "optimal"))[0]
         best = max(ends, key=lambda string: ends[string])
-        if ends[best] == -math.inf:  # every way out was excluded
+        if ends[best] == -math.inf:  # every end was excluded
             assert (result.best, result.certificate.excluded) == (None, pytest.approx(1))
             continue
         assert result.hypotheses[0].tokens == best
@@ -101,7 +101,7 @@ def test_an_ensemble_averages_probabilities_and_unites_supports() -> None:
         models = [Table(seed + 1000 * i, 2.0 if seed % 2 else 1.3, 4) for i in range(3)]
         stepper = EnsembleStepper([OneOf(models, i) for i in range(3)])
         support = enumerate_support(stepper, [None], 3, 1000)
-        if not support.strings:  # every way out was excluded
+        if not support.strings:  # every end was excluded
             continue
         string = max(support.strings, key=lambda tokens: support.strings[tokens])
         expected = 0.0
@@ -117,7 +117,7 @@ def test_an_ensemble_averages_probabilities_and_unites_supports() -> None:
 
 
 class OneOf(TableStepper):
-    """A member of an ensemble: its batch says nothing, it has its own table."""
+    """A member of an ensemble with a table of its own, whatever the batch."""
 
     def __init__(self, models: list[Table], member: int) -> None:
         super().__init__(models[member].vocabulary_size)
@@ -199,7 +199,7 @@ def test_n_best_ranks_are_proven_as_far_as_the_bound_reaches() -> None:
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 2)
 
 
-def test_a_model_without_any_answer_is_refused() -> None:
+def test_a_model_without_any_support_is_refused() -> None:
     with pytest.raises(ValueError, match="no token a positive probability"):
         beam_search(TableStepper(7), [Fixed({(): {}})], SearchConfig())
 
@@ -247,7 +247,7 @@ GARDEN_PATH = Fixed(
 
 @pytest.mark.parametrize("stop", ["exhaustive", "optimal", "first"])
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_sentence_that_one_prefix_cannot_prove_gets_the_whole_beam(
+def test_a_sentence_unproven_by_one_prefix_restarts_with_the_full_beam(
     stop: str, dense: bool
 ) -> None:
     stepper = TableStepper(7)
@@ -259,7 +259,7 @@ def test_a_sentence_that_one_prefix_cannot_prove_gets_the_whole_beam(
     assert result.support == 3 + 3 + (0 if stop == "first" else 3 + 2)
 
 
-def test_what_cannot_be_joined_begins_again_when_the_others_are_done(monkeypatch) -> None:
+def test_without_joining_a_sentence_restarts_after_the_others(monkeypatch) -> None:
     stepper = TableStepper(7)
     stepper.can_join = False
     monkeypatch.setattr(stepper, "join", lambda _: pytest.fail("a Transformer joins no rows"))
@@ -287,7 +287,7 @@ def test_after_an_overflow_one_prefix_is_followed_if_that_suffices() -> None:
     assert (result.certificate.level, result.finished, stepper.rows) == ("exhaustive", 4, 6)
 
 
-def test_prefixes_that_cannot_win_any_more_are_dropped_once() -> None:
+def test_prefixes_that_cannot_win_are_dropped_once() -> None:
     model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.2}, (2,): {EOS: 1.0}, (3,): {EOS: 1.0}})
     stepper = TableStepper(7)
     certificate = beam_search(stepper, [model], SearchConfig(5, 1, stop="optimal"))[0].certificate
@@ -297,15 +297,15 @@ def test_prefixes_that_cannot_win_any_more_are_dropped_once() -> None:
     assert (stepper.rows, certificate.dropped, certificate.proven) == (1 + 3, 0, 2)
 
 
-def test_the_first_habit_waits_for_as_many_as_were_asked_for() -> None:
+def test_stop_first_waits_for_n_best_hypotheses() -> None:
     model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.2}, (2,): {EOS: 1.0}, (3,): {EOS: 1.0}})
     for n_best in (1, 2, 3):
         result = beam_search(TableStepper(7), [model], SearchConfig(5, n_best, stop="first"))[0]
         assert len(result.hypotheses) == n_best
 
 
-def test_the_first_habit_waits_for_as_many_as_the_beam_has_places() -> None:
-    """Under a penalty for what is short; without one the best is proven as soon."""
+def test_stop_first_waits_for_beam_size_hypotheses() -> None:
+    """With a length penalty; without one, the best would already be proven."""
     after = {(2,): {4: 0.7, EOS: 0.3}, (2, 4): {5: 1.0}, (2, 4, 5): {6: 1.0}}
     model = Fixed({(): {EOS: 0.5, 2: 0.5}, **after, (2, 4, 5, 6): {EOS: 1.0}})
     config = SearchConfig(3, 1, 8, "first", penalties=Penalties("wu", 1.0))
@@ -313,7 +313,7 @@ def test_the_first_habit_waits_for_as_many_as_the_beam_has_places() -> None:
     assert found.hypotheses[0].tokens == (2, 4, 5, 6)
 
 
-def test_what_is_hopeless_leaves_the_beam_while_the_rest_goes_on() -> None:
+def test_hopeless_prefixes_leave_the_beam() -> None:
     model = Fixed(
         {
             (): {EOS: 0.2, 2: 0.7, 3: 0.1},

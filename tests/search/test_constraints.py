@@ -1,4 +1,4 @@
-"""Constraints and penalties: what the certificate claims under each, against enumeration."""
+"""Certificates under constraints and penalties, against enumeration."""
 
 import math
 import random
@@ -21,10 +21,10 @@ CONSTRAINTS = {
 }
 
 
-def asked_for(
+def is_allowed(
     tokens: tuple[int, ...], wish: Constraints, forced: Sequence[int], complete: bool
 ) -> bool:
-    """Whether a string (or a prefix of one) is among those asked for; written from the end."""
+    """Tell whether the constraints allow a sequence, or a prefix of one."""
     known = min(len(forced), len(tokens))
     if tokens[:known] != tuple(forced[:known]) or (complete and len(tokens) < len(forced)):
         return False
@@ -41,13 +41,13 @@ def asked_for(
     )
 
 
-def wanted(
+def allowed_part(
     support: EnumeratedSupport, wish: Constraints, forced: Sequence[int] = ()
 ) -> EnumeratedSupport:
-    """The part of the support that was asked for."""
+    """Return the part of the support that the constraints allow."""
     return EnumeratedSupport(
-        {s: p for s, p in support.strings.items() if asked_for(s, wish, forced, True)},
-        {s: p for s, p in support.prefixes.items() if asked_for(s, wish, forced, False)},
+        {s: p for s, p in support.strings.items() if is_allowed(s, wish, forced, True)},
+        {s: p for s, p in support.prefixes.items() if is_allowed(s, wish, forced, False)},
         {(): 0.0},  # what was excluded is checked by its mass
     )
 
@@ -68,7 +68,7 @@ def test_no_certified_answer_differs_from_enumeration(name: str, forced: tuple[i
         )
         support = enumerate_support(TableStepper(), [table], 4, 1000)
         result = beam_search(TableStepper(), [table], config, [forced])[0]
-        asked = wanted(support, CONSTRAINTS[name], forced)
+        asked = allowed_part(support, CONSTRAINTS[name], forced)
         others = [p for s, p in support.strings.items() if s not in asked.strings]
         most = max([*others, *support.excluded.values()], default=-math.inf)
         check(result, asked, config, ruled_out=most)
@@ -77,7 +77,7 @@ def test_no_certified_answer_differs_from_enumeration(name: str, forced: tuple[i
 
 
 def score(penalties: Penalties, tokens: tuple[int, ...], log_prob: float) -> float:
-    """The formulas of OpenNMT-py; attention is that of `TableStepper`."""
+    """Return OpenNMT-py's score; attention is that of `TableStepper`."""
     divisor = {
         "none": 1.0,
         "wu": ((5 + len(tokens) + 2) / 6) ** penalties.alpha,
@@ -146,7 +146,7 @@ def test_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
         assert all(list(h.tokens[: len(prefix)]) == prefix for h in result.hypotheses)
 
 
-def test_what_a_ban_removed_is_counted() -> None:
+def test_the_probability_of_banned_tokens_is_counted() -> None:
     table = Table(1, 1.0)
     config = SearchConfig(1000, 0, 3, constraints=Constraints(banned=frozenset({2})))
     stepper = TableStepper(excluded=())
@@ -181,7 +181,7 @@ def test_a_coverage_penalty_needs_attention() -> None:
 
 @pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
 def test_under_penalties_the_whole_beam_is_searched(stop: str) -> None:
-    """(3, 4, 5) is less probable than (2,), and as an average over more tokens better."""
+    """(3, 4, 5) is less probable than (2,), but has the better average over tokens."""
     model = Fixed(
         {
             (): {2: 0.5, 3: 0.45, 4: 0.05},
@@ -197,16 +197,16 @@ def test_under_penalties_the_whole_beam_is_searched(stop: str) -> None:
     assert beam_search(TableStepper(7), [model], config)[0].hypotheses[0].tokens == (3, 4, 5)
 
 
-def test_the_first_habit_compares_scores() -> None:
-    """What is alive is less probable than the empty string is scored, yet scores more."""
+def test_stop_first_compares_scores() -> None:
+    """The live prefix scores more than the empty output, which is finished first."""
     model = Fixed({(): {EOS: 0.4, 2: 0.6}, (2,): {EOS: 1.0}})
     config = SearchConfig(5, 1, stop="first", penalties=Penalties("avg"))
     assert beam_search(TableStepper(7), [model], config)[0].hypotheses[0].tokens == (2,)
 
 
 @pytest.mark.parametrize("n_best", [1, 2])
-def test_under_penalties_the_best_score_decides_and_not_the_probability(n_best: int) -> None:
-    """The empty output is the more probable one, and attends to nothing: its score is -inf."""
+def test_under_penalties_hypotheses_compete_by_score(n_best: int) -> None:
+    """The empty output is the most probable one, but attends to nothing: its score is -inf."""
     after = {(2,): {EOS: 1.0}, (3,): {4: 1.0}, (3, 4): {EOS: 1.0}}
     model = Fixed({(): {EOS: 0.4, 2: 0.35, 3: 0.25}, **after})
     penalties = Penalties(coverage_penalty="wu", beta=1.0)
@@ -218,7 +218,7 @@ def test_under_penalties_the_best_score_decides_and_not_the_probability(n_best: 
 
 
 def test_a_score_above_the_probability_ends_the_search() -> None:
-    """The others can score log 0.1 / 5 at most, which lies between log 0.5 and log 0.5 / 2."""
+    """The other outputs score at most log 0.1 / 5, between log 0.5 and log 0.5 / 2."""
     after = {(i,): {EOS: 1.0} for i in range(2, 7)}
     model = Fixed({(): {EOS: 0.5, **dict.fromkeys(range(2, 7), 0.1)}, **after})
     config = SearchConfig(5, 1, 3, "optimal", penalties=Penalties("avg"))

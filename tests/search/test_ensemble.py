@@ -1,4 +1,4 @@
-"""Sequence-level ensembles, against distributions that are known completely."""
+"""Sequence-level ensembles against completely known distributions."""
 
 import math
 
@@ -15,7 +15,7 @@ STRINGS = "abcdef"
 def distributions(
     draw: st.DrawFn,
 ) -> tuple[list[dict[str, float]], list[ListedSequences], list[float]]:
-    """Distributions over six strings, the part of each that is listed, and weights."""
+    """Draw distributions over six sequences, the listed part of each, and weights."""
     full, listed = [], []
     for _ in range(draw(st.integers(1, 4))):
         raw = draw(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any))
@@ -35,7 +35,7 @@ def distributions(
 
 
 @given(distributions())
-def test_nothing_is_claimed_that_is_not_so(case) -> None:
+def test_every_claim_holds(case) -> None:
     full, listed, weights = case
     truth = {s: sum(w * p[s] for w, p in zip(weights, full, strict=True)) for s in STRINGS}
     found = average_sequences(listed, weights)
@@ -58,8 +58,8 @@ def test_nothing_is_claimed_that_is_not_so(case) -> None:
         assert truth[found.sequences[0]] >= max(truth.values()) - 1e-12
 
 
-def test_what_follows_from_the_bounds_is_claimed() -> None:
-    """`b` may have 0.2 with the second model, and any other string 0.5 * 0.2 in all."""
+def test_bounds_prove_ranks() -> None:
+    """`b` may have 0.2 in the second model, and an unlisted sequence 0.5 * 0.2 on average."""
     parts = [ListedSequences({"a": 0.6, "b": 0.4}, 0.0), ListedSequences({"a": 0.7, "c": 0.3}, 0.2)]
     found = average_sequences(parts, [0.5, 0.5])
     assert found.sequences == ("a", "b", "c")
@@ -72,13 +72,13 @@ def test_what_follows_from_the_bounds_is_claimed() -> None:
     assert (worse.level, worse.proven) == ("optimal", 1)
 
 
-def test_one_alone_stays_what_it_was() -> None:
+def test_an_ensemble_of_one_is_that_model() -> None:
     found = average_sequences([ListedSequences({"x": 0.75, "y": 0.25}, 0.0)], [1.0])
     assert (found.sequences, found.probabilities) == (("x", "y"), (0.75, 0.25))
     assert (found.level, found.proven, found.bound) == ("exhaustive", 2, 0.0)
 
 
-def test_two_that_are_sure_of_other_strings_tie_in_the_order_given() -> None:
+def test_ties_keep_the_order_of_the_models() -> None:
     found = average_sequences(
         [ListedSequences({"x": 1.0}, 0.0), ListedSequences({"y": 1.0}, 0.0)], [0.5, 0.5]
     )
@@ -86,7 +86,7 @@ def test_two_that_are_sure_of_other_strings_tie_in_the_order_given() -> None:
     assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
 
 
-def test_what_is_too_small_for_a_float_is_not_nothing() -> None:
+def test_underflow_is_not_zero() -> None:
     tiny = math.ulp(0.0)
     found = average_sequences(
         [ListedSequences({"a": 1.0}, tiny), ListedSequences({"a": 1.0}, 0.0)], [0.5, 0.5]
@@ -108,7 +108,7 @@ def test_nothing_listed() -> None:
 
 
 def test_a_gap_is_negative_where_logarithms_round_to_the_same_number() -> None:
-    """The first is less probable than `below`, the most that another may have, by one bit."""
+    """The first is one bit less probable than another sequence may be."""
     first = 0.2
     below = math.nextafter(first, 1.0)
     assert math.log(first) == math.log(below)

@@ -39,9 +39,11 @@ def test_exact_search_proves_what_enumeration_finds(part: int) -> None:
     assert searched > 10, "in some sentences the beam must not suffice"
 
 
-def test_what_the_beam_before_has_excluded_stays_in_the_books() -> None:
-    """Strings that start with (2, bos) are excluded and have 0.54, more than the best one found:
-    the beam has met them, and the exact search ends before it does."""
+def test_probability_excluded_by_the_beam_search_is_kept() -> None:
+    """Sequences that start with (2, bos) are excluded and have 0.54, more than the best found.
+
+    The beam search has met them; the exact search ends before it does.
+    """
     tail = {BOS: 0.9, 3: 0.05, 4: 0.05}
     model = Fixed(
         {
@@ -102,7 +104,7 @@ def test_exact_search_ranks_by_score(penalties: Penalties) -> None:
             assert hypothesis.attention[:, 0].tolist() == [sum(p) + 10.0 * len(p) for p in prefixes]
 
 
-def test_exact_search_keeps_to_what_was_asked_for() -> None:
+def test_exact_search_obeys_constraints() -> None:
     wish = Constraints(min_length=2, block_ngram_repeat=1)
     for seed in range(40):
         config = SearchConfig(1, 3, 4, constraints=wish)
@@ -115,7 +117,7 @@ def test_exact_search_keeps_to_what_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("mass", [0.5, 0.9, 1.0])
-def test_strings_are_listed_until_they_hold_a_mass(mass: float) -> None:
+def test_enumeration_stops_at_a_mass(mass: float) -> None:
     complete = 0
     for seed in range(80):
         table = Table(seed, (1.2, 1.5, 2.0)[seed % 3], end=1.0)
@@ -132,8 +134,8 @@ def test_strings_are_listed_until_they_hold_a_mass(mass: float) -> None:
     assert complete > 5
 
 
-def test_only_strings_that_are_proven_count_for_the_mass() -> None:
-    """The empty string has the mass that is asked for, and two others have more each."""
+def test_only_proven_hypotheses_count_for_the_mass() -> None:
+    """The empty output has the mass that is wanted, and two others have more each."""
     after = {(2,): {EOS: 0.5, 4: 0.5}, (2, 4): {EOS: 1.0}}
     model = Fixed({(): {EOS: 0.3, 2: 0.7}, **after})
     result = exact_search(TableStepper(7), [model], SearchConfig(5, n_best=0), mass=0.3)
@@ -206,7 +208,7 @@ def test_where_states_are_too_many_the_least_probable_prefixes_are_dropped() -> 
     assert (certificate.bound, certificate.proven) == (pytest.approx(0.3), 1)
 
 
-def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None:
+def test_prefixes_that_became_hopeless_in_the_frontier_are_counted_as_dropped() -> None:
     model = Fixed(
         {
             (): {2: 0.3, 3: 0.28, 4: 0.24, 5: 0.18},
@@ -227,7 +229,7 @@ def test_what_became_hopeless_while_it_was_aside_is_counted_as_dropped() -> None
 
 @pytest.mark.parametrize("n_best", [1, 3, 5])
 @pytest.mark.parametrize("penalties", [Penalties(), Penalties("wu", 0.6)], ids=["plain", "wu"])
-def test_never_less_is_proven_than_the_beam_had_proven(n_best: int, penalties: Penalties) -> None:
+def test_exact_search_proves_no_less_than_the_beam(n_best: int, penalties: Penalties) -> None:
     partly_proven = 0
     for seed in range(100):
         model, table = TableStepper(6), Table(seed, 1.0, 6, 1.0, 1.0)
@@ -248,7 +250,7 @@ def test_never_less_is_proven_than_the_beam_had_proven(n_best: int, penalties: P
 
 
 def test_under_penalties_the_bound_is_not_that_of_the_beam() -> None:
-    """The beam has found (2,), which has 0.4, and has not handed it over: (3, 4, 5) scores more."""
+    """The beam has found (2,), with 0.4, but did not return it: (3, 4, 5) scores more."""
     ends = {(2,): {EOS: 1.0}, (3, 4, 5): {EOS: 1.0}, (4,): {EOS: 1.0}, (5,): {EOS: 1.0}}
     first = {2: 0.4, 3: 0.3, 4: 0.2, 5: 0.1}
     model = Fixed({(): first, (3,): {4: 1.0}, (3, 4): {5: 1.0}, **ends})
@@ -274,7 +276,7 @@ def test_the_unfinished_output_is_the_most_probable_one_that_was_cut() -> None:
     assert result.unfinished is None
 
 
-def test_what_a_request_leaves_without_continuation_is_not_unfinished() -> None:
+def test_a_prefix_without_allowed_continuation_is_not_unfinished() -> None:
     model = Fixed({(): {2: 0.6, EOS: 0.4}, (2,): {EOS: 1.0}})
     result = beam_search(TableStepper(7), [model], SearchConfig(max_length=1), [(2, 3)])[0]
     assert (result.certificate.level, result.certificate.truncated) == ("exhaustive", 0)

@@ -1,4 +1,4 @@
-"""What a search is given that it cannot search: refused, and never answered with a certificate."""
+"""Invalid input to a search is refused, never certified."""
 
 import math
 import sys
@@ -32,7 +32,7 @@ def test_a_nan_in_a_dense_step_is_not_taken_for_impossible(width: int) -> None:
 
 
 class Wrong(TableStepper):
-    """A stepper that returns something else than log-probabilities of its vocabulary."""
+    """A stepper whose steps are not log-probabilities of its vocabulary."""
 
     def __init__(self, change: Any) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ def test_steps_that_are_no_log_probabilities(search: Any, change: Any, message: 
 
 
 @pytest.mark.parametrize("token", [-1, 5])
-def test_tokens_that_are_none(token: int) -> None:
+def test_invalid_tokens(token: int) -> None:
     message = f"token {token} is not in the vocabulary of 5"
     with pytest.raises(ValueError, match=message):
         beam_search(
@@ -80,7 +80,7 @@ def test_tokens_that_are_none(token: int) -> None:
         ([[2], [3]], "2 prefixes for 1 sentences"),
     ],
 )
-def test_prefixes_that_no_string_starts_with(prefixes: Any, message: str) -> None:
+def test_invalid_prefixes(prefixes: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         beam_search(TableStepper(), [TABLE], SearchConfig(max_length=3), prefixes)
     if len(prefixes) == 1:
@@ -88,7 +88,7 @@ def test_prefixes_that_no_string_starts_with(prefixes: Any, message: str) -> Non
             exact_search(TableStepper(), [TABLE], SearchConfig(max_length=3), prefix=prefixes[0])
 
 
-def test_numbers_of_sentences() -> None:
+def test_wrong_numbers_of_sentences() -> None:
     with pytest.raises(ValueError, match="one sentence, not of 2"):
         exact_search(TableStepper(), [TABLE, TABLE], SearchConfig())
     with pytest.raises(ValueError, match="1 targets for 2 sentences"):
@@ -97,7 +97,7 @@ def test_numbers_of_sentences() -> None:
 
 @pytest.mark.parametrize("kind", sorted(DECODERS))
 def test_threads_share_a_model_and_nothing_else(kind: str) -> None:
-    """OpenNMT-py's decoders keep a state; every search must have its own."""
+    """OpenNMT-py's decoders keep a state, so every search needs its own."""
     shared = stepper(network(kind, 1.5, seed=1))
     batches = sentences(4, seed=2)
 

@@ -43,7 +43,7 @@ def test_no_certified_answer_of_an_ensemble_differs_from_enumeration(kinds: list
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])
 def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
-    """Sentences leave a search one by one, and a plain LSTM then reads shorter sources."""
+    """Sentences leave a search one by one; then a plain LSTM reads shorter sources."""
     members = [stepper(network(name, 1.5, 3), attention=True) for name in ("input-feeding", kind)]
     ensemble, batches, config = EnsembleStepper(members), sentences(6), SearchConfig(4, 2, 6)
     alone = [beam_search(ensemble, batch, config)[0] for batch in batches]

@@ -1,4 +1,4 @@
-"""The parts of the search: the prefix tree, expansion, ranking."""
+"""Parts of the search: prefix tree, expansion, ranking."""
 
 import numpy as np
 import torch
@@ -57,7 +57,7 @@ def test_expansion_keeps_what_a_beam_can_need(
 
 @given(st.integers(0, 2**16), st.floats(0, 1), st.floats(0, 1))
 def test_what_is_removed_is_gone_and_counted(seed: int, zeros: float, share: float) -> None:
-    """The same of a whole row as of a support, whichever pairs are asked for."""
+    """Removing pairs from dense rows and from a support gives the same."""
     generator = torch.Generator().manual_seed(seed)
     log_probs = torch.randn(4, 9, generator=generator).log_softmax(1)
     log_probs[torch.rand(4, 9, generator=generator) < zeros] = -torch.inf
@@ -112,7 +112,7 @@ def test_a_tree_takes_more_nodes_at_once_than_it_has() -> None:
         assert tree.tokens(int(nodes[-1])) == (start + 8999,)
 
 
-def test_where_penalties_are_infinite_the_more_probable_string_is_better() -> None:
+def test_at_equal_scores_the_more_probable_hypothesis_is_first() -> None:
     hypotheses = Hypotheses()
     hypotheses.open([0])
     for log_prob in (-2.0, -1.0, -3.0):

@@ -18,7 +18,7 @@ COVERED: list[dict[str, Any]] = [
 
 
 def pair(changes: dict[str, Any], alpha: float, double: bool) -> tuple[ModelStepper, ModelStepper]:
-    """A stepper that runs prepared, and one of the same weights that runs OpenNMT-py's step."""
+    """Return two steppers of one model: with prepared weights, and with OpenNMT-py's step."""
     torch.manual_seed(1)
     model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
     model = model.eval().double() if double else model.eval()
@@ -76,8 +76,8 @@ def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
 
 @torch.inference_mode()
 def test_a_start_forgets_what_was_found_before() -> None:
-    """Whether states are screened in bfloat16, which shows in last digits, is not to depend on what
-    was translated before: several processes share a file by parts of it."""
+    """The bf16 filter changes last digits, so whether it runs must not depend on earlier batches:
+    several processes share a file."""
     model = pair(COVERED[0], 1.5, False)[0]
     model._output._pause = 7  # as after states with large supports
     model.start(together(sentences(2)))

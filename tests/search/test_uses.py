@@ -1,4 +1,4 @@
-"""What is built on stepping: scoring, suggesting, verifying, streaming."""
+"""Scoring, suggestions, verification and streams."""
 
 import math
 import random
@@ -94,7 +94,7 @@ def test_the_whole_prefix_of_a_suggestion_is_scored() -> None:
     assert (found.log_prob, found.excluded_at) == (-math.inf, 0), "the first of both is told"
 
 
-def test_nothing_is_said_for_certain_of_what_no_string_contains() -> None:
+def test_a_symbol_that_no_output_contains_is_no_completion() -> None:
     model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
     found = suggest(TableStepper(7), [model])
     assert (found.continuations, found.completion, found.complete) == ((), (), False)
@@ -137,7 +137,7 @@ def test_a_probability_rounded_above_one_counts_as_one() -> None:
     assert suggest(TableStepper(7), [model]).continuations == ((2, 0.0),)
 
 
-def test_a_suggestion_leaves_out_what_no_string_contains() -> None:
+def test_a_suggestion_leaves_out_symbols_that_no_output_contains() -> None:
     suggestion = suggest(TableStepper(excluded=(0, 3)), [Table(0, 1.0)])
     assert {token for token, _ in suggestion.continuations} == {1, 2, 4}
     assert (suggestion.completion, suggestion.complete) == ((), False)
@@ -227,7 +227,7 @@ def test_penalties_rank_what_is_verified() -> None:
 
 
 def test_strings_that_are_cut_do_not_hide_a_disagreement() -> None:
-    """What is claimed cannot be proven within the length, whatever the budget."""
+    """The claim cannot be proven within the length limit, whatever the budget."""
     config, found = SearchConfig(2, 1, 2), 0
     for seed in range(30):
         tables = [Table(seed, 1.5, end=-2.0)]
@@ -242,7 +242,7 @@ def test_strings_that_are_cut_do_not_hide_a_disagreement() -> None:
 
 
 def test_what_is_found_before_the_budget_ends_may_contradict() -> None:
-    """The second best is claimed to be the best."""
+    """The claim is that the second best is the best."""
     config, ended = SearchConfig(2, 2), 0
     greedy = SearchConfig(2, stop="optimal")
     for seed in range(30):
@@ -261,7 +261,7 @@ def test_what_is_found_before_the_budget_ends_may_contradict() -> None:
 
 
 def test_a_better_score_contradicts() -> None:
-    """The empty string is less probable than (2,) is scored."""
+    """The score of (2,) is above that of the empty output, which is claimed to be the best."""
     model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.1, 4: 0.1}, (2,): {EOS: 1.0}})
     config = SearchConfig(1, 2, 20, penalties=Penalties("avg"))
     result = beam_search(TableStepper(7), [model], config)[0]
@@ -301,7 +301,7 @@ def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None
         assert results[number].certificate.level == result.certificate.level
 
 
-def test_a_stream_forgets_what_it_has_given_back() -> None:
+def test_a_stream_deletes_prefixes_of_sentences_that_are_done() -> None:
     from onmt_entmax.search.beam import BeamSearch
 
     model, config = TableStepper(attention=True), SearchConfig(3, 2, 6)
