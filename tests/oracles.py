@@ -1,4 +1,4 @@
-"""Slow, obvious versions of the numerics, in float64, for tests to compare with."""
+"""Reference implementations in float64 or decimals, slow and by definition."""
 
 from decimal import Decimal, localcontext
 from functools import cache
@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
-    """Entmax of scores (..., n) along the last dimension, by bisection to convergence.
+    """Return entmax of scores ``(..., n)``, by bisection of its defining equation.
 
-    The defining equation as it stands: ``sum [beta z - tau]_+ ** (1 / beta) = 1``.
+    ``sum [beta z - tau]_+ ** (1 / beta) = 1`` (Peters, Niculae and Martins 2019, equation 13).
     """
     z = scores.detach().double()
     z = z - z.amax(-1, keepdim=True)
@@ -29,7 +29,7 @@ def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
 
 
 def entropy_oracle(probabilities: Tensor, alpha: float) -> Tensor:
-    """Tsallis entropy of float64 distributions (..., n), by its definition."""
+    """Return the Tsallis entropy of distributions ``(..., n)``, by its definition."""
     p = probabilities.double()
     if alpha == 1:
         return -torch.xlogy(p, p).sum(-1)
@@ -37,9 +37,9 @@ def entropy_oracle(probabilities: Tensor, alpha: float) -> Tensor:
 
 
 def loss_oracle(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
-    """Losses (rows,) of scores (rows, n) against distributions (rows, n), by the definition.
+    """Return losses ``(rows,)`` of scores against distributions, both ``(rows, n)``.
 
-    The Fenchel-Young loss plus the entropy of the target, as cross-entropy counts it.
+    The Fenchel-Young loss plus the entropy of the target, as in cross-entropy.
     """
     z = scores.detach().double()
     p = entmax_oracle(z, alpha)
@@ -51,8 +51,10 @@ def loss_oracle(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
 
 @cache
 def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
-    """Entmax of a row, for an alpha above 2: a probability p moves its score by p ** (alpha - 1),
-    so that as many more digits are needed, and slowly had."""
+    """Return entmax of a row for alpha above 2, in decimals of enough digits.
+
+    A score depends on its probability p by p ** (alpha - 1), hence the number of digits.
+    """
     digits = int(17 * (alpha - 1)) + 10
     with localcontext() as context:
         context.prec = digits

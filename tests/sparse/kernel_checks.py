@@ -175,7 +175,7 @@ def test_gradients_equal_those_of_pytorch(
     for one, other in zip(ours, expected, strict=True):
         scale = other.abs().amax(-1, keepdim=True).clamp_min(1.0)
         close_enough = 1e-10 if dtype == torch.float64 else 2e-5
-        # Slopes that are nearly infinite, above 2, magnify what rounding does to the smallest.
+        # Above 2 the large weights of small probabilities magnify rounding errors.
         assert ((one - other).abs() <= close_enough * scale * (50 if alpha > 2 else 1)).all()
 
 
@@ -194,8 +194,8 @@ def test_alpha_of_each_head(small: None, length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [7, pytest.param(100, marks=pytest.mark.slow)])
-def test_gradients_of_steep_rows(small: None, length: int) -> None:
-    """Rows with an alpha each, up to where slopes are infinite, and some that are not steep."""
+def test_gradients_above_two(small: None, length: int) -> None:
+    """One alpha a row, on both sides of 2, up to where Jacobian weights are infinite."""
     alpha = torch.tensor([1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 20.0], device=DEVICE).view(-1, 1)
     scores, arriving = some(70, length), some(70, length)
     scores, alpha = scores / alpha.repeat(10, 1), alpha.repeat(10, 1)
@@ -269,7 +269,7 @@ def test_half_types_are_read_as_they_are(dtype: torch.dtype, alpha: float) -> No
 
 
 def test_thresholds_mean_what_they_mean_in_pytorch() -> None:
-    """So that a kernel may fail between the forward and the backward pass."""
+    """A kernel may fail between the forward and the backward pass."""
     scores = some(4, 60)
     for alpha in ALPHAS:
         solved = backend_for(scores, alpha).conjugate(scores, alpha)

@@ -1,4 +1,4 @@
-"""Alpha above 2, where the curve is infinitely steep at the threshold."""
+"""Alpha above 2, where the slope of a probability is infinite at the threshold."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ ALPHAS = (2.25, 3.0, 5.0, 9.0)
 
 
 def rows_near_the_threshold(alpha: float, dtype: torch.dtype) -> list[Tensor]:
-    """Rows whose scores are about as far apart as supports reach, some of them equal."""
+    """Return rows with scores near the threshold, some of them equal."""
     torch.manual_seed(int(4 * alpha))
     rows = [torch.rand(n, dtype=torch.float64) * 1.2 / (alpha - 1) for n in (2, 3, 3, 5)]
     rows[2][-1] = rows[2][0]
@@ -24,14 +24,14 @@ def rows_near_the_threshold(alpha: float, dtype: torch.dtype) -> list[Tensor]:
     return [row.to(dtype) for row in rows]
 
 
-@pytest.mark.parametrize("way", ["number", "each row", "long", "without cpu code"])
+@pytest.mark.parametrize("way", ["number", "each row", "long", "without C++"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_probabilities(
     alpha: float, dtype: torch.dtype, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the smallest members of a support, too."""
-    if way == "without cpu code":
+    """Equal those of decimals with many digits, for the smallest of a support too."""
+    if way == "without C++":
         monkeypatch.setattr(cpu, "module", None)
     for row in rows_near_the_threshold(alpha, dtype):
         expected = torch.tensor(entmax_of_decimals(tuple(row.tolist()), alpha), dtype=torch.float64)
@@ -40,7 +40,7 @@ def test_probabilities(
         found = entmax(scores, given if way == "each row" else alpha).detach()[: len(row)]
         eps = torch.finfo(dtype).eps
         assert (found.double() - expected).abs().max() <= 8 * eps
-        # A digit of a difference of scores is many of the probabilities that it decides.
+        # The last digit of a score changes several digits of a small probability.
         few = 16 * eps + 1e-13 * alpha / expected.clamp_min(1e-30)
         inside = expected > 1e-6
         assert ((found.double() / expected - 1).abs()[inside] <= few[inside]).all()
@@ -90,7 +90,7 @@ def test_rows_that_are_not_numbers_stay_so(
 @pytest.mark.parametrize("module", ["cpu", None])
 @pytest.mark.parametrize("alpha", [3.0, 10.0, 20.0, 100.0])
 def test_gradients(alpha: float, module: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the loss, probabilities minus targets; of the mapping, finite where slopes are not."""
+    """Loss: probabilities minus targets. Mapping: finite where Jacobian weights are infinite."""
     if module is None:
         monkeypatch.setattr(cpu, "module", None)
     torch.manual_seed(0)
@@ -108,17 +108,17 @@ def test_gradients(alpha: float, module: str | None, monkeypatch: pytest.MonkeyP
     logs = log_entmax(scores, alpha)
     ours_of_logs = torch.autograd.grad(logs, scores, arriving)[0]
     assert not ours_of_logs.isnan().any()
-    # By the formula, in float64 and where no slope is too large for it.
+    # By the formula, in float64 and where no weight is too large for it.
     p = probabilities.detach().double()
     fine = smallest ** (2 - alpha) < 1e8
-    slopes = torch.where(p > 0, p, 1.0) ** (2 - alpha) * (p > 0)
-    mean = (slopes * arriving).sum(1, True) / slopes.sum(1, True)
-    expected = (slopes * (arriving - mean)).float()
+    weights = torch.where(p > 0, p, 1.0) ** (2 - alpha) * (p > 0)
+    mean = (weights * arriving).sum(1, True) / weights.sum(1, True)
+    expected = (weights * (arriving - mean)).float()
     scale = expected.abs().amax(1, True)
     assert ((ours - expected).abs() <= 1e-4 * alpha * scale)[fine].all()
     over = torch.where(p > 0, arriving / torch.where(p > 0, p, 1.0), 0.0)
-    mean = (slopes * over).sum(1, True) / slopes.sum(1, True)
-    expected = (slopes * (over - mean)).float()
+    mean = (weights * over).sum(1, True) / weights.sum(1, True)
+    expected = (weights * (over - mean)).float()
     scale = expected.abs().amax(1, True)
     assert ((ours_of_logs - expected).abs() <= 1e-4 * alpha * scale)[fine].all()
     assert fine.sum() > 100
@@ -126,7 +126,7 @@ def test_gradients(alpha: float, module: str | None, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("alpha", [2.5, 4.0, 10.0, 20.0])
 def test_long_rows_have_the_gradients_of_short_ones(alpha: float) -> None:
-    """Of the mapping, and of the loss's gradient; the members of their supports are the same."""
+    """The supports, and so the gradients of mapping and loss, are the same."""
     torch.manual_seed(0)
     short = torch.randn(128, 10) / alpha
     short[0] = torch.tensor([0.0, -0.9999 / (alpha - 1), *[-50.0] * 8])
