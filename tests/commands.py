@@ -40,7 +40,7 @@ def _server() -> str | None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
             server = subprocess.Popen(
-                [sys.executable, warm.__file__, "serve", str(path), owner],
+                [sys.executable, "-m", "tests.warm", "serve", str(path), owner],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 env=ENVIRONMENT,
@@ -56,19 +56,20 @@ def _server() -> str | None:
 def run(
     script: str, *arguments: object, cwd: Path | None = None, fresh: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script of the repository, in a process of its own.
+    """Run a command of the repository, in a process of its own.
 
     Args:
-        script: its path, from the root of the repository.
+        script: its path, from the root of the repository, or `onmt_entmax`: the console command.
         arguments: what follows on the command line.
         cwd: the working directory; this one, if None.
         fresh: start the interpreter anew, rather than fork one that has loaded the libraries.
     """
-    path = str(ROOT / script)
+    path = warm.CONSOLE if script == warm.CONSOLE else str(ROOT / script)
     texts = [*map(str, arguments)]
     server = None if fresh else _server()
     if server is None:
-        return execute([sys.executable, path, *texts], cwd)
+        start = CONSOLE if script == warm.CONSOLE else [sys.executable, path]
+        return execute([*start, *texts], cwd)
     return _forked(server, path, texts, cwd)
 
 

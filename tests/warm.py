@@ -3,7 +3,7 @@
 Each command gets a process of its own, as from a shell, but not the seconds in which PyTorch and
 OpenNMT-py load. One server serves all workers of a run of pytest, and ends with it.
 
-    python tests/warm.py serve SOCKET OWNER     what `tests.commands.run` starts
+    python -m tests.warm serve SOCKET OWNER     what `tests.commands.run` starts
     python tests/warm.py SOCKET SCRIPT ...      runs a script there; for commands that run commands
 """
 
@@ -192,10 +192,8 @@ def _become(request: dict[str, Any], server: str) -> None:
     runner.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
     try:
         if script == CONSOLE:
-            sys.path[0] = os.getcwd()
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:
-            sys.path[0] = os.path.dirname(script)
             runpy.run_path(script, run_name="__main__")
         _exit(0)
     except SystemExit as end:

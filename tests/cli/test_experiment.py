@@ -158,7 +158,7 @@ class TestRun:
         monkeypatch.setattr(Processes, "run", run)
         assert ended(experiment.main, ["run", str(copied)]) == 1
         said = capfd.readouterr().err
-        assert "one seed 1: failed: train.py ended with status 2: no memory" in said
+        assert "one seed 1: failed: train ended with status 2: no memory" in said
         assert "one seed 2: accuracy" in said
 
     def test_a_folder_that_someone_works_in_is_left_alone(self, copied, capfd):

@@ -11,6 +11,8 @@ from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli import experiment
 from onmt_entmax.experiment.runner import ExperimentError, Processes, Runner
 from onmt_entmax.files import locked
+from tests.ended import ended
+from tests.ended import ended
 from tests.matrices import command, read
 
 
@@ -72,11 +74,11 @@ def test_another_process_may_be_at_what_it_begins_with(path, monkeypatch, capfd)
 
 def test_it_waits_for_the_other(path, monkeypatch, capfd):
     (path.parent / "runs" / "one" / "seed-1" / "figures.json").unlink()
-    ended = []
+    commands = []
 
     def run(self: Processes, words: list[str], *_: object) -> None:
         time.sleep(0.3)
-        ended.append(words)
+        commands.append(words)
         if words[0] == "train" and "one" in Path(words[2]).parts:
             raise ExperimentError("no memory")
 
@@ -85,4 +87,4 @@ def test_it_waits_for_the_other(path, monkeypatch, capfd):
     said = capfd.readouterr().err
     assert "one seed 1: failed: no memory" in said
     assert "two seed 1: failed: begins with one seed 1, which is not done" in said
-    assert len(ended) == 1
+    assert len(commands) == 1

@@ -76,7 +76,7 @@ def test_improbable_hypotheses_have_to_fit_as_well(run: Path, factor: float) -> 
 def fails(capsys: pytest.CaptureFixture, words: list) -> str:
     assert ended(report_page.main, words) == 2
     lines = capsys.readouterr().err.strip().splitlines()
-    assert lines[-1].startswith("report_page.py: error: ")
+    assert lines[-1].startswith("report.py: error: ")
     return lines[-1]
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from onmt_entmax.checkpoint import load
-from tests.commands import ENVIRONMENT, ROOT, fail, run, succeed, toy_ende, weights
+from tests.commands import ENVIRONMENT, ROOT, fail, succeed, toy_ende, weights
 from tests.toy import write_config
 
 
@@ -38,6 +38,7 @@ def test_a_run_is_not_overwritten_by_mistake(trained: Path) -> None:
     assert "already holds checkpoints" in message
 
 
+@pytest.mark.slow
 def test_sigterm_and_resume_give_the_same_weights(tmp_path: Path) -> None:
     """Stopped at half by SIGTERM and resumed: the same weights as without interruption."""
     # Averages of a plateau rule, dropout and the order of batches all have to come back.
@@ -115,7 +116,9 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
     assert "lower the learning rate" in message
 
 
-@pytest.mark.parametrize("kilobytes", [1, 20, 60, 150])
+@pytest.mark.parametrize(
+    "kilobytes", [1, 60, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 150))]
+)
 def test_a_full_disk_is_one_line_and_leaves_whole_checkpoints(
     tmp_path: Path, kilobytes: int
 ) -> None:
@@ -142,7 +145,11 @@ def test_a_full_disk_is_one_line_and_leaves_whole_checkpoints(
 
 
 @pytest.mark.parametrize(
-    ("name", "model", "steps"), [("toy_en_de", "model", 20), ("transformer", "transformer", 4)]
+    ("name", "model", "steps"),
+    [
+        ("toy_en_de", "model", 20),
+        pytest.param("transformer", "transformer", 4, marks=pytest.mark.slow),
+    ],
 )
 def test_stock_configurations_train_and_translate(
     tmp_path: Path, name: str, model: str, steps: int
@@ -216,11 +223,7 @@ sys.exit(run("train", ["-h"], "train.py"))
     assert done.stderr == "train.py: interrupted\n"
 
 
-def test_help_and_interrupts(tmp_path: Path) -> None:
-    for script in ("train.py", "translate.py"):
-        done = run(script, "-h")
-        assert done.returncode == 0
-        assert "onmt_entmax" in done.stdout
+def test_an_interrupt_while_libraries_load_ends_the_program(tmp_path: Path) -> None:
     config = write_config(tmp_path, train_steps=100000)
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "train.py"), "-config", str(config)],
