@@ -87,6 +87,7 @@ def test_several_processes_that_nobody_started_are_one_line(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc")
+@pytest.mark.slow
 def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=100000))
     process = subprocess.Popen(

@@ -144,6 +144,7 @@ def test_an_error_in_another_process_is_one_line(trained: Path, tmp_path: Path) 
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc")
+@pytest.mark.slow
 def test_a_killed_worker_leaves_no_output(trained: Path, tmp_path: Path) -> None:
     source = write_source(tmp_path, 30_000)
     options = arguments(trained, source, tmp_path / "out")

@@ -31,6 +31,7 @@ def test_whole_graphs(alpha: float) -> None:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
+@pytest.mark.slow
 def test_whole_graphs_by_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The default backend, which writes C++ and compiles it."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
