@@ -12,7 +12,6 @@ from onmt_entmax.cli import experiment
 from onmt_entmax.experiment.runner import ExperimentError, Processes, Runner
 from onmt_entmax.files import locked
 from tests.ended import ended
-from tests.ended import ended
 from tests.matrices import command, read
 
 
