@@ -171,8 +171,8 @@ class Summary(Counts):
         }
         rare = [
             (self.blank, "blank lines"),
-            (self.unfinished, "without an end within the limits"),
-            (self.impossible, "for which no output is as asked"),
+            (self.unfinished, "without a finished output"),
+            (self.impossible, "for which the constraints allow no output"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
             (self.undecided, "of these undecided"),
         ]

@@ -70,8 +70,8 @@ def test_rare_kinds_are_told() -> None:
         summary.add(given)
     first = summary.text().splitlines()[0]
     assert first == (
-        "2 sentences, 1 blank lines, 1 without an end within the limits, "
-        "1 for which no output is as asked"
+        "2 sentences, 1 blank lines, 1 without a finished output, "
+        "1 for which the constraints allow no output"
     )
 
 
