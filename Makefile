@@ -1,9 +1,9 @@
-# Two commands for a newcomer: `make demo` and `make test`. Each builds the environment it needs.
+# Begin with `make demo` or `make test`; each builds the environment that it needs.
 # PYTHON chooses the interpreter (3.10 to 3.12).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Small models on a shared machine run fastest with one thread a process.
+# Small models run fastest with one thread a process.
 export OMP_NUM_THREADS ?= 1
 
 NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/lstm/csrc/*)
