@@ -67,17 +67,17 @@ def split(language: Language) -> tuple[list[Cell], list[Cell]]:
 
     Only `predictable` cells are held out: nobody can guess `went`.
     """
-    drawn = sorted(language.cells, key=lambda cell: checksum(cell.lemma, cell.tags))
-    regular = {cell.lemma for cell in drawn} - {c.lemma for c in drawn if not c.productive}
+    cells = sorted(language.cells, key=lambda cell: checksum(cell.lemma, cell.tags))
+    regular = {cell.lemma for cell in cells} - {c.lemma for c in cells if not c.productive}
     new_lemmas = set(sorted(regular, key=checksum)[: language.new_lemmas])
 
-    known = [cell for cell in drawn if cell.lemma not in new_lemmas]
+    known = [cell for cell in cells if cell.lemma not in new_lemmas]
     known.sort(key=lambda cell: cell.predictable)  # what cannot be guessed is in training
     train, rest = known[: language.train], known[language.train :]
     shown = {cell.lemma for cell in train}
     rest = [cell for cell in rest if cell.lemma in shown]
 
-    new = {cell.lemma: cell for cell in drawn if cell.lemma in new_lemmas and len(cell.forms) == 1}
+    new = {cell.lemma: cell for cell in cells if cell.lemma in new_lemmas and len(cell.forms) == 1}
     several = {cell.lemma: cell for cell in rest if len(cell.forms) > 1}
     dev = [*new.values(), *list(several.values())[: language.dev_variants]]
     dev += [cell for cell in rest if len(cell.forms) == 1]

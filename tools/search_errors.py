@@ -121,13 +121,13 @@ def record(number: int, beam: Answer, exact: Answer | None, empty: Answer) -> di
     missed: bool | None = False if proven else None
     if best is not None and (output is None or is_better(best.hypothesis, output.hypothesis)):
         missed = True
-    strings = {one.hypothesis.tokens: one.hypothesis.log_prob for one in beam.hypotheses}
+    log_probs = {one.hypothesis.tokens: one.hypothesis.log_prob for one in beam.hypotheses}
     if best is not None:
-        strings[best.hypothesis.tokens] = best.hypothesis.log_prob
+        log_probs[best.hypothesis.tokens] = best.hypothesis.log_prob
     nothing = None
     if empty.hypotheses:
         log_prob = empty.hypotheses[0].hypothesis.log_prob
-        better = [tokens for tokens, value in strings.items() if tokens and value > log_prob]
+        better = [tokens for tokens, value in log_probs.items() if tokens and value > log_prob]
         nothing = {"log_prob": log_prob, "rank": 1 + len(better)}
     return {
         "id": number,

@@ -80,7 +80,7 @@ def change_vowel(stem: str, change: str) -> str:
 
 
 def before_front(stem: str) -> str:
-    """The spelling of an -ar verb's stem before e: `bus(c)` -> `busqu`."""
+    """Return the spelling of an -ar verb's stem before e: `bus(c)` -> `busqu`."""
     for letter, spelling in (("c", "qu"), ("g", "gu"), ("z", "c")):
         if stem.endswith(letter):
             return stem[:-1] + spelling
@@ -88,7 +88,7 @@ def before_front(stem: str) -> str:
 
 
 def before_back(stem: str) -> str:
-    """The spelling of an -er or -ir verb's stem before o: `reco(g)` -> `recoj`."""
+    """Return the spelling of an -er or -ir verb's stem before o: `reco(g)` -> `recoj`."""
     if stem.endswith("gu"):
         return stem[:-1]
     if stem.endswith("g"):

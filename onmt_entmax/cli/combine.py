@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}
             print(json.dumps(found | of, indent=2, ensure_ascii=False), file=file)
     print(f"{options.output}: {found['sentences']} sentences")
-    print(f"  every possible string known        {found['exhaustive_percent']:6.2f}%")
-    print(f"  the most probable string proven    {found['argmax_proven_percent']:6.2f}%")
-    print(f"  one string has all the probability {found['single_hypothesis_percent']:6.2f}%")
+    print(f"  every possible output found    {found['exhaustive_percent']:6.2f}%")
+    print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f}%")
+    print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f}%")
     return 0

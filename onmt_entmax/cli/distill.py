@@ -7,8 +7,8 @@ Training data shows few forms of each lemma. This command combines the lemmas an
 training data anew, lets the models predict these queries, averages their predictions
 (`onmt-entmax combine`), and keeps as training pairs those that are proven to be the most probable
 and whose probability is from --prob to --at-most: sequence-level distillation (Kim and Rush 2016)
-on new queries. What the ensemble is sure of hardly helps the student, hence the upper bound. Mix
-the pairs, OUT.src and OUT.tgt, into the training data as a corpus of its own.
+on new queries. Confident predictions hardly help the student, hence the upper bound. Mix the pairs,
+OUT.src and OUT.tgt, into the training data as another corpus.
 
 --reversed names right-to-left models; --reverse makes pairs for a right-to-left student.
 

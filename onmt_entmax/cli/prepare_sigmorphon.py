@@ -52,21 +52,21 @@ def available(folder: Path) -> dict[str, set[str]]:
 
 
 def choose_languages(
-    folder: Path, asked: Sequence[str], needed: Sequence[str]
+    folder: Path, names: Sequence[str], needed: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Return the languages to use, and those that `all` leaves out because a file is missing.
 
     Args:
         folder: the folder of the task's files.
-        asked: names of languages, or `all`.
+        names: names of languages, or `all`.
         needed: the files that each language must have, such as `train-medium` and `dev`.
 
     Raises:
         UserError: a language is unknown or lacks a needed file, or no language has them all.
     """
     found = available(folder)
-    if list(asked) != ["all"]:
-        for language in asked:
+    if list(names) != ["all"]:
+        for language in names:
             if language not in found:
                 raise UserError(f"{folder}: no language {language!r}{nearest(language, found)}")
             for part in needed:
@@ -75,7 +75,7 @@ def choose_languages(
                         f"{folder}: no file {language}-{part}; {language} has "
                         f"{', '.join(sorted(found[language]))}"
                     )
-        return list(dict.fromkeys(asked)), []
+        return list(dict.fromkeys(names)), []
     chosen = [language for language in found if found[language].issuperset(needed)]
     if not chosen:
         parts = sorted(set().union(*found.values()))

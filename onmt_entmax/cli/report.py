@@ -41,11 +41,11 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     reader, names = translator.reader, translator.vocabularies.target
     pairs = [reader.preprocess(record["source"], h["text"]) for h in record["hypotheses"]]
     question = reader.encode(pairs[0][0])
-    strings = [tuple(names.encode(question.copied.hide(target))) for _, target in pairs]
-    if not question.words or len(set(strings)) < len(strings):
+    outputs = [tuple(names.encode(question.copied.hide(target))) for _, target in pairs]
+    if not question.words or len(set(outputs)) < len(outputs):
         return None
     batch = make_batch([question.example], translator.vocabularies)
-    lattice = build_lattice(translator.stepper, batch, strings, limit=LIMIT)
+    lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
     for i, hypothesis in enumerate(record["hypotheses"]):
         known = math.log(max(hypothesis["prob"], sys.float_info.min))
         now = max(lattice.log_prob(i), math.log(sys.float_info.min))

@@ -62,7 +62,7 @@ def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture)
     assert (third["certificate"], third["bound"]) == ("none", pytest.approx(0.275))
     assert third["gap"] == pytest.approx(math.log(0.3 / 0.475))
     printed = capsys.readouterr().out
-    for part in ("known         66.67%", "proven     66.67%", "probability  33.33%"):
+    for part in ("found     66.67%", "proven     66.67%", "possible        33.33%"):
         assert part in printed
     # With nine tenths of the weight the first model decides.
     assert combined(*arguments, "--weights", 9, 1) == 0
@@ -183,7 +183,7 @@ def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.Captur
     assert combined("--reversed", path, "--output", output) == 0
     assert output.read_text() == "a b c\n\na\n"
     printed = capsys.readouterr().out
-    for part in ("2 sentences", "known         50.00%", "proven     50.00%"):
+    for part in ("2 sentences", "found     50.00%", "proven     50.00%"):
         assert part in printed
 
 
