@@ -38,7 +38,8 @@ class Help:
     Attributes:
         usage: what follows the name of the program in the first line.
         purpose: one sentence.
-        topics: texts of the options in the short help, by title.
+        topics: texts of the options in the short help, by title. An option of ours may instead
+            have `help="TITLE: text"` where it is added.
         others: texts that replace OpenNMT-py's in the full help.
         hidden: options that are never listed.
     """
@@ -219,13 +220,19 @@ def help_text(parser: argparse.ArgumentParser, texts: Help, everything: bool) ->
     }
     known = {name: action for group in groups.values() for name, action in group.items()}
     listed = {name for topic in texts.topics.values() for name in topic} | set(texts.hidden)
+    topics = {title: dict(topic) for title, topic in texts.topics.items()}
+    for name, action in groups[parser._optionals.title].items():  # ours, in no group
+        if name not in listed:
+            title, text = (action.help or "").split(": ", 1)
+            topics[title][name] = text
+            listed.add(name)
     lines = [f"usage: {parser.prog} {texts.usage}", "", texts.purpose]
     lines.append(
         "Options may also stand in the YAML file, without the dash; the command line wins."
     )
     if not everything:
         lines.append("--help-all lists all options.")
-    for title, topic in texts.topics.items():
+    for title, topic in topics.items():
         lines += ["", f"{title}:"]
         for name, text in topic.items():
             lines += _entry(known[name], text, everything or name != "transforms")

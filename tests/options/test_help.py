@@ -74,6 +74,17 @@ def test_ours_come_first_in_the_short_help(command: str) -> None:
     assert not ours & set(listed(after))
 
 
+def test_an_option_may_name_its_topic_where_it_is_added() -> None:
+    parser = training_parser()
+    text = "Limits and speed: Something new."
+    parser.add_argument("-fresh", type=int, default=3, help=text)
+    for everything in (False, True):
+        shown = help_text(parser, TRAINING, everything)
+        topic = shown.split("Limits and speed:\n")[1].split("\n\n")[0]
+        assert re.search("^  -fresh +Something new. \\(3\\)$", topic, re.MULTILINE)
+        assert shown.count("-fresh") == 1
+
+
 @pytest.mark.parametrize(("main", "command"), [(train, "train"), (translate, "translate")])
 def test_both_lengths_are_printed(
     main, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
