@@ -1,8 +1,10 @@
 """Running the commands of the repository, as a user does."""
 
+import atexit
 import fcntl
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,9 @@ def offer_server() -> None:
     The server begins with the first command, and ends with this process.
     """
     if sys.platform == "linux" and _SERVER not in os.environ:
-        os.environ[_SERVER] = f"{tempfile.mkdtemp(prefix='commands-')}:{os.getpid()}"
+        folder = tempfile.mkdtemp(prefix="commands-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ[_SERVER] = f"{folder}:{os.getpid()}"
 
 
 def _server() -> str | None:

@@ -85,7 +85,6 @@ class Server:
         self.listening = socket.socket(socket.AF_UNIX)
         self.listening.bind(path)
         self.listening.listen(64)
-        self.path = path
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listening, selectors.EVENT_READ)
         self.owner = os.pidfd_open(owner)
@@ -103,7 +102,6 @@ class Server:
                 elif key.fd == self.owner:
                     for pid, _connection in self.running.values():
                         _kill(pid)
-                    os.unlink(self.path)
                     return None
                 elif key.fd in self.running:
                     self._ended(key.fd)
