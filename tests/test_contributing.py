@@ -1,0 +1,39 @@
+"""The diffs of CONTRIBUTING.md apply to this checkout and are as small as it says."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+DIFFS = dict(re.findall(r"^### (.+?)$.*?^```diff\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+each = pytest.mark.parametrize("title", DIFFS)
+
+
+def test_there_is_a_diff_for_each_example() -> None:
+    assert list(DIFFS) == re.findall(r"^### (.+)$", TEXT, re.MULTILINE)
+    assert len(DIFFS) == TEXT.count("```diff") == 4
+
+
+@each
+def test_a_diff_changes_at_most_three_files_of_the_package(title: str) -> None:
+    files = re.findall(r"^\+\+\+ b/(.+)$", DIFFS[title], re.MULTILINE)
+    assert 1 <= len(files) <= 3
+    assert all(file.startswith("onmt_entmax/") for file in files)
+
+
+@each
+def test_a_diff_applies(title: str) -> None:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("needs git and a checkout")
+    done = subprocess.run(
+        ["git", "apply", "--check", "-"],
+        input=DIFFS[title],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"mend the diff in CONTRIBUTING.md: {done.stderr}"
