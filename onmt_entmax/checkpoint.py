@@ -25,6 +25,7 @@ import safetensors.torch
 import torch
 import yaml
 from safetensors import SafetensorError
+from torch import Tensor
 
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
@@ -99,7 +100,7 @@ def save(
         (temporary / "vocab.json").write_text(text, encoding="utf-8")
         try:
             weights = temporary / "model.safetensors"
-            safetensors.torch.save_model(model, str(weights))
+            safetensors.torch.save_model(_Weights(model), str(weights))
             # safetensors makes a file that only its owner can read.
             shutil.copymode(temporary / "vocab.json", weights)
             if training_state is not None:
@@ -110,6 +111,25 @@ def save(
             raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
 
     write_atomically(folder, write)
+
+
+class _Weights(torch.nn.Module):
+    """A model's weights, each in memory of its own.
+
+    On a GPU the weights of an LSTM are views of one block, which safetensors refuses. The model
+    itself keeps its memory, since CUDA graphs hold the addresses.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self._given = model.state_dict()
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
+        """Return the weights by name; views of a larger block are copied."""
+        return {
+            name: weight.clone() if weight.untyped_storage().nbytes() > weight.nbytes else weight
+            for name, weight in self._given.items()
+        }
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:

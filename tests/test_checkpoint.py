@@ -239,3 +239,18 @@ def test_a_part_of_the_network_that_is_retired(folder: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config.yaml: tag_head: is retired") as caught:
         load(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_weights_that_are_views_of_one_block_are_saved(tmp_path):
+    """On a GPU, cuDNN keeps the weights of an LSTM in one block of memory."""
+    model = build_model(SMALL, VOCABULARIES)
+    weights = list(model.encoder.rnn.parameters())
+    block = torch.cat([weight.detach().flatten() for weight in weights])
+    parts = block.split([weight.numel() for weight in weights])
+    for weight, part in zip(weights, parts, strict=True):
+        weight.data = part.view_as(weight)
+    save(tmp_path / "model", model, SMALL, VOCABULARIES, {})
+    assert weights[1].untyped_storage().data_ptr() == block.untyped_storage().data_ptr()
+    loaded = load(tmp_path / "model").model.state_dict()
+    for name, weight in model.state_dict().items():
+        assert torch.equal(loaded[name], weight), name
