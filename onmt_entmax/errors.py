@@ -12,6 +12,12 @@ class UserError(ValueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean ...?` with the most similar known word, or an empty string."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    """Return `; did you mean ...?` with the only known word that starts so, else the most similar.
+
+    If no word is similar, return an empty string.
+    """
+    words = list(known)
+    found = [name for name in words if len(word) > 2 and name.startswith(word)]
+    if len(found) != 1:
+        found = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else ""

@@ -102,6 +102,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
     ("flags", "message"),
     [
         (["-rnn_siz", "3"], "-rnn_siz: no such option; did you mean 'rnn_size'"),
+        (["-keep", "3"], "-keep: no such option; did you mean 'keep_checkpoint'"),
         (["-rnn_size"], "expected one value, got 0"),
         (["-rnn_size", "3", "4"], "expected one value, got 2"),
         (["-overwrite", "true", "rubbish"], "-overwrite: expected one value, got 2"),
