@@ -396,7 +396,10 @@ def hold_out(pairs: Pairs, size: int, seed: int) -> dict[str, Pairs]:
     """
     distinct = sorted({pair for pair in pairs if all(pair)})
     if size >= len(distinct):
-        raise UserError(f"cannot hold out {size} of {len(distinct)} distinct pairs")
+        raise UserError(
+            f"cannot hold out {size} of {len(distinct)} distinct pairs; "
+            "lower --val_size, or name dev files with --val"
+        )
     chosen = random.Random(seed).sample(distinct, size)
     sources, targets = {pair[0] for pair in chosen}, {pair[1] for pair in chosen}
     train = [pair for pair in pairs if pair[0] not in sources and pair[1] not in targets]
