@@ -152,14 +152,16 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--language", help="language of all queries, which then omit it")
-    parser.add_argument("--n_best", type=int, default=1, help="forms a query (default 1)")
+    parser.add_argument("--n_best", type=int, default=1, help="forms per query (default 1)")
     parser.add_argument(
         "--all",
         action="store_true",
         help="list every possible form, within 10,000 decoder steps",
     )
     parser.add_argument("--beam_size", type=int, default=5, help="beam size (default 5)")
-    parser.add_argument("--batch_size", type=int, default=64, help="searched together (default 64)")
+    parser.add_argument(
+        "--batch_size", type=int, default=64, help="queries searched together (default 64)"
+    )
     parser.add_argument(
         "--reversed", action="append", type=Path, default=[], metavar="MODEL",
         help="a right-to-left model; repeat for several",

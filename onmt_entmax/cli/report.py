@@ -124,5 +124,5 @@ def main(arguments: Sequence[str]) -> int:
 
     write_atomically(options.output, write)
     size = options.output.stat().st_size / 1e6
-    print(f"{options.output}: {len(records)} lines, {size:.1f} MB")
+    print(f"{options.output}: {len(records)} sentences, {size:.1f} MB")
     return 0
