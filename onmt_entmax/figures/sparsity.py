@@ -212,7 +212,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
     """Return all tables."""
     first = next(iter(figures.values()))
     parts = [
-        "# Nonzeros a step",
+        "# Nonzeros per step",
         f"{first['sentences']} sentences. *Forced*: along the references; *predicted*: along the "
         "models' own outputs (beam search). Attention counts source positions, output the tokens "
         "of the target vocabulary.",

@@ -166,8 +166,8 @@ class Summary(Counts):
             f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
             "only one output possible": ("single_hypothesis_percent", "%"),
             "more than one output found": ("several_hypotheses_percent", "%"),
-            "next tokens of nonzero probability": ("mean_output_support", "a prefix searched"),
-            "source positions of nonzero attention": ("mean_attention_support", "a step"),
+            "next tokens of nonzero probability": ("mean_output_support", "per prefix searched"),
+            "source positions of nonzero attention": ("mean_attention_support", "per step"),
         }
         rare = [
             (self.blank, "blank lines"),
