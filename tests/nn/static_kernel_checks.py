@@ -1,0 +1,178 @@
+"""What the kernels of the static path must do; test_static_kernels.py runs this, in Triton's
+interpreter or on a GPU.
+
+Not collected by itself: the interpreter has to be asked for before Triton is imported.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn import static_loss
+from onmt_entmax.nn.lstm import static_cells, static_launch
+from onmt_entmax.sparse import backends
+from onmt_entmax.sparse.backends import triton
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ALPHAS = (1.0, 1.05, 1.2, 1.33, 1.5, 2.0)
+
+
+@pytest.fixture(autouse=True)
+def kernels_are_there() -> Iterator[None]:
+    torch.manual_seed(0)
+    assert backends.has_kernels(torch.zeros(1, 2, device=DEVICE))
+    yield
+    assert not triton.failures
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
+    monkeypatch.setattr(triton, "_REGISTERS", 64 * 4)
+    monkeypatch.setattr(triton, "_TILE", 128 * 4)
+    monkeypatch.setattr(triton, "_ROOM", 32)
+
+
+def without_kernels(scores: Tensor, *arguments: object) -> list[Tensor]:
+    """The same in float64 on the CPU, by PyTorch."""
+    triton.failures.append(RuntimeError("left out on purpose"))
+    try:
+        given = [x.cpu() if isinstance(x, Tensor) else x for x in arguments]
+        given = [
+            x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for x in given
+        ]
+        return list(static_loss.loss_and_gradient(scores.cpu().double(), *given))
+    finally:
+        triton.failures.clear()
+
+
+def assert_loss(scores: Tensor, alpha: float) -> None:
+    rows, n = scores.shape
+    target = torch.randint(n, (rows,), device=DEVICE)
+    target[:2] = scores[:2].argmax(1)
+    weight = torch.ones(rows, device=DEVICE)
+    weight[::4] = 0
+    expected = without_kernels(scores, target, weight, alpha)
+    found = static_loss.loss_and_gradient(scores.clone(), target, weight, alpha)
+    for name, got, wanted in zip(
+        ("excess", "leads", "maxima", "members", "gradient"), found, expected, strict=True
+    ):
+        got, wanted = got.cpu().double(), wanted.double()
+        if name == "members":
+            # At the edge of the support, float32 may decide otherwise.
+            assert ((got - wanted).abs() <= 1 + 0.02 * wanted).all()
+        else:
+            assert torch.allclose(got, wanted, rtol=1e-4, atol=2e-5), name
+    assert (found[1] == 0).tolist() == (expected[1] == 0).tolist()
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_loss_of_short_rows(alpha: float) -> None:
+    for spread in (0.0, 0.3, 4.0):
+        assert_loss(torch.randn(9, 50, device=DEVICE) * spread, alpha)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_loss_of_long_rows(alpha: float, small: None) -> None:
+    for spread in (0.0, 0.3, 4.0):
+        assert_loss(torch.randn(6, 300, device=DEVICE) * spread, alpha)
+
+
+def test_rows_that_do_not_count_may_be_nan() -> None:
+    scores = torch.randn(2, 40, device=DEVICE)
+    scores[0] = torch.nan
+    weight = torch.tensor([0.0, 1.0], device=DEVICE)
+    target = torch.tensor([3, 4], device=DEVICE)
+    found = static_loss.loss_and_gradient(scores, target, weight, 1.5)
+    assert all(part.isfinite().all() for part in found)
+    assert not found[-1][0].any()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.33, 1.5, 2.0])
+@pytest.mark.parametrize("source", [5, 40])
+@pytest.mark.parametrize("dropout", [False, True])
+def test_attention(alpha: float, source: int, dropout: bool) -> None:
+    """Against the same class without kernels: outputs, and all gradients."""
+    rows, hidden, steps = 3, 20, 2
+    bank = torch.randn(rows, source, hidden, device=DEVICE)
+    lengths = torch.tensor([source, 1, source // 2 + 1], device=DEVICE)
+    weights = {
+        "linear_in.weight": torch.randn(hidden, hidden, device=DEVICE) * 0.2,
+        "linear_out.weight": torch.randn(hidden, 2 * hidden, device=DEVICE) * 0.2,
+    }
+    factors = None
+    if dropout:
+        factors = (torch.rand(steps, rows, hidden, device=DEVICE) < 0.7).float() / 0.7
+    queries = torch.randn(steps, rows, hidden, device=DEVICE)
+    grad_fed = torch.randn(rows, 2 * hidden, device=DEVICE)[:, :hidden]
+    grad = torch.randn(steps, rows, hidden, device=DEVICE)
+    results = []
+    for kernels in (True, False):
+        attention = static_cells.DotAttention(bank, lengths, alpha, weights, steps, factors)
+        assert attention._kernels is not None
+        if not kernels:
+            attention._kernels = None
+        fed = torch.empty(rows, 2 * hidden, device=DEVICE)[:, hidden:]
+        for step in range(steps):
+            attention.queries(step).copy_(queries[step])
+            attention.forward(step, fed)
+        made = [attention.outputs.clone(), fed.clone()]
+        attention.start_backward(grad)
+        for step in reversed(range(steps)):
+            back = torch.empty(rows, hidden, device=DEVICE)
+            attention.backward(step, grad_fed, back)
+            made.append(back)
+        more, by_name = attention.finish_backward()
+        results.append([*made, more, *by_name.values()])
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masked cells of an encoder and fed cells of a decoder, forth and back."""
+    rows, hidden = 3, 7
+
+    def draw(*sizes: int) -> Tensor:
+        return torch.randn(sizes, device=DEVICE)
+
+    gates, cell, state = draw(2, directions, rows, 4 * hidden), draw(directions, rows, hidden), None
+    live = second = factors = None
+    if directions == 2:
+        live, state = torch.tensor([[1.0, 0, 1], [0, 1, 1]], device=DEVICE), draw(2, rows, hidden)
+    else:
+        factors = draw(rows, hidden).relu()
+    grads = (
+        draw(directions, rows, hidden),
+        draw(directions, rows, hidden),
+        draw(directions, rows, hidden),
+    )
+    results = []
+    for kernels in (True, False):
+        if not kernels:
+            monkeypatch.setattr(static_cells, "_launch", lambda like: None)
+        now = gates[0].clone()
+        after, wide = (
+            torch.zeros_like(cell),
+            torch.zeros(directions, rows, 2 * hidden, device=DEVICE),
+        )
+        if directions == 1:
+            second = torch.zeros(1, rows, 3 * hidden, device=DEVICE)[:, :, hidden : 2 * hidden]
+        static_cells.cell_forward(
+            now, cell, after, state, wide[:, :, hidden:], live, second, factors
+        )
+        made = [now.clone(), after.clone(), wide.clone()]
+        if second is not None:
+            made.append(second.clone())
+        grad_state, above, grad_cell = (part.clone() for part in grads)
+        static_cells.cell_backward(now, cell, after, grad_state, above, grad_cell, live, factors)
+        results.append([*made, now, grad_cell, *([grad_state] if live is not None else [])])
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_long_sources_have_no_kernel() -> None:
+    assert static_launch.covers(torch.empty(1, 512, 4, device=DEVICE))
+    assert not static_launch.covers(torch.empty(1, 513, 4, device=DEVICE))
