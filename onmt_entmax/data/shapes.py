@@ -1,0 +1,158 @@
+"""Batches of few shapes, which CUDA graphs need: one graph serves one shape.
+
+Lengths are rounded up and the number of sentences of a shape is fixed; what is missing is filled
+with padding that counts nothing. Grouping and padding depend on the examples alone, so the stream
+of batches stays a function of its seed and position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.data.batch import Batch, Example
+
+SOURCE_STEP = 8
+TARGET_STEP = 4
+
+
+class Shape(NamedTuple):
+    """The size of a padded batch."""
+
+    source: int
+    """Source positions."""
+    target: int
+    """Decoder steps: target tokens and the end symbol."""
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """How lengths are rounded, and how many sentences a batch has.
+
+    Attributes:
+        batch_size: sentences a batch, or tokens with padding, as `group_by_length`.
+        batch_type: "sents" or "tokens".
+        source_step: source lengths are rounded up to a multiple of this.
+        target_step: likewise for decoder steps.
+    """
+
+    batch_size: int
+    batch_type: str = "sents"
+    source_step: int = SOURCE_STEP
+    target_step: int = TARGET_STEP
+
+    def of_lengths(self, source: int, target: int) -> Shape:
+        """The shape that holds sentences of these lengths.
+
+        Args:
+            source: source tokens.
+            target: decoder steps.
+        """
+        source = _round_up(max(source, 1), self.source_step)
+        target = _round_up(max(target, 1), self.target_step)
+        if self.batch_type == "sents":
+            return Shape(source, target, self.batch_size)
+        # A multiple of 8 suits matrix products. One decoder step has two target ids beside it.
+        fitting = self.batch_size // max(source, target + 1)
+        return Shape(source, target, max(fitting // 8 * 8, min(fitting, 8), 1))
+
+    def of(self, batch: Batch) -> Shape:
+        """The shape of a batch; one that holds more sentences than planned keeps them all."""
+        assert batch.target is not None
+        shape = self.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
+        return shape._replace(sentences=max(shape.sentences, len(batch)))
+
+    def group(self, examples: Sequence[Example]) -> Iterator[list[Example]]:
+        """Cut examples into groups that fill a shape, small shapes first.
+
+        What is left of a shape joins the next one; only the last group may be short.
+        """
+        ordered = sorted(examples, key=self._key)
+        group: list[Example] = []
+        source = target = 0
+        for example in ordered:
+            wider = max(source, len(example.source)), max(target, len(example.target or ()) + 1)
+            if group and len(group) + 1 > self.of_lengths(*wider).sentences:
+                yield group
+                group, wider = [], (len(example.source), len(example.target or ()) + 1)
+            group.append(example)
+            source, target = wider
+        if group:
+            yield group
+
+    def _key(self, example: Example) -> tuple[int, int, int, int]:
+        source, target = len(example.source), len(example.target or ()) + 1
+        shape = self.of_lengths(source, target)
+        return shape.source, shape.target, source, target
+
+
+def _round_up(length: int, step: int) -> int:
+    return -(-length // step) * step
+
+
+@dataclass(frozen=True)
+class PaddedBatch:
+    """A batch padded to its shape, as one tensor of integers: a single copy takes it to a device.
+
+    Attributes:
+        shape: its size.
+        ids: ``(shape.source + shape.target + 2) * sentences`` ids and lengths, int64; `views`
+            names the parts.
+        batch: what it was made of.
+    """
+
+    shape: Shape
+    ids: Tensor
+    batch: Batch = field(repr=False)
+
+
+class Views(NamedTuple):
+    """The parts of `PaddedBatch.ids`, all int64."""
+
+    source: Tensor
+    """(source, sentences)"""
+    target: Tensor
+    """(target + 1, sentences) with start and end symbols"""
+    lengths: Tensor
+    """(sentences,) source lengths; 1 for sentences that are not there"""
+
+
+def views(ids: Tensor, shape: Shape) -> Views:
+    """The parts of a padded batch's ids, on any device."""
+    sizes = [shape.source * shape.sentences, (shape.target + 1) * shape.sentences, shape.sentences]
+    source, target, lengths = ids.split(sizes)
+    return Views(source.view(-1, shape.sentences), target.view(-1, shape.sentences), lengths)
+
+
+def size(shape: Shape) -> int:
+    """How many integers a padded batch has."""
+    return (shape.source + shape.target + 2) * shape.sentences
+
+
+def pad_batch(batch: Batch, shapes: Shapes, source_pad: int, target_pad: int) -> PaddedBatch:
+    """Pad a batch to its shape.
+
+    Args:
+        batch: on the CPU, with one feature and with targets.
+        shapes: gives the shape.
+        source_pad: id of padding.
+        target_pad: likewise; its positions count nothing.
+    """
+    assert batch.target is not None
+    shape = shapes.of(batch)
+    ids = torch.empty(size(shape), dtype=torch.int64)
+    source, target, lengths = views(ids, shape)
+    for part, given, pad in (
+        (source, batch.source, source_pad),
+        (target, batch.target, target_pad),
+    ):
+        part.fill_(pad)
+        part[: given.size(0), : given.size(1)] = given[:, :, 0]
+    lengths.fill_(1)
+    lengths[: len(batch)] = batch.source_lengths
+    return PaddedBatch(shape, ids, batch)
