@@ -1,0 +1,589 @@
+"""Benchmark of training on a GPU, with the checks that its figures rest on.
+
+    python -m tools.bench.gpu --quick
+
+It checks every kernel and every CUDA graph against the CPU's path, then times training steps of
+this project (packed rows, padded batches, padded batches in CUDA graphs) and of stock OpenNMT-py
+with softmax, on the same batches. A step copies the batch to the device and runs forward, loss,
+backward, clipping and fused Adam; the device is synchronised around it. Times are medians in
+milliseconds over real lengths. Each contender updates its weights before it is timed, since the
+support decides what entmax costs.
+
+On a CPU (`--device cpu --quick`) it is a smoke test with small models.
+
+Prints one screen, and writes everything as JSON (`--output`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import PaddedBatch, Shapes, views
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.nn.lstm.static import Masks, static_outputs
+from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.static_loss import static_loss
+from onmt_entmax.opennmt import NMTModel
+from onmt_entmax.sparse.functional import entmax, entmax_loss
+from onmt_entmax.train.graphs import StaticUpdates, UpdateConfig
+from onmt_entmax.train.transfer import Transfer
+from tools.bench import batches as text
+from tools.bench.contenders import Contender, StockContender, our_model, stock_model
+
+MAX_GRAD_NORM = 5.0
+LEARNING_RATE = 1e-3
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model, its batches, and which contenders take steps of it."""
+
+    name: str
+    hidden: int
+    vocabulary: int
+    batch: int
+    read: Callable[[Path | None], list[text.Pair]]
+    joint: bool
+
+
+SIZES = (
+    Size("2x300 V=776", 300, 776, 64, text.inflection, True),
+    Size("2x300 V=776", 300, 776, 256, text.inflection, True),
+    Size("2x500 V=18,000", 500, 18_000, 256, text.words, False),
+)
+SMALL = (Size("2x24 V=776", 24, 776, 16, text.inflection, True),)
+
+
+class Device:
+    """Where everything runs, and the clock of it."""
+
+    def __init__(self, name: str) -> None:
+        self.device = torch.device(name)
+        self.is_gpu = self.device.type == "cuda"
+
+    def wait(self) -> None:
+        """Wait until everything that was started is done."""
+        if self.is_gpu:
+            torch.cuda.synchronize()
+
+    def clock(self) -> float:
+        """Seconds, after waiting."""
+        self.wait()
+        return time.perf_counter()
+
+    def median(self, run: Callable[[], object], repeats: int, warmup: int = 3) -> float:
+        """Median time of a function in milliseconds, waiting around each call."""
+        for _ in range(warmup):
+            run()
+        times = []
+        for _ in range(repeats):
+            start = self.clock()
+            run()
+            times.append(self.clock() - start)
+        return 1000 * statistics.median(times)
+
+
+# --- contenders ------------------------------------------------------------------------------
+
+
+class PackedStep(Contender):
+    """This project's packed path."""
+
+    def __init__(self, model: SparseNMTModel, pad: int, rate: float, device: Device) -> None:
+        super().__init__(model, pad, rate)
+        self._transfer = Transfer(device.device)
+
+    def take(self, batch: Batch) -> None:
+        """One step."""
+        self.optimizer.zero_grad()
+        batch = self._transfer(batch)
+        assert batch.target_lengths is not None
+        result = self.objective(batch)
+        (result.loss / len(batch)).backward()
+        self.update()
+
+
+class StockStep(StockContender):
+    """OpenNMT-py's model and loss."""
+
+    def __init__(self, model: NMTModel, pad: int, rate: float, device: Device) -> None:
+        super().__init__(model, pad, rate, own_adam=False)
+        self._device = device.device
+
+    def take(self, batch: Batch) -> None:
+        """One step; OpenNMT-py has lengths on the device, too."""
+        self.optimizer.zero_grad()
+        moved = batch.to(self._device)
+        moved = replace(moved, target_lengths=batch.target_lengths)
+        self.backward_of(moved)
+        self.update()
+
+    def backward_of(self, batch: Batch) -> None:
+        """Forward, loss and backward, without reading the loss."""
+        from types import SimpleNamespace
+
+        outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
+        named = SimpleNamespace(tgt=batch.target)
+        loss, _ = self.loss_compute(named, outputs, attentions, normalization=len(batch))
+        loss.backward()
+
+
+class StaticStep:
+    """Padded batches, with graphs or without."""
+
+    def __init__(
+        self, model: SparseNMTModel, known: Any, shapes: Shapes, rate: float, graphs: str
+    ) -> None:
+        optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
+        pads = known.source.pad, known.target.pad
+        config = UpdateConfig(MAX_GRAD_NORM, graphs=graphs)
+        self.updates = StaticUpdates(model, optimizer, config, shapes, pads)
+        self.rate = rate
+        self.report: Tensor | None = None
+
+    def take(self, batch: PaddedBatch) -> None:
+        """One step."""
+        self.updates.accumulate(batch, 1 / len(batch.batch))
+        self.report = self.updates.finish(self.rate)
+
+    def measured(self) -> tuple[float, float]:
+        """Loss and support a token of the last step."""
+        assert self.report is not None
+        loss, tokens, _, support, _ = self.report.tolist()
+        return loss / tokens, support / tokens
+
+
+# --- checks ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """Compute with PyTorch operations instead of kernels inside the block."""
+    try:
+        from onmt_entmax.sparse.backends.triton import failures
+    except ImportError:  # no Triton, no kernels
+        yield
+        return
+    failures.append(RuntimeError("left out on purpose"))
+    try:
+        yield
+    finally:
+        failures.clear()
+
+
+def _distance(found: Tensor, expected: Tensor) -> float:
+    """Difference relative to the largest value; nan counts as infinite."""
+    expected = expected.detach()
+    scale = float(expected.abs().max().clamp_min(1e-30))
+    distance = float((found - expected).abs().max()) / scale
+    return distance if distance == distance else float("inf")
+
+
+def check_loss(device: Device, quick: bool) -> Iterator[Result]:
+    """The static loss against the output layer's own in float64 on the CPU."""
+    torch.manual_seed(0)
+    sizes = [(300, 776, 24)] if not device.is_gpu else [(4096, 776, 300), (640, 18_000, 300)]
+    for rows, vocabulary, hidden in sizes:
+        for alpha in (1.0, 1.05, 1.33, 1.5, 2.0):
+            if alpha == 1.05 and vocabulary > 10_000 and quick:
+                continue
+            for spread in (1.0, 8.0):
+                exact = OutputLayer(hidden, vocabulary, alpha).double()
+                torch.nn.init.normal_(exact.weight, 0, hidden**-0.5)
+                states = torch.randn(rows, hidden, dtype=torch.float64) * spread
+                target = torch.randint(vocabulary, (rows,))
+                target[::5] = 1
+                layer = OutputLayer(hidden, vocabulary, alpha)
+                layer.load_state_dict(exact.state_dict())
+                layer.to(device.device)
+                here = states.float().to(device.device).requires_grad_()
+                found = static_loss(layer, here, target.to(device.device), 1)
+                grads = torch.autograd.grad(found.loss, [here, layer.weight, layer.bias])
+                exact.load_state_dict(layer.state_dict())
+                there = here.detach().cpu().double().requires_grad_()
+                expected = exact.loss(there, target, 1)
+                wanted = torch.autograd.grad(expected.loss, [there, exact.weight, exact.bias])
+                worst = max(
+                    _distance(x.cpu().double(), y) for x, y in zip(grads, wanted, strict=True)
+                )
+                worst = max(worst, _distance(found.loss.detach().cpu().double(), expected.loss))
+                support = abs(float(found.support) / float(expected.support) - 1)
+                what = f"loss {rows}x{vocabulary} alpha {alpha} spread {spread:g}"
+                yield {"what": what, "error": worst, "support": support, "ok": worst < 1e-4}
+
+
+def check_recurrence(device: Device, size: Size) -> Iterator[Result]:
+    """The static path against the packed one: float64 on the device against float64 on the CPU."""
+    for attention, alpha in (("general", 1.5), ("general", 1.33), ("general", 1.0), ("mlp", 1.5)):
+        torch.manual_seed(2)
+        known = _known(size)
+        stock = stock_model(size.hidden, known, 0.0)
+        model = our_model(stock, alpha, None)
+        if attention == "mlp":
+            from onmt_entmax.nn.attention import EntmaxGlobalAttention
+
+            model.decoder.attn = EntmaxGlobalAttention(size.hidden, attention, alpha)
+        model = model.double()
+        batch = next(text.batches(size.read(None), known, min(size.batch, 32), 512))
+        hidden, target = model.hidden_states(batch)
+        expected = model.generator.loss(hidden, target, known.target.pad).loss
+        parameters = list(model.parameters())
+        wanted = torch.autograd.grad(expected, parameters)
+        for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
+            moved = model.to(device.device, dtype)
+            padded = StaticStep(moved, known, Shapes(len(batch)), 0.0, "off").updates.pad(batch)
+            ids, target, lengths = views(padded.ids.to(device.device), padded.shape)
+            outputs = static_outputs(
+                moved.encoder, moved.decoder, ids, lengths, target[:-1], Masks()
+            )
+            loss = static_loss(
+                moved.generator, outputs.flatten(0, 1), target[1:].flatten(), known.target.pad
+            ).loss
+            found = torch.autograd.grad(loss, list(moved.parameters()))
+            worst = max(_distance(x.cpu().double(), y) for x, y in zip(found, wanted, strict=True))
+            worst = max(worst, _distance(loss.detach().cpu().double(), expected.detach()))
+            name = str(dtype).removeprefix("torch.")
+            what = f"recurrence {size.name} {attention} alpha {alpha} {name}"
+            yield {"what": what, "error": worst, "ok": worst < bound}
+
+
+def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
+    """Every graph's first replay against a plain update, with dropout."""
+    torch.manual_seed(3)
+    known = _known(size)
+    model = our_model(stock_model(size.hidden, known, 0.3), 1.5, None).to(device.device)
+    step = StaticStep(model, known, Shapes(size.batch), LEARNING_RATE, "check")
+    padded = [step.updates.pad(batch) for batch in data]
+    what = f"graphs {size.name} {size.batch} pairs"
+    try:
+        for _ in range(3):
+            for batch in padded:
+                step.take(batch)
+    except Exception as error:
+        return {"what": what, "error": str(error), "ok": False}
+    graphs = step.updates.captured
+    finite = bool(torch.isfinite(step.updates.gradient).all())
+    return {"what": what, "error": 0.0, "graphs": graphs, "ok": finite and graphs > 0}
+
+
+# --- training steps --------------------------------------------------------------------------
+
+
+def _known(size: Size) -> Any:
+    return text.vocabularies(size.read(None), size.vocabulary, size.joint)
+
+
+def _data(size: Size, count: int) -> list[Batch]:
+    stream = text.batches(size.read(None), _known(size), size.batch, 16 * size.batch)
+    return list(islice(stream, count))
+
+
+def time_steps(
+    device: Device, size: Size, options: argparse.Namespace, say: Callable[[Result], None]
+) -> None:
+    """Times of a step of each contender."""
+    known, count = _known(size), options.batches
+    data = _data(size, count)
+    pad = known.target.pad
+    dropout = 0.3
+    torch.manual_seed(1)
+    stock = stock_model(size.hidden, known, dropout)
+    shapes = Shapes(size.batch)
+    base = {"size": size.name, "pairs": size.batch}
+
+    def report(name: str, times: list[float], more: Result) -> None:
+        result = base | {"contender": name, "ms": round(1000 * statistics.median(times), 2)}
+        result["mean_ms"] = round(1000 * statistics.mean(times), 2)
+        say(result | more)
+
+    def run(take: Callable[[Any], None], items: list[Any], warm: int, rounds: int) -> list[float]:
+        for _ in range(warm):
+            for item in items:
+                take(item)
+        times = []
+        for _ in range(rounds):
+            for item in items:
+                start = device.clock()
+                take(item)
+                times.append(device.clock() - start)
+        return times
+
+    def static(alpha: float, graphs: str) -> StaticStep:
+        model = our_model(stock, alpha, None).to(device.device)
+        return StaticStep(model, known, shapes, LEARNING_RATE, graphs)
+
+    warm = options.warm
+    if "stock" in options.contenders:
+        stepper = StockStep(_copied(stock).to(device.device), pad, LEARNING_RATE, device)
+        report("stock softmax", run(stepper.take, data, 1, 1 if options.quick else 2), {})
+    if "packed" in options.contenders:
+        packed = PackedStep(
+            our_model(stock, 1.5, None).to(device.device), pad, LEARNING_RATE, device
+        )
+        report("packed 1.5", run(packed.take, data, 1, 1 if options.quick else 2), {})
+    variants = [("graph", 1.5, False), ("graph", 1.33, False), ("graph", 1.0, False)]
+    variants = [("plain", 1.5, False), *variants, ("graph", 1.5, True)]
+    for kind, alpha, tf32 in variants:
+        if kind not in options.contenders or (tf32 and not device.is_gpu):
+            continue
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        if device.is_gpu:
+            torch.cuda.reset_peak_memory_stats()
+        stepper = static(alpha, "on" if kind == "graph" else "off")
+        padded = [stepper.updates.pad(batch) for batch in data]
+        rounds = warm if kind == "graph" else 1
+        started = time.perf_counter()
+        times = run(stepper.take, padded, rounds, 3 if kind == "graph" else 1)
+        loss, support = stepper.measured()
+        more: Result = {"loss": round(loss, 3), "support": round(support, 1)}
+        more["graphs"] = stepper.updates.captured
+        more["seconds_in_all"] = round(time.perf_counter() - started, 1)
+        if kind == "graph":
+            # Nothing waits between steps, as in training.
+            start = device.clock()
+            for batch in padded:
+                stepper.take(batch)
+            more["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
+        if device.is_gpu:
+            more["gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 2)
+        report(f"{kind} {alpha:g}" + (" tf32" if tf32 else ""), times, more)
+        if kind == "plain" and device.is_gpu:
+            _profile(stepper, padded, size)
+        torch.set_float32_matmul_precision("highest")
+        del stepper
+        if device.is_gpu:
+            torch.cuda.empty_cache()
+
+
+PROFILES: list[Result] = []
+
+
+def _profile(stepper: StaticStep, padded: list[PaddedBatch], size: Size) -> None:
+    """Where the device's time goes in a plain step on the shape of median size: by kernel."""
+    from torch.profiler import ProfilerActivity, profile
+
+    batch = sorted(padded, key=lambda b: b.ids.numel())[len(padded) // 2]
+    stepper.take(batch)
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
+        stepper.take(batch)
+        torch.cuda.synchronize()
+    rows = []
+    for event in seen.key_averages():
+        device_time = getattr(event, "self_device_time_total", 0)
+        if device_time and str(getattr(event, "device_type", "")).endswith("CUDA"):
+            rows.append((event.key, device_time / 1000, event.count))
+    rows.sort(key=lambda row: -row[1])
+    PROFILES.append(
+        {
+            "size": size.name,
+            "pairs": size.batch,
+            "shape": tuple(batch.shape),
+            "kernels": sum(row[2] for row in rows),
+            "device_ms": round(sum(row[1] for row in rows), 2),
+            "top": [{"kernel": k[:110], "ms": round(t, 3), "count": n} for k, t, n in rows[:30]],
+        }
+    )
+
+
+def _copied(model: NMTModel) -> NMTModel:
+    import copy
+
+    return copy.deepcopy(model)
+
+
+# --- losses and mappings ---------------------------------------------------------------------
+
+
+def time_losses(device: Device, quick: bool) -> Iterator[Result]:
+    """Forward and backward of the loss over cross-entropy's, the same scores."""
+    sizes = [(1280, 776), (1280, 18_000), (4096, 32_000)] if device.is_gpu else [(64, 776)]
+    repeats = 20 if quick else 50
+    for rows, classes in sizes:
+        for dtype in (torch.float32, torch.bfloat16):
+            torch.manual_seed(0)
+            scores = torch.randn(rows, classes, device=device.device, dtype=dtype)
+            scores.requires_grad_()
+            target = torch.randint(classes, (rows,), device=device.device)
+
+            def run(loss: Callable[..., Tensor], scores: Tensor = scores) -> None:
+                scores.grad = None
+                loss(scores).backward()
+
+            base = device.median(
+                lambda t=target: run(lambda s: functional.cross_entropy(s, t)), repeats
+            )
+            result: Result = {"rows": rows, "classes": classes, "cross_entropy_ms": round(base, 3)}
+            result["dtype"] = str(dtype).removeprefix("torch.")
+            for alpha in (1.2, 1.5, 2.0):
+                taken = device.median(
+                    lambda t=target, a=alpha: run(lambda s: entmax_loss(s, t, a)), repeats
+                )
+                result[f"alpha {alpha:g}"] = round(taken / base, 2)
+            yield result
+
+
+def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
+    """Forward and backward of the mapping over softmax, with an alpha for all or for each row."""
+    sizes = [(2560, 50), (65_536, 512), (1280, 18_000)] if device.is_gpu else [(64, 50)]
+    repeats = 10 if quick else 30
+    for rows, classes in sizes:
+        torch.manual_seed(0)
+        scores = torch.randn(rows, classes, device=device.device).requires_grad_()
+        incoming = torch.randn(rows, classes, device=device.device)
+        alphas = torch.full((rows, 1), 1.5, device=device.device).requires_grad_()
+
+        def run(
+            mapping: Callable[[Tensor], Tensor], s: Tensor = scores, g: Tensor = incoming
+        ) -> None:
+            s.grad = None
+            mapping(s).backward(g)
+
+        base = device.median(lambda: run(lambda s: s.softmax(-1)), repeats)
+        result: Result = {"rows": rows, "classes": classes, "softmax_ms": round(base, 3)}
+        for name, alpha in (("alpha 1.33", 1.33), ("alpha 1.5", 1.5), ("learned", alphas)):
+            taken = device.median(lambda a=alpha: run(lambda s: entmax(s, a)), repeats)
+            result[name] = round(taken / base, 2)
+        yield result
+
+
+# --- the screen ------------------------------------------------------------------------------
+
+
+def _print_steps(steps: list[Result]) -> None:
+    print(f"\n{'training step':24} {'ms':>8} {'over stock':>11} {'in a row':>9}  support  GB")
+    stock: dict[tuple[str, int], float] = {}
+    for row in steps:
+        key = row["size"], row["pairs"]
+        if row["contender"].startswith("stock"):
+            stock[key] = row["ms"]
+            print(f"{row['size']}, {row['pairs']} pairs")
+        ratio = row["ms"] / stock[key] if key in stock else float("nan")
+        unwaited = row.get("unwaited_ms", "")
+        print(
+            f"  {row['contender']:22} {row['ms']:8.2f} {ratio:11.3f} {unwaited!s:>9}"
+            f"  {row.get('support', '')!s:>7}  {row.get('gb', '')}"
+        )
+
+
+def _print_table(title: str, rows: list[Result]) -> None:
+    if rows:
+        print("\n" + title)
+        print("  " + " ".join(f"{name:>16}" for name in rows[0]))
+        for row in rows:
+            print("  " + " ".join(f"{value!s:>16}" for value in row.values()))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repeats")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
+    parser.add_argument("--only", default="checks,steps,losses,mappings")
+    parser.add_argument("--contenders", default="stock,packed,plain,graph")
+    parser.add_argument("--batches", type=int, help="different batches of each size")
+    parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
+    options = parser.parse_args()
+    options.batches = options.batches or (3 if options.device == "cpu" else 16)
+    options.warm = options.warm or (3 if options.quick else 6)
+    options.only, options.contenders = options.only.split(","), options.contenders.split(",")
+    return options
+
+
+def main() -> int:
+    """Runs the benchmark; returns the exit status, 1 if a check fails."""
+    options = parse_arguments()
+    device = Device(options.device)
+    started = time.monotonic()
+    name = torch.cuda.get_device_name() if device.is_gpu else "CPU"
+    print(f"{name}, torch {torch.__version__}, {'quick' if options.quick else 'full'}")
+    found: dict[str, Any] = {"device": name, "torch": torch.__version__, "quick": options.quick}
+    sizes = SIZES if device.is_gpu else SMALL
+    failed = False
+
+    def save() -> None:
+        found["seconds"] = round(time.monotonic() - started, 1)
+        options.output.write_text(json.dumps(found, indent=1) + "\n")
+
+    def section(title: str, results: Iterator[Result]) -> list[Result]:
+        rows: list[Result] = []
+        found[title] = rows
+        try:
+            for row in results:
+                rows.append(row)
+                save()
+        except Exception as error:  # a table that fails must not take the others with it
+            rows.append({"what": title, "error": repr(error)[:300], "ok": False})
+            import traceback
+
+            traceback.print_exc()
+        save()
+        return rows
+
+    if "checks" in options.only:
+        checks = section("loss checks", check_loss(device, options.quick))
+        checks += section("recurrence checks", check_recurrence(device, sizes[0]))
+        graphs = (check_graphs(device, size, _data(size, 6)) for size in sizes[-2:])
+        checks += section("graph checks", graphs)
+        wrong = [check for check in checks if not check["ok"]]
+        failed = bool(wrong)
+        worst = max((c["error"] for c in checks if isinstance(c["error"], float)), default=0.0)
+        print(f"{len(checks)} checks, {len(wrong)} failed, largest error {worst:.1e}")
+        for check in wrong:
+            print("  FAILED", check)
+        print(f"  ({time.monotonic() - started:.0f} s)", flush=True)
+    if "steps" in options.only:
+        steps: list[Result] = []
+        found["steps"], found["profiles"] = steps, PROFILES
+
+        def say(result: Result) -> None:
+            steps.append(result)
+            save()
+
+        for size in sizes:
+            try:
+                time_steps(device, size, options, say)
+            except Exception:
+                import traceback
+
+                traceback.print_exc()
+                failed = True
+        _print_steps(steps)
+        for profile in PROFILES:
+            print(
+                f"  kernels of a plain step, {profile['size']}, {profile['pairs']} pairs, shape "
+                f"{profile['shape']}: {profile['kernels']} in {profile['device_ms']} ms"
+            )
+            for row in profile["top"][:12]:
+                print(f"    {row['ms']:8.3f} ms {row['count']:5} {row['kernel'][:90]}")
+        print(f"  ({time.monotonic() - started:.0f} s)", flush=True)
+    if "losses" in options.only:
+        rows = section("losses", time_losses(device, options.quick))
+        _print_table("loss, forward and backward, over cross-entropy", rows)
+    if "mappings" in options.only:
+        rows = section("mappings", time_mappings(device, options.quick))
+        _print_table("mapping, forward and backward, over softmax", rows)
+    save()
+    print(f"{found['seconds']} s; {options.output}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
