@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -84,6 +86,9 @@ def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch
     )
 
 
+Integers = NDArray[np.int64]
+
+
 def group_by_length(
     examples: Sequence[Example], batch_size: int, batch_type: str
 ) -> Iterator[list[Example]]:
@@ -95,17 +100,36 @@ def group_by_length(
             included, for "tokens" (OpenNMT-py counts two more per source and one less per target).
         batch_type: "sents" or "tokens".
     """
-    ordered = sorted(examples, key=lambda e: (len(e.source), len(e.target or ())))
-    group: list[Example] = []
-    longest = 0
-    for example in ordered:
-        # The target also has a start and an end symbol.
-        longest_with = max(longest, len(example.source), len(example.target or ()) + 2)
-        size = len(group) + 1 if batch_type == "sents" else (len(group) + 1) * longest_with
-        if group and size > batch_size:
-            yield group
-            group, longest_with = [], max(len(example.source), len(example.target or ()) + 2)
-        group.append(example)
-        longest = longest_with
-    if group:
-        yield group
+    for group in group_lengths(*lengths_of(examples), batch_size, batch_type):
+        yield [examples[at] for at in group.tolist()]
+
+
+def lengths_of(examples: Sequence[Example]) -> tuple[Integers, Integers]:
+    """Return source and target lengths; a missing target counts as empty."""
+    source = np.fromiter((len(e.source) for e in examples), np.int64, len(examples))
+    target = np.fromiter((len(e.target or ()) for e in examples), np.int64, len(examples))
+    return source, target
+
+
+def group_lengths(
+    source: Integers, target: Integers, batch_size: int, batch_type: str
+) -> list[Integers]:
+    """Cut pairs of these lengths into groups, as `group_by_length`; return their positions."""
+    order = np.lexsort((target, source))
+    if batch_type == "sents":
+        return cut_every(order, batch_size)
+    ends = []
+    count = longest = 0
+    # The target also has a start and an end symbol.
+    for place, length in enumerate(np.maximum(source, target + 2)[order].tolist()):
+        longest = max(longest, length)
+        if count and (count + 1) * longest > batch_size:
+            ends.append(place)
+            count, longest = 0, length
+        count += 1
+    return np.split(order, ends) if len(order) else []
+
+
+def cut_every(order: Integers, size: int) -> list[Integers]:
+    """Cut positions into groups of `size`; the last one may be shorter."""
+    return [order[begin : begin + size] for begin in range(0, len(order), size)]

@@ -143,6 +143,9 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
     if not pair["src"] or not pair["tgt"]:
         _empty_line(line, data.skip_empty_level)
         return None
+    if not pipe.transforms:
+        source, target = pair["src"], pair["tgt"]
+        return source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc]
     pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
     transformed = pipe.apply(pair, is_train=is_train, corpus_name=line.corpus.name)
     if transformed is None or not transformed["src"] or not transformed["tgt"]:

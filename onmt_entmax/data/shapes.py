@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch, Example
+from onmt_entmax.data.batch import Batch, Example, Integers, cut_every, lengths_of
+
+Number = TypeVar("Number", int, Integers)
 
 SOURCE_STEP = 8
 TARGET_STEP = 4
@@ -68,30 +71,40 @@ class Shapes:
         return shape._replace(sentences=max(shape.sentences, len(batch)))
 
     def group(self, examples: Sequence[Example]) -> Iterator[list[Example]]:
-        """Cut examples into groups that fill a shape, small shapes first.
+        """Cut examples into groups that fill a shape, small shapes first."""
+        for group in self.group_lengths(*lengths_of(examples)):
+            yield [examples[at] for at in group.tolist()]
+
+    def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
+        """Cut pairs into groups that fill a shape, small shapes first.
 
         What is left of a shape joins the next one; only the last group may be short.
+
+        Args:
+            source: source lengths.
+            target: target lengths, without start and end symbol.
+
+        Returns:
+            Positions among the pairs.
         """
-        ordered = sorted(examples, key=self._key)
-        group: list[Example] = []
-        source = target = 0
-        for example in ordered:
-            wider = max(source, len(example.source)), max(target, len(example.target or ()) + 1)
-            if group and len(group) + 1 > self.of_lengths(*wider).sentences:
-                yield group
-                group, wider = [], (len(example.source), len(example.target or ()) + 1)
-            group.append(example)
-            source, target = wider
-        if group:
-            yield group
-
-    def _key(self, example: Example) -> tuple[int, int, int, int]:
-        source, target = len(example.source), len(example.target or ()) + 1
-        shape = self.of_lengths(source, target)
-        return shape.source, shape.target, source, target
+        rounded_source = _round_up(np.maximum(source, 1), self.source_step)
+        rounded_target = _round_up(target + 1, self.target_step)
+        order = np.lexsort((target, source, rounded_target, rounded_source))
+        if self.batch_type == "sents":
+            return cut_every(order, self.batch_size)
+        ends = []
+        count = longest = widest = 0
+        lengths = zip(rounded_source[order].tolist(), rounded_target[order].tolist(), strict=True)
+        for place, (length, width) in enumerate(lengths):
+            longest, widest = max(longest, length), max(widest, width)
+            if count and count + 1 > self.of_lengths(longest, widest).sentences:
+                ends.append(place)
+                count, longest, widest = 0, length, width
+            count += 1
+        return np.split(order, ends) if len(order) else []
 
 
-def _round_up(length: int, step: int) -> int:
+def _round_up(length: Number, step: int) -> Number:
     return -(-length // step) * step
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -17,7 +17,14 @@ from pathlib import Path
 
 import torch
 
-from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.batch import (
+    Batch,
+    Example,
+    Integers,
+    group_lengths,
+    lengths_of,
+    make_batch,
+)
 from onmt_entmax.data.corpus import (
     CorpusConfig,
     CorpusError,
@@ -28,7 +35,9 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
+from onmt_entmax.data.encoded import EncodedPairs
 from onmt_entmax.data.prefetch import PrefetchProcess
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.transforms import with_seed
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.files import count_lines
@@ -75,6 +84,22 @@ class _Share:
         return (epoch + bucket) % self.count == self.number
 
 
+@dataclass(frozen=True)
+class _Setting:
+    """All that a stream depends on besides its position; see `TrainingBatches`."""
+
+    config: DataConfig
+    vocabularies: Vocabularies
+    pairs: EncodedPairs | None
+    shapes: Shapes | None
+
+    def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
+        """Cut the pairs of a bucket into batches; return their positions."""
+        if self.shapes is not None:
+            return self.shapes.group_lengths(source, target)
+        return group_lengths(source, target, self.config.batch_size, self.config.batch_type)
+
+
 class TrainingBatches:
     """The endless stream of training batches.
 
@@ -87,17 +112,26 @@ class TrainingBatches:
         config: corpora and batches; `num_workers` processes prefetch while an iterator is open.
         vocabularies: of source and target.
         position: where to start.
+        pairs: of the corpora, if they were read before; otherwise the files are read.
 
     Attributes:
         position: position after the last batch that was yielded.
+        shapes: how to group sentences for padded batches; None groups by length. The stream also
+            depends on it.
     """
 
     def __init__(
-        self, config: DataConfig, vocabularies: Vocabularies, position: Position | None = None
+        self,
+        config: DataConfig,
+        vocabularies: Vocabularies,
+        position: Position | None = None,
+        pairs: EncodedPairs | None = None,
     ) -> None:
         self.config = config
         self.vocabularies = vocabularies
         self.position = position or Position()
+        self.pairs = pairs
+        self.shapes: Shapes | None = None
 
     def __iter__(self) -> Generator[Batch, None, None]:
         with ExitStack() as stack:
@@ -124,10 +158,9 @@ class TrainingBatches:
     def _readers(self) -> list[_Read]:
         """Return the iterators over the shares of the stream."""
         count = max(self.config.num_workers, 1)
+        setting = _Setting(self.config, self.vocabularies, self.pairs, self.shapes)
         shares = [
-            functools.partial(
-                _read, self.config, self.vocabularies, self.position, _Share(number, count)
-            )
+            functools.partial(_read, setting, self.position, _Share(number, count))
             for number in range(count)
         ]
         if self.config.num_workers == 0:
@@ -152,46 +185,88 @@ def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_Place
             yield item
 
 
-def _read(
-    config: DataConfig, vocabularies: Vocabularies, start: Position, share: _Share
-) -> Generator[_Item, None, None]:
+def _read(setting: _Setting, start: Position, share: _Share) -> Generator[_Item, None, None]:
     """Yield a share of the stream from a position on, without end."""
-    pipes = {corpus.name: build_pipe(corpus, config, vocabularies) for corpus in config.corpora}
-
-    def examples(lines: Iterable[tuple[int, Line]]) -> Iterator[Example]:
-        for index, line in lines:
-            pair = pair_of(line, pipes[line.corpus.name], config, is_train=True)
-            if pair is not None:
-                yield numericalise(pair, vocabularies, index)
-
-    def placed(
-        number: int, groups: Sequence[list[Example]], skipped: int
-    ) -> Iterator[_PlacedBatch]:
-        for taken, group in enumerate(groups[skipped:], skipped + 1):
-            batch = make_batch(group, vocabularies)
-            yield _PlacedBatch(number, taken, taken == len(groups), batch)
-
-    sizes = [count_lines(Path(corpus.path_src)) for corpus in config.corpora]
+    source = _Texts(setting) if setting.pairs is None else _Arrays(setting, setting.pairs)
     for epoch in itertools.count(start.epoch):
         origin = start if epoch == start.epoch else Position(epoch)
-        for number, lines in enumerate(_buckets(_mixed(config.corpora, sizes, epoch), config)):
+        for number, groups_of in enumerate(source.buckets(epoch)):
             if number >= origin.bucket and share.has(epoch, number):
-                seed = f"{config.seed}/{epoch}/{number}"
+                groups = groups_of(f"{setting.config.seed}/{epoch}/{number}")
                 skipped = origin.batch if number == origin.bucket else 0
-                yield from placed(number, _batches(examples(lines), config, seed), skipped)
+                for taken, group in enumerate(groups[skipped:], skipped + 1):
+                    yield _PlacedBatch(number, taken, taken == len(groups), source.batch(group))
                 yield _End.BUCKET
         yield _End.EPOCH
 
 
-def _batches(examples: Iterable[Example], config: DataConfig, seed: str) -> list[list[Example]]:
-    """Return the examples of a bucket as batches in random order."""
-    # A seed for each bucket makes the transforms independent of training and of resuming.
-    bucket = with_seed(seed, lambda: list(examples))
-    generator = random.Random(seed)
-    generator.shuffle(bucket)
-    groups = list(group_by_length(bucket, config.batch_size, config.batch_type))
-    generator.shuffle(groups)
-    return groups
+class _Arrays:
+    """Buckets and batches of pairs that were read before.
+
+    Args:
+        setting: of the stream.
+        pairs: of its corpora.
+    """
+
+    def __init__(self, setting: _Setting, pairs: EncodedPairs) -> None:
+        self._setting, self._pairs = setting, pairs
+        self.batch = pairs.batch
+
+    def buckets(self, epoch: int) -> Iterator[Callable[[str], list[Integers]]]:
+        """Yield for each bucket a function from its seed to its batches."""
+        config = self._setting.config
+        weights = [corpus.weight for corpus in config.corpora]
+        given = _lines_an_epoch(weights, self._pairs.sizes)
+        lines = self._pairs.epoch(config.corpora, given, epoch)
+        for first in range(0, len(lines), config.bucket_size):
+            bucket = lines[first : first + config.bucket_size]
+            yield functools.partial(
+                self._pairs.groups, bucket, first, grouping=self._setting.group_lengths
+            )
+
+
+class _Texts:
+    """Buckets and batches of lines that are read and transformed in every epoch.
+
+    Args:
+        setting: of the stream.
+    """
+
+    def __init__(self, setting: _Setting) -> None:
+        config, vocabularies = setting.config, setting.vocabularies
+        self._setting = setting
+        self._pipes = {
+            corpus.name: build_pipe(corpus, config, vocabularies) for corpus in config.corpora
+        }
+        self._sizes = [count_lines(Path(corpus.path_src)) for corpus in config.corpora]
+
+    def buckets(self, epoch: int) -> Iterator[Callable[[str], list[list[Example]]]]:
+        """Yield for each bucket a function from its seed to its batches."""
+        config = self._setting.config
+        for lines in _buckets(_mixed(config.corpora, self._sizes, epoch), config):
+            yield functools.partial(self._groups, lines)
+
+    def batch(self, group: Sequence[Example]) -> Batch:
+        """Return the batch of some examples."""
+        return make_batch(group, self._setting.vocabularies)
+
+    def _groups(self, lines: Iterable[tuple[int, Line]], seed: str) -> list[list[Example]]:
+        """Return the examples of a bucket as batches in random order."""
+        # A seed for each bucket makes the transforms independent of training and of resuming.
+        bucket = with_seed(seed, lambda: list(self._examples(lines)))
+        generator = random.Random(seed)
+        generator.shuffle(bucket)
+        groups = self._setting.group_lengths(*lengths_of(bucket))
+        examples = [[bucket[at] for at in group.tolist()] for group in groups]
+        generator.shuffle(examples)
+        return examples
+
+    def _examples(self, lines: Iterable[tuple[int, Line]]) -> Iterator[Example]:
+        config, vocabularies = self._setting.config, self._setting.vocabularies
+        for index, line in lines:
+            pair = pair_of(line, self._pipes[line.corpus.name], config, is_train=True)
+            if pair is not None:
+                yield numericalise(pair, vocabularies, index)
 
 
 def _buckets(mixed: Iterator[Line], config: DataConfig) -> Iterator[Iterator[tuple[int, Line]]]:
@@ -232,18 +307,25 @@ def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:
         first = 0
 
 
-def target_frequencies(config: DataConfig, vocabularies: Vocabularies) -> torch.Tensor:
+def target_frequencies(
+    config: DataConfig, vocabularies: Vocabularies, pairs: EncodedPairs | None = None
+) -> torch.Tensor:
     """Return the relative frequency of each target token in the first epoch, ``(vocab,)``.
 
     Tokens are counted after the transforms, with corpora weighted as in training. The end symbol
     counts once for each pair, the start symbol and padding not at all.
+
+    Args:
+        config: corpora and batches.
+        vocabularies: of source and target.
+        pairs: of the corpora, if they were read before.
 
     Raises:
         CorpusError: there is no pair.
     """
     size, pad = len(vocabularies.target), vocabularies.target.pad
     counts = torch.zeros(size, dtype=torch.float64)
-    batches = TrainingBatches(replace(config, num_workers=0), vocabularies)
+    batches = TrainingBatches(replace(config, num_workers=0), vocabularies, pairs=pairs)
     with closing(iter(batches)) as stream:
         for batch in stream:
             assert batch.target is not None, "training batches have targets"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -194,6 +194,7 @@ def build_vocabularies(
     config: VocabularyConfig,
     examples: Iterable[tuple[Sequence[str], Sequence[str]]],
     extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
+    counts: Callable[[], tuple[Counter[str], Counter[str]]] | None = None,
 ) -> tuple[Vocabularies, dict[Path, str]]:
     """Read the vocabulary files; count the tokens of `examples` for files that do not exist.
 
@@ -201,6 +202,7 @@ def build_vocabularies(
         config: files and sizes.
         examples: pairs of source and target tokens, read only if a file does not exist.
         extra: special tokens that transforms add to source and target.
+        counts: returns the counts of source and target tokens; then `examples` are not read.
 
     Returns:
         The vocabularies, and the text of each named file that does not exist. Write it only when
@@ -212,7 +214,13 @@ def build_vocabularies(
     absent_files: dict[Path, str] = {}
     paths = _named(config)
     absent = [path is None or not Path(path).is_file() for path in paths]
-    counted = _count(examples, config.share_vocab) if any(absent) else [Counter() for _ in paths]
+    counted: list[Counter[str]] = [Counter() for _ in paths]
+    if any(absent) and counts is not None:
+        source_counts, target_counts = counts()
+        shared = config.share_vocab
+        counted = [source_counts + target_counts] if shared else [source_counts, target_counts]
+    elif any(absent):
+        counted = _count(examples, config.share_vocab)
     for side, path in enumerate(paths):
         if path is not None and absent[side]:
             absent_files[Path(path)] = _as_file(path, counted[side])

@@ -25,6 +25,7 @@ from onmt_entmax.checkpoint import (
     read_training_state,
     remove_leftovers,
 )
+from onmt_entmax.data import encoded
 from onmt_entmax.data.corpus import DataConfig, all_pairs, check_corpus, extra_specials
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.transforms import has_unseeded_sampling
@@ -92,17 +93,23 @@ def run_training(
     for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
         check_corpus(corpus)
     files: dict[Path, str] = {}
+    tokens = encoded.read_tokens(data) if encoded.covers(data) else None
     if resumed is not None:
         network, vocabularies = resumed.loaded.model, resumed.loaded.vocabularies
         _check_specials(str(run.train_from), data, vocabularies)
         torch.manual_seed(run.seed)
     else:
-        vocabularies, files = build_vocabularies(vocabulary, all_pairs(data), extra_specials(data))
+        counts = None if tokens is None else tokens.counts
+        vocabularies, files = build_vocabularies(
+            vocabulary, all_pairs(data), extra_specials(data), counts
+        )
         torch.manual_seed(run.seed)
         network = build_model(model, vocabularies)
         _load_vectors(run, network, vocabularies, tell)
+    pairs = None if tokens is None else tokens.encode(vocabularies)
+    del tokens  # frees its memory
     if run.label_smoothing_prior == "unigram":
-        network.generator.prior = target_frequencies(data, vocabularies)
+        network.generator.prior = target_frequencies(data, vocabularies, pairs)
     network.to(device)
     if processes.rank > 0:  # each process draws its own dropout masks
         torch.manual_seed(run.seed + 1_000_003 * processes.rank)
@@ -121,12 +128,12 @@ def run_training(
             records = None
             if processes.writes:
                 stack.enter_context(_exclusive(folder))
-                _clean_folder(run, data, vocabularies, resumed, files, tell)
+                _clean_folder(run, data, vocabularies, pairs, resumed, files, tell)
                 first = resumed.step if resumed else 0
                 board = None if run.tensorboard is None else Path(run.tensorboard)
                 records = stack.enter_context(Records(folder, first, training.train_steps, board))
             saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint)
-            batches = TrainingBatches(data, vocabularies)
+            batches = TrainingBatches(data, vocabularies, pairs=pairs)
             trainer = Trainer(network, batches, training, evaluate, saves, records, processes)
             if resumed is not None and resumed.state is not None:
                 trainer.load_state_dict(resumed.state)
@@ -322,6 +329,7 @@ def _clean_folder(
     run: RunConfig,
     data: DataConfig,
     vocabularies: Vocabularies,
+    pairs: encoded.EncodedPairs | None,
     resumed: Resumed | None,
     files: Mapping[Path, str],
     tell: Tell,
@@ -335,6 +343,7 @@ def _clean_folder(
         run: names the folder.
         data: read up to the first batch.
         vocabularies: of the model.
+        pairs: of the corpora, if they were read before.
         resumed: the checkpoint to continue from.
         files: text of each vocabulary file to write.
         tell: receives a line for everything written or deleted.
@@ -345,7 +354,7 @@ def _clean_folder(
     steps = checkpoint_steps(folder) if run.overwrite else []
     replaced = [step for step in steps if step > first]
     if replaced or files:
-        batches = TrainingBatches(replace(data, num_workers=0), vocabularies)
+        batches = TrainingBatches(replace(data, num_workers=0), vocabularies, pairs=pairs)
         with closing(iter(batches)) as stream:
             next(stream)
     write_files(files)

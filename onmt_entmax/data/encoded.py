@@ -1,0 +1,302 @@
+"""Training pairs as arrays of token ids: each line is read and tokenised once.
+
+`read_tokens` numbers the tokens of all corpora as they first occur and counts them in the same
+pass; `TokenNumbers.encode` translates the numbers to the ids of vocabularies. The arrays live in
+memory as long as the run, so a file that changes later cannot be mixed with what was read before.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from onmt_entmax.data.batch import Batch, Integers
+from onmt_entmax.data.corpus import (
+    CorpusConfig,
+    CorpusError,
+    DataConfig,
+    Pair,
+    build_pipe,
+    pair_of,
+    read_lines,
+)
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+
+Grouping = Callable[[Integers, Integers], list[Integers]]
+"""Cuts pairs into batches: from source and target lengths to positions among the pairs."""
+
+MAX_BYTES = 1 << 30  # of text; larger corpora are read again in every epoch
+_FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # the same result in every epoch
+_CHUNK = 1 << 15  # lines that are tokenised before they are numbered
+
+
+def covers(data: DataConfig) -> bool:
+    """Whether the pairs are the same in every epoch, and few enough to be kept in memory."""
+    fixed = all(set(corpus.transforms) <= _FIXED_TRANSFORMS for corpus in data.corpora)
+    files = {path for corpus in data.corpora for path in (corpus.path_src, corpus.path_tgt)}
+    return fixed and sum(Path(path).stat().st_size for path in files) <= MAX_BYTES
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Tokens of one side of all lines.
+
+    Attributes:
+        ids: of all tokens, one line after the other, int32.
+        starts: where each line begins in `ids`, and after the last, where it ends.
+    """
+
+    ids: NDArray[np.int32]
+    starts: Integers
+
+    @property
+    def lengths(self) -> Integers:
+        """Tokens of each line."""
+        return np.diff(self.starts)
+
+    def padded(self, lines: Integers, pad: int) -> tuple[Integers, Integers]:
+        """Return ids of some lines, ``(longest, lines)``, and their lengths."""
+        lengths = self.starts[lines + 1] - self.starts[lines]
+        position = np.arange(int(lengths.max(initial=1)))[:, None]
+        place = np.minimum(self.starts[lines] + position, max(len(self.ids) - 1, 0))
+        return np.where(position < lengths, self.ids[place], pad).astype(np.int64), lengths
+
+
+@dataclass(frozen=True)
+class EncodedPairs:
+    """The pairs of all corpora as token ids.
+
+    Attributes:
+        source: of all lines of all corpora; a line without a pair has no tokens.
+        target: likewise.
+        kept: which lines have a pair.
+        sizes: lines of each corpus.
+        vocabularies: of the ids.
+    """
+
+    source: _Side
+    target: _Side
+    kept: NDArray[np.bool_]
+    sizes: tuple[int, ...]
+    vocabularies: Vocabularies
+
+    def epoch(self, corpora: Sequence[CorpusConfig], lines: Sequence[int], epoch: int) -> Integers:
+        """Return the lines of an epoch in order: `weight` lines of each corpus in turn.
+
+        Args:
+            corpora: in the order of `sizes`.
+            lines: of each corpus in an epoch; each epoch goes on where the one before stopped.
+            epoch: its number.
+        """
+        rows, turns, numbers = [], [], []
+        first = 0
+        for number, (corpus, size, count) in enumerate(
+            zip(corpora, self.sizes, lines, strict=True)
+        ):
+            at = np.arange(count)
+            rows.append(first + (epoch * count + at) % size)
+            turns.append(at // corpus.weight)
+            numbers.append(np.full(count, number))
+            first += size
+        order = np.lexsort((np.concatenate(numbers), np.concatenate(turns)))
+        return np.concatenate(rows)[order]
+
+    def groups(self, lines: Integers, first: int, seed: str, grouping: Grouping) -> list[Integers]:
+        """Return a bucket's batches in random order, as `stream` does for examples.
+
+        Args:
+            lines: of the bucket.
+            first: number of its first line in the epoch.
+            seed: of the bucket.
+            grouping: cuts the shuffled pairs.
+
+        Returns:
+            For each batch ``(2, pairs)``: lines, and their numbers in the epoch.
+        """
+        numbers = np.flatnonzero(self.kept[lines])
+        order = list(range(len(numbers)))
+        generator = random.Random(seed)
+        generator.shuffle(order)
+        numbers = numbers[np.asarray(order, dtype=np.int64)]
+        lines = lines[numbers]
+        lengths = [
+            side.starts[lines + 1] - side.starts[lines] for side in (self.source, self.target)
+        ]
+        groups = grouping(lengths[0], lengths[1])
+        generator.shuffle(groups)
+        return [np.stack([lines[group], numbers[group] + first]) for group in groups]
+
+    def batch(self, group: Integers) -> Batch:
+        """Return the batch of some lines; equals `make_batch` of their examples.
+
+        Args:
+            group: as `groups` returns it.
+        """
+        lines, numbers = group
+        known = self.vocabularies.target
+        lengths = self.source.starts[lines + 1] - self.source.starts[lines]
+        order = np.argsort(-lengths, kind="stable")
+        lines, numbers = lines[order], numbers[order]
+        source, lengths = self.source.padded(lines, self.vocabularies.source.pad)
+        inner, inner_lengths = self.target.padded(lines, known.pad)
+        longest = int(inner_lengths.max())
+        target = np.full((longest + 2, len(lines)), known.pad, np.int64)
+        target[0] = known.bos
+        target[1 : longest + 1] = inner[:longest]
+        target[inner_lengths + 1, np.arange(len(lines))] = known.eos
+        return Batch(
+            torch.from_numpy(source).unsqueeze(-1),
+            torch.from_numpy(lengths),
+            torch.from_numpy(target).unsqueeze(-1),
+            torch.from_numpy(inner_lengths + 2),
+            tuple(numbers.tolist()),
+        )
+
+
+@dataclass(frozen=True)
+class TokenNumbers:
+    """The lines of all corpora with tokens numbered as they first occur.
+
+    Attributes:
+        source: numbers of the source tokens.
+        target: numbers of the target tokens.
+        names: the tokens of both sides, by number.
+        corpora: names of the corpora.
+        sizes: lines of each corpus.
+        kept: which lines have a pair.
+    """
+
+    source: _Side
+    target: _Side
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    corpora: tuple[str, ...]
+    sizes: tuple[int, ...]
+    kept: NDArray[np.bool_]
+
+    def counts(self) -> tuple[Counter[str], Counter[str]]:
+        """Return how often each token occurs on each side.
+
+        Raises:
+            CorpusError: a corpus has no pair.
+        """
+        first = 0
+        for name, size in zip(self.corpora, self.sizes, strict=True):
+            if not self.kept[first : first + size].any():
+                raise CorpusError(f"corpus {name!r}: no pair is left after transforms and filters")
+            first += size
+        source, target = (
+            Counter(
+                dict(zip(names, np.bincount(side.ids, minlength=len(names)).tolist(), strict=True))
+            )
+            for side, names in zip((self.source, self.target), self.names, strict=True)
+        )
+        return source, target
+
+    def encode(self, vocabularies: Vocabularies) -> EncodedPairs | None:
+        """Translate the numbers to the ids of vocabularies.
+
+        Returns:
+            None if the vocabularies have placeholders for copied characters, which mean something
+            else in each line.
+        """
+        if vocabularies.target.copy_symbols:
+            return None
+        source, target = (
+            _Side(_table(names, vocabulary)[side.ids], side.starts)
+            for side, names, vocabulary in zip(
+                (self.source, self.target), self.names, vocabularies, strict=True
+            )
+        )
+        return EncodedPairs(source, target, self.kept, self.sizes, vocabularies)
+
+
+def _table(names: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """Return the vocabulary's id of each numbered token."""
+    return np.asarray(vocabulary.encode(names), np.int32)
+
+
+class _Numbers(dict[str, int]):
+    """The number of each token; a new token gets the next one."""
+
+    def __missing__(self, token: str) -> int:
+        number = self[token] = len(self)
+        return number
+
+
+class _Builder:
+    """Collects the lines of one side."""
+
+    def __init__(self) -> None:
+        self.numbers = _Numbers()
+        self._ids: list[NDArray[np.int32]] = []
+        self._lengths: list[Integers] = []
+
+    def add(self, lines: Sequence[Sequence[str]]) -> None:
+        """Number the tokens of some lines."""
+        lengths = np.fromiter(map(len, lines), np.int64, len(lines))
+        tokens = map(self.numbers.__getitem__, itertools.chain.from_iterable(lines))
+        self._ids.append(np.fromiter(tokens, np.int32, int(lengths.sum())))
+        self._lengths.append(lengths)
+
+    def side(self) -> _Side:
+        """Return all lines."""
+        lengths = np.concatenate([np.zeros(1, np.int64), *self._lengths])
+        return _Side(np.concatenate([np.zeros(0, np.int32), *self._ids]), np.cumsum(lengths))
+
+
+_NOTHING: Pair = ([], [])
+
+
+def read_tokens(data: DataConfig) -> TokenNumbers:
+    """Read, transform and number the lines of all training corpora, which `covers` accepts.
+
+    Raises:
+        CorpusError: a file cannot be read, or a line is empty with `skip_empty_level: error`.
+    """
+    source, target = _Builder(), _Builder()
+    sizes, kept = [], []
+    for corpus in data.corpora:
+        size = 0
+        for pairs in _without_garbage_collection(_pairs(corpus, data)):
+            whole = [pair or _NOTHING for pair in pairs]
+            source.add([pair[0] for pair in whole])
+            target.add([pair[1] for pair in whole])
+            kept.append(np.fromiter((pair is not None for pair in pairs), np.bool_, len(pairs)))
+            size += len(pairs)
+        sizes.append(size)
+    return TokenNumbers(
+        source.side(),
+        target.side(),
+        (tuple(source.numbers), tuple(target.numbers)),
+        tuple(corpus.name for corpus in data.corpora),
+        tuple(sizes),
+        np.concatenate([np.zeros(0, np.bool_), *kept]),
+    )
+
+
+def _without_garbage_collection(chunks: Iterator[list[Pair | None]]) -> Iterator[list[Pair | None]]:
+    """Yield the chunks; the many lists of a chunk would start collections that find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield from chunks
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _pairs(corpus: CorpusConfig, data: DataConfig) -> Iterator[list[Pair | None]]:
+    """Yield the pairs of a corpus in chunks, None for a line without one."""
+    pipe = build_pipe(corpus, data)
+    lines = read_lines(corpus)
+    while some := list(itertools.islice(lines, _CHUNK)):
+        yield [pair_of(line, pipe, data, is_train=True) for line in some]
