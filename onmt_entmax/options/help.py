@@ -76,7 +76,8 @@ TRAINING = Help(
             "max_seconds": "Stop after so many seconds of training.",
             "on_nonfinite": "Reaction to a loss or gradient of inf or nan.",
             "num_workers": "Processes that prefetch batches; 0: none.",
-            "matmul_dtype": "Type of an LSTM's matrix products in training.",
+            "matmul_dtype": "Type of products in training.",
+            "cuda_graphs": "Updates on a GPU as CUDA graphs.",
         },
         "Smoothing and copying": {
             "label_smoothing_prior": "Distribution for label_smoothing.",

@@ -239,6 +239,8 @@ def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
     kind = action.type if callable(action.type) else str
     if value is None and action.default in (None, ""):
         return action.default
+    if isinstance(value, bool) and {"on", "off"} <= set(action.choices or ()):
+        value = "on" if value else "off"  # as YAML 1.1 reads these words
     result: Any
     try:
         if kind is int and (isinstance(value, bool) or float(value) != int(float(value))):

@@ -69,7 +69,8 @@ def training_parser() -> ArgumentParser:
         add(f"-{name}", type=kind, default=getattr(TrainingConfig, name))
     for name, choices in (
         ("on_nonfinite", ["stop", "skip"]),
-        ("matmul_dtype", ["float32", "bfloat16"]),
+        ("matmul_dtype", ["float32", "bfloat16", "tf32"]),
+        ("cuda_graphs", ["on", "off", "check"]),
         ("selection", ["loss", "token_accuracy", "exact_match", "macro_accuracy", "bleu"]),
     ):
         add(f"-{name}", default=getattr(TrainingConfig, name), choices=choices)
@@ -333,7 +334,9 @@ def _training(options: Options) -> TrainingConfig:
         options["encoder_type"] in ("rnn", "brnn")
         or (options["decoder_type"] == "rnn" and options["input_feed"])
     ) and options["rnn_type"] == "LSTM"
-    if options["matmul_dtype"] != "float32" and not recurrent:
+    if options["matmul_dtype"] == "tf32" and not options["gpu_ranks"]:
+        raise options.error("matmul_dtype", "tf32 needs a GPU: give gpu_ranks")
+    if options["matmul_dtype"] == "bfloat16" and not recurrent:
         raise options.error(
             "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
         )

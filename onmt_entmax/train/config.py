@@ -57,7 +57,9 @@ class TrainingConfig:
     average_decay: float = 0.0  # share of the newest weights in the average; 0: no average
     average_every: int = 1  # updates between two changes of the average
     on_nonfinite: str = "stop"  # or skip: after a loss or gradient of inf or nan
-    matmul_dtype: str = "float32"  # or bfloat16: matrix products of the LSTMs while training
+    # Matrix products while training: float32; bfloat16 in the LSTMs; or tf32 in all, on a GPU.
+    matmul_dtype: str = "float32"
+    cuda_graphs: str = "on"  # or off; check: compare each graph's first replay with a plain update
     report_every: int = 50
 
 

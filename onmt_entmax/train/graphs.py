@@ -29,6 +29,7 @@ from onmt_entmax.train.config import TrainingError
 
 MODES = ("on", "off", "check")
 MOST_GRAPHS = 128
+ON_CPU = False  # train on padded batches on a CPU too, where plain updates stand in for graphs
 # A graph starts the kernels of the plain update, but products may sum in another order.
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
 
@@ -111,7 +112,7 @@ class _Graph:
     replay: Replay
 
 
-class StaticUpdates:
+class PaddedUpdates:
     """Updates of a model on padded batches.
 
     Args:
@@ -124,6 +125,7 @@ class StaticUpdates:
     Attributes:
         gradient: all gradients as one vector; their sum over processes goes here.
         measured: `(4,)` sums of loss, tokens, correct targets and support since the last `finish`.
+        finite: 1 on the device if the last update was finite, 0 if it was skipped.
         captured: how many graphs there are.
     """
 
@@ -148,10 +150,11 @@ class StaticUpdates:
         parts = self.gradient.split([p.numel() for p in self._parameters])
         self._grads = [g.view_as(p) for g, p in zip(parts, self._parameters, strict=True)]
         numbers = torch.zeros(11, dtype=first.dtype, device=self._device)
-        self.measured, self._report, self._scale, self._rate = (
+        self.measured, self._report, self._scale, self.finite, self._rate = (
             numbers[:4],
             numbers[4:9],
             numbers[9],
+            numbers[10],
             torch.zeros((), dtype=torch.float32, device=self._device),
         )
         self._recorder = _Recorder(self._device)
@@ -253,6 +256,7 @@ class StaticUpdates:
         if most > 0:  # as `torch.nn.utils.clip_grad_norm_`
             self.gradient.mul_((most / (norm + 1e-6)).clamp(max=1.0))
         finite = (self.measured[0] + norm).isfinite()
+        self.finite.copy_(finite)
         self._optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
         self._optimizer.step()
         self._report[:4] = self.measured
@@ -290,7 +294,8 @@ class StaticUpdates:
             for value in state.values()
             if isinstance(value, Tensor)
         ]
-        return [*self._parameters, *states, self.gradient, self.measured, self._report]
+        made = [self.gradient, self.measured, self._report, self.finite]
+        return [*self._parameters, *states, *made]
 
     def _compare(self, what: str, replay: Replay, plain: Replay, changed: Sequence[Tensor]) -> None:
         """Run a graph's first replay and the plain update from the same state; keep the latter.

@@ -88,8 +88,13 @@ class MovingAverage:
         self._average: list[Tensor] | None = None
 
     @torch.no_grad()
-    def update(self, step: int) -> None:
-        """Add the weights after update number `step`, counted from 1."""
+    def update(self, step: int, finite: Tensor | None = None) -> None:
+        """Add the weights after update number `step`, counted from 1.
+
+        Args:
+            step: the update.
+            finite: 0 on the weights' device if the update was skipped, which changes no average.
+        """
         if self._decay == 0 or (step - 1) % self._every:
             return
         if self._average is None:
@@ -97,7 +102,7 @@ class MovingAverage:
         else:
             share = max(self._decay, 1 - (step + 1) / (step + 10))
             for average, weight in zip(self._average, self._weights, strict=True):
-                average.lerp_(weight, share)
+                average.lerp_(weight, share if finite is None else share * finite)
 
     @contextmanager
     def applied(self) -> Iterator[list[Tensor] | None]:

@@ -31,6 +31,7 @@ from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import locked, write_files
 from onmt_entmax.model import (
     ModelConfig,
@@ -84,6 +85,8 @@ def run_training(
     tell = say if processes.writes else silent
     folder = Path(run.save_model)
     device = device_for(run.gpu, processes.local_rank if processes.count > 1 else None)
+    if training.matmul_dtype == "tf32" and device.type != "cuda":
+        raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
     if processes.count > 1:
         _check_same_batches(data)
     training = replace(
@@ -135,6 +138,8 @@ def run_training(
             saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint)
             batches = TrainingBatches(data, vocabularies, pairs=pairs)
             trainer = Trainer(network, batches, training, evaluate, saves, records, processes)
+            if trainer.no_graphs is not None:
+                tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
             if resumed is not None and resumed.state is not None:
                 trainer.load_state_dict(resumed.state)
             outcome = trainer.train()

@@ -18,11 +18,14 @@ from torch import Tensor, nn
 
 from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.processes import Processes
+from onmt_entmax.train import graphs
 from onmt_entmax.train.config import Outcome, TrainingConfig, value_at
+from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
 from onmt_entmax.train.nonfinite import NonfiniteRule
 from onmt_entmax.train.optimiser import (
     AttentionWarmup,
@@ -32,6 +35,9 @@ from onmt_entmax.train.optimiser import (
 )
 from onmt_entmax.train.records import Records
 from onmt_entmax.train.transfer import PendingValues, Transfer
+
+# Updates that a GPU may be behind this process, a few tens of milliseconds.
+_READ_BEHIND = 8
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
 
@@ -129,6 +135,20 @@ def frozen_heap() -> Iterator[None]:
         gc.unfreeze()
 
 
+@contextmanager
+def tf32_products(wanted: bool) -> Iterator[None]:
+    """Let matrix products on a GPU round their factors to TF32 inside the block, if `wanted`."""
+    if not wanted:
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 @dataclass
 class RunState:
     """State of a run besides weights and optimiser; saved with a checkpoint."""
@@ -180,10 +200,13 @@ class Trainer:
         self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
+        self.no_graphs: str | None = None  # why updates on a GPU are without graphs
+        self.padded = self._padded_updates()
         loss = TrainingLoss(model, config.label_smoothing, run.vocabularies.target.pad)
-        self.loss = processes.share(loss, device_of(model))
+        # Padded updates sum the gradients of all processes themselves.
+        self.loss = processes.share(loss, device_of(model)) if self.padded is None else loss
         self._transfer = Transfer(device_of(model))
-        self._pending = PendingValues(delay=1 if self._may_read_late() else 0)
+        self._pending = PendingValues(self._delay())
         self._measurements = Measurements()
         self._started = time.monotonic()
         self._received = 0  # the signal that any process has received
@@ -220,14 +243,64 @@ class Trainer:
         self._measurements.waited(time.monotonic() - started)
         return batches
 
+    def _padded_updates(self) -> PaddedUpdates | None:
+        """Return updates on padded batches if the model is on a GPU and they cover it."""
+        config, device = self.config, device_of(self.model)
+        if device.type != "cuda" and not graphs.ON_CPU:
+            return None
+        if config.cuda_graphs == "off":
+            self.no_graphs = "cuda_graphs is off"
+        else:
+            self.no_graphs = graphs.reason_against(self.model, self.optimizer)
+        if self.no_graphs is not None:
+            return None
+        data, known = self.batches.config, self.run.vocabularies
+        self.batches.shapes = Shapes(data.batch_size, data.batch_type)
+        update = UpdateConfig(
+            config.optimizer.max_grad_norm, config.label_smoothing, config.cuda_graphs
+        )
+        pads = known.source.pad, known.target.pad
+        return PaddedUpdates(self.model, self.optimizer, update, self.batches.shapes, pads)
+
     def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
         """Take one optimiser step on the gradient of all `batches` together."""
-        config, state, processes = self.config, self.state, self.processes
         self._set_dropout()
+        with tf32_products(self.config.matmul_dtype == "tf32"):
+            if self.padded is None:
+                self._plain_update(batches, received)
+            else:
+                self._padded_update(self.padded, batches, received)
+        self.state.step += 1
+        self._report()
+
+    def _size(self, batches: Sequence[Batch]) -> int:
+        """Return what the loss of an update is divided by."""
+        by_tokens = self.config.normalization == "tokens"
+        return sum(_target_tokens(batch) if by_tokens else len(batch) for batch in batches)
+
+    def _padded_update(
+        self, padded: PaddedUpdates, batches: Sequence[Batch], received: Sequence[int]
+    ) -> None:
+        state, processes = self.state, self.processes
+        size = self._size(batches)
+        for batch in batches[processes.rank :: processes.count]:
+            padded.accumulate(padded.pad(batch), 1 / size)
+        processes.sum(padded.gradient)
+        processes.sum(padded.measured)
+        facts = padded.measured.new_zeros(2)
+        facts[0] = received[0] if received else 0
+        facts[1] = time.monotonic() - self._started if processes.writes else 0
+        report = padded.finish(self._learning_rate(state.step + 1))
+        self.average.update(state.step + 1, padded.finite)
+        values = torch.cat([report[:4], processes.sum(facts), report[4:]])
+        self._pending.send(values, (state.step + 1, batches))
+        self._read_values()
+
+    def _plain_update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
+        state, processes = self.state, self.processes
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate(state.step + 1)
-        by_tokens = config.normalization == "tokens"
-        size = sum(_target_tokens(batch) if by_tokens else len(batch) for batch in batches)
+        size = self._size(batches)
         mine = batches[processes.rank :: processes.count]
         self.optimizer.zero_grad(set_to_none=True)
         measured = torch.zeros(6, device=device_of(self.model))
@@ -249,8 +322,6 @@ class Trainer:
             self._read_values()
         elif self._read_values():
             self._step(norm)
-        state.step += 1
-        self._report()
 
     def _step(self, norm: Tensor) -> None:
         """Clip the gradient, whose norm is given, and update the weights."""
@@ -280,11 +351,17 @@ class Trainer:
                 self._measurements.add(loss, tokens, correct, support)
         return finite
 
-    def _may_read_late(self) -> bool:
-        """Whether the optimiser can skip an update on the GPU, without this process."""
+    def _delay(self) -> int:
+        """Return how many updates the values read may be behind.
+
+        Reading waits for the GPU. It can be late if the optimiser skips an update by itself.
+        """
+        if device_of(self.model).type != "cuda":
+            return 0
+        if self.padded is not None:
+            return _READ_BEHIND
         fused = all(group.get("fused") for group in self.optimizer.param_groups)
-        on_gpu = device_of(self.model).type == "cuda"
-        return on_gpu and fused and self.config.average_decay == 0
+        return 1 if fused and self.config.average_decay == 0 else 0
 
     def _no_sync(self) -> AbstractContextManager[None]:
         """Accumulate gradients without exchanging them."""
@@ -414,7 +491,7 @@ class Trainer:
         return {
             "run": asdict(self.state),
             "position": asdict(self.batches.position),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": graphs.portable(self.optimizer.state_dict()),
             "random": {
                 "cpu": self.processes.gather(torch.random.get_rng_state()),
                 "cuda": self.processes.gather(self._cuda_state()),

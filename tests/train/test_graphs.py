@@ -14,7 +14,7 @@ from onmt_entmax.data.shapes import Shapes, views
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.train.config import TrainingError
-from onmt_entmax.train.graphs import StaticUpdates, UpdateConfig, portable, reason_against
+from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, portable, reason_against
 
 TOKENS = 20
 SHAPES = Shapes(batch_size=5, source_step=4, target_step=4)
@@ -54,9 +54,9 @@ def batch_of(seed: int, longest: int = 7, sentences: int = 5) -> Batch:
     return make_batch([Example(tokens(), tokens(), n) for n in range(sentences)], KNOWN)
 
 
-def updates_of(model: SparseNMTModel, graphs: str = "on", **options: float) -> StaticUpdates:
+def updates_of(model: SparseNMTModel, graphs: str = "on", **options: float) -> PaddedUpdates:
     optimizer = torch.optim.Adam(model.parameters(), 1.0, fused=True)
-    return StaticUpdates(model, optimizer, UpdateConfig(graphs=graphs, **options), SHAPES, PADS)
+    return PaddedUpdates(model, optimizer, UpdateConfig(graphs=graphs, **options), SHAPES, PADS)
 
 
 def plain_update(model: SparseNMTModel, optimizer: torch.optim.Optimizer, batch: Batch) -> Tensor:

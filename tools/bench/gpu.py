@@ -40,7 +40,7 @@ from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.opennmt import NMTModel
 from onmt_entmax.sparse.functional import entmax, entmax_loss
-from onmt_entmax.train.graphs import StaticUpdates, UpdateConfig
+from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
 from onmt_entmax.train.transfer import Transfer
 from tools.bench import batches as text
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model
@@ -153,7 +153,7 @@ class StaticStep:
         optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
         pads = known.source.pad, known.target.pad
         config = UpdateConfig(MAX_GRAD_NORM, graphs=graphs)
-        self.updates = StaticUpdates(model, optimizer, config, shapes, pads)
+        self.updates = PaddedUpdates(model, optimizer, config, shapes, pads)
         self.rate = rate
         self.report: Tensor | None = None
 
