@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -187,7 +188,7 @@ def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_Place
 
 def _read(setting: _Setting, start: Position, share: _Share) -> Generator[_Item, None, None]:
     """Yield a share of the stream from a position on, without end."""
-    source = _Texts(setting) if setting.pairs is None else _Arrays(setting, setting.pairs)
+    source: Any = _Texts(setting) if setting.pairs is None else _Arrays(setting, setting.pairs)
     for epoch in itertools.count(start.epoch):
         origin = start if epoch == start.epoch else Position(epoch)
         for number, groups_of in enumerate(source.buckets(epoch)):
