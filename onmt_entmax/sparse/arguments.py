@@ -53,7 +53,8 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
             wrong = float(alpha[~fits][0])
             raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
         return rows
-    return torch.where(rows >= 1, rows, torch.nan)
+    # Before it is expanded: fewer numbers to compare, and none to copy.
+    return torch.where(alpha >= 1, alpha, torch.nan).expand(shape)
 
 
 def valid_alpha(alpha: float | Tensor) -> float | Tensor:

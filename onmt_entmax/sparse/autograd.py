@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.sparse import jacobian
-from onmt_entmax.sparse.arguments import has_memory
-from onmt_entmax.sparse.backends import backend_for
+from onmt_entmax.sparse.arguments import has_memory, is_traced, working_type
+from onmt_entmax.sparse.backends import backend_for, kernels_for
 from onmt_entmax.sparse.conjugate import Conjugate, Entries
 
 
@@ -58,6 +58,11 @@ class EntmaxFunction(Function):
         alpha, result = _saved(ctx)
         (gradient,) = gradients
         scores_grad = alpha_grad = None
+        if ctx.needs_input_grad[1] and not torch.is_grad_enabled():
+            kernels = kernels_for(result, alpha, gradient)
+            both = kernels and kernels.gradients(result, alpha, gradient, ctx.dtype)
+            if both:
+                return both[0], both[1].to(alpha.dtype)
         if ctx.needs_input_grad[0]:
             scores_grad = _scores_gradient(result, alpha, gradient, ctx.dtype)
         if ctx.needs_input_grad[1]:
@@ -163,6 +168,59 @@ class ClassTargets(NamedTuple):
     weight: Tensor | None
 
 
+def class_targets(
+    index: Tensor,
+    rows: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    label_smoothing: float,
+) -> tuple[ClassTargets, Tensor]:
+    """Return the targets of rows of scores, and the divisor of their mean, a scalar.
+
+    Args:
+        index: the classes, ``(rows,)`` integers.
+        rows: the scores, ``(rows, classes)``.
+        weight: ``(classes,)``, or None for ones.
+        ignore_index: the class index of ignored rows.
+        label_smoothing: in [0, 1].
+
+    Raises:
+        ValueError: if a target that is not ignored is not a class.
+    """
+    classes = rows.shape[1]
+    check_classes(index, classes, ignore_index)
+    index = index.long()
+    kept = index != ignore_index
+    index = torch.where(kept, index, 0)
+    dtype = working_type(rows)
+    counted = kept.to(dtype) if weight is None else torch.where(kept, weight[index], 0.0)
+    own, mass, spread = counted, counted, None
+    if label_smoothing > 0:
+        spread = kept.to(dtype) * (label_smoothing / classes)
+        own = counted * (1 - label_smoothing)
+        mass = own + spread * (classes if weight is None else weight.sum())
+    total = counted.sum()
+    divisor = torch.where(total == 0, 1.0, total)
+    return ClassTargets(index, mass, own, spread, weight), divisor
+
+
+def check_classes(index: Tensor, classes: int, ignore_index: int) -> None:
+    """Check class indices, where they can be read.
+
+    Raises:
+        ValueError: if a target that is not ignored is not a class.
+    """
+    if not index.numel() or index.device.type != "cpu" or is_traced():
+        return
+    lowest, highest = torch.aminmax(torch.where(index == ignore_index, 0, index))
+    if int(lowest) < 0 or int(highest) >= classes:
+        wrong = int(lowest) if int(lowest) < 0 else int(highest)
+        raise ValueError(
+            f"target {wrong} is not one of the {classes} classes 0 to {classes - 1}, "
+            f"nor ignore_index {ignore_index}"
+        )
+
+
 class RowLossFunction(Function):
     """One loss for each row of scores; without targets, their conjugate.
 
@@ -211,6 +269,49 @@ class RowLossFunction(Function):
             second = jacobian.entries_gradient(entries, alpha, per_entry, ctx.shape)
             scores_grad = second if scores_grad is None else scores_grad + second
         return scores_grad, alpha_grad, None
+
+
+class ClassLossFunction(Function):
+    """Losses of class targets by kernels of their own, which have solved the rows already.
+
+    ``apply(scores, target, weight, options, solved)`` with the arguments and the result of
+    ``class_losses`` of the Triton backend returns the losses ``(rows,)``, or their sum or mean.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, scores: Tensor, target: Tensor, weight: Tensor | None, options: Any, solved: Any
+    ) -> Tensor:
+        result: Tensor = solved.result
+        ctx.options = options
+        parts = (solved.statistics, solved.divisor, solved.weight_sum)
+        ctx.save_for_backward(scores, target, weight, *parts)
+        ctx.kind = type(solved)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        scores, target, weight, *parts = ctx.saved_tensors
+        (upstream,) = gradients
+        options = ctx.options
+        found = None
+        if not torch.is_grad_enabled():
+            kernels = kernels_for(scores, options.alpha, upstream)
+            if kernels is not None:
+                solved = ctx.kind(upstream, *parts)
+                found = kernels.class_loss_gradient(
+                    scores, target, weight, options, solved, upstream
+                )
+        if found is None:
+            given = (target, scores, weight, options.ignore_index, options.label_smoothing)
+            targets, count = class_targets(*given)
+            per_row = upstream / count if options.reduction == "mean" else upstream
+            per_row = per_row.to(count.dtype).expand(len(scores))
+            whole = EntmaxFunction.apply(scores, options.alpha)
+            kept = (targets.mass != 0).unsqueeze(1)
+            whole = torch.where(kept, whole * (per_row * targets.mass).unsqueeze(1), 0.0)
+            found = _minus_target(whole, per_row, targets).to(scores.dtype)
+        return found, None, None, None, None
 
 
 def class_losses(scores: Tensor, shifted: Tensor, maxima: Tensor, targets: ClassTargets) -> Tensor:

@@ -9,17 +9,20 @@ from torch import Tensor
 
 from onmt_entmax.sparse.arguments import checked_alpha, is_traced, working_type
 from onmt_entmax.sparse.autograd import (
+    ClassLossFunction,
     ClassTargets,
     EntmaxFunction,
     LogEntmaxFunction,
     LongEntmaxFunction,
     RowLossFunction,
+    check_classes,
     class_losses,
+    class_targets,
     conjugate_operator,
     entmax_operator,
     log_entmax_operator,
 )
-from onmt_entmax.sparse.backends import has_kernels
+from onmt_entmax.sparse.backends import has_kernels, kernels_for
 from onmt_entmax.sparse.solvers import MEDIUM, refuse_rows_without_answer
 
 __all__ = ["entmax", "entmax_loss", "log_entmax"]
@@ -193,6 +196,11 @@ def entmax_loss(
     classes = scores.shape[class_dim]
     dtype = working_type(scores)
     checked = checked_alpha(alpha, scores, class_dim)
+    if not isinstance(checked, Tensor):
+        smoothing = float(label_smoothing)
+        fused = _fused_loss(scores, target, checked, weight, ignore_index, reduction, smoothing)
+        if fused is not None:
+            return fused
     rows = (scores if has_kernels(scores) else scores.to(dtype)).movedim(class_dim, -1)
     shape = rows.shape[:-1]
     rows = rows.reshape(-1, classes).contiguous()
@@ -207,14 +215,46 @@ def entmax_loss(
     else:
         if target.shape != shape or target.dtype == torch.bool:
             raise ValueError(_shape_message(scores, target))
-        index = target.reshape(-1).long()
-        targets, count = _class_targets(index, rows, weight, ignore_index, label_smoothing)
+        index = target.reshape(-1)
+        targets, count = class_targets(index, rows, weight, ignore_index, label_smoothing)
         losses = _row_losses(rows, checked, targets) if rows.numel() else rows.sum(1)
     returned = _returned_type(scores)
     if reduction == "none":
         return losses.reshape(shape).to(returned)
     total = losses.sum()
     return (total / count if reduction == "mean" else total).to(returned)
+
+
+def _fused_loss(
+    scores: Tensor,
+    target: Tensor,
+    alpha: float,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor | None:
+    """Return the loss by kernels that also read the targets; None where none do."""
+    kernels = None if target.is_floating_point() else kernels_for(scores, alpha)
+    if kernels is None or is_traced() or not kernels.covers_losses(scores, target, weight, alpha):
+        return None
+    class_dim = 0 if scores.dim() == 1 else 1
+    shape = scores.shape[:class_dim] + scores.shape[class_dim + 1 :]
+    if target.shape != shape or target.dtype == torch.bool:
+        raise ValueError(_shape_message(scores, target))
+    classes = scores.shape[class_dim]
+    rows = scores
+    if scores.dim() != 2:
+        rows, target = scores.movedim(class_dim, -1).reshape(-1, classes), target.reshape(-1)
+    rows, target = rows.contiguous(), target.contiguous()
+    check_classes(target, classes, ignore_index)
+    weight = None if weight is None else weight.contiguous()
+    options = kernels.LossOptions(alpha, ignore_index, reduction, label_smoothing)
+    solved = kernels.class_losses(rows, target, weight, options, _returned_type(scores))
+    if solved is None:
+        return None
+    losses = ClassLossFunction.apply(rows, target, weight, options, solved)
+    return losses.reshape(shape) if losses.dim() and len(shape) != 1 else losses
 
 
 def _check_loss_arguments(
@@ -258,48 +298,6 @@ def _shape_message(scores: Tensor, target: Tensor) -> str:
         f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
         "classes, or floating-point distributions with it"
     )
-
-
-def _class_targets(
-    index: Tensor,
-    rows: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    label_smoothing: float,
-) -> tuple[ClassTargets, Tensor]:
-    """Return the targets of rows of scores, and the divisor of their mean, a scalar.
-
-    Args:
-        index: the classes, ``(rows,)``.
-        rows: the scores, ``(rows, classes)``.
-        weight: ``(classes,)``, or None for ones.
-        ignore_index: the class index of ignored rows.
-        label_smoothing: in [0, 1].
-
-    Raises:
-        ValueError: if a target that is not ignored is not a class.
-    """
-    classes = rows.shape[1]
-    kept = index != ignore_index
-    index = torch.where(kept, index, 0)
-    if index.numel() and index.device.type == "cpu" and not is_traced():
-        lowest, highest = torch.aminmax(index)
-        if int(lowest) < 0 or int(highest) >= classes:
-            wrong = int(lowest) if int(lowest) < 0 else int(highest)
-            raise ValueError(
-                f"target {wrong} is not one of the {classes} classes 0 to {classes - 1}, "
-                f"nor ignore_index {ignore_index}"
-            )
-    dtype = working_type(rows)
-    counted = kept.to(dtype) if weight is None else torch.where(kept, weight[index], 0.0)
-    own, mass, spread = counted, counted, None
-    if label_smoothing > 0:
-        spread = kept.to(dtype) * (label_smoothing / classes)
-        own = counted * (1 - label_smoothing)
-        mass = own + spread * (classes if weight is None else weight.sum())
-    total = counted.sum()
-    divisor = torch.where(total == 0, 1.0, total)
-    return ClassTargets(index, mass, own, spread, weight), divisor
 
 
 def _row_losses(

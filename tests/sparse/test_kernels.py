@@ -23,25 +23,49 @@ def compiled(kernel, capability, types, **constants):
     source = ASTSource(kernel, types, constants)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
 
-rows = dict(scores="*bf16", out="*fp32", shifted="*fp32", maxima="*fp32")
+of_alpha = dict(inner="i32", count="i32")
+rows = dict(scores="*bf16", out="*fp32", shifted="*fp32", maxima="*fp32") | of_alpha
+loss = dict(scores="*bf16", target="*i64", class_weights="*fp32", weight_sum="*fp32",
+            losses="*fp32", statistics="*fp32", alpha="i64", ignore_index="i32",
+            smoothing="fp32", rows="i32", n="i32")
 for capability in (80, 90):
     for power, log_form, work in ((2, False, tl.float32), (0, False, tl.float32),
-                                  (-1, False, tl.float32), (0, True, tl.float64)):
-        threshold = "*fp64" if log_form else "*fp32"
-        form = dict(each_row=log_form, log_form=log_form, power=power, work=work)
-        types = rows | dict(thresholds=threshold, betas="*fp64")
-        for result in ("probabilities", "logs", ""):
+                                  (-1, False, tl.float32), (0, True, tl.float64),
+                                  (0, True, tl.float32)):
+        threshold = "*fp64" if work == tl.float64 else "*fp32"
+        each_row = log_form
+        form = dict(log_form=log_form, power=power, work=work)
+        types = rows | dict(thresholds=threshold, alpha="*fp32" if each_row else "i64")
+        part = "all" if not each_row else "steep" if work == tl.float64 else "flat"
+        for result, of in (("probabilities", part), ("logs", "all"), ("", "all")):
             assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
-                            result=result, height=4, width=64, **form)
+                            result=result, part=of, each_row=each_row, height=4, width=64, **form)
         assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
-                        result="probabilities", width=512, room=256, **form)
+                        result="probabilities", part=part, each_row=each_row, width=512, room=256,
+                        **form)
         types = dict(scores="*bf16", out="*bf16", maxima="*fp32", thresholds=threshold,
-                     betas="*fp64", factors="*fp32", n="i32")
+                     alpha=types["alpha"], factors="*fp32", n="i32")
         assert compiled(kernels.write_probabilities, capability, types, scaled=True,
-                        width=512, **form)
-    types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", betas="*fp64", n="i32")
+                        each_row=each_row, width=512, **form)
+        if work == tl.float64:
+            continue
+        plain = power == 2
+        form |= dict(weighted=not plain, smooth=not plain)
+        assert compiled(kernels.loss_short, capability, loss, height=4, width=64, **form)
+        assert compiled(kernels.loss_long, capability, loss | dict(columns="*i32"), width=512,
+                        room=256, **form)
+        types = loss | dict(upstream="*fp32", divisor="*fp32", out="*bf16")
+        del types["losses"]
+        assert compiled(kernels.loss_gradient, capability, types, each=not plain, mean=plain,
+                        height=1, width=512, **form)
+    assert compiled(kernels.reduce_losses, capability,
+                    dict(losses="*fp32", weights="*fp32", out="*bf16", divisor="*fp32",
+                         rows="i32"), mean=True, width=512)
+    types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", alpha_out="*fp32", n="i32")
     for above_two in (False, True):
-        form = dict(each_row=above_two, power=0, above_two=above_two, work=tl.float32)
+        types |= of_alpha | dict(alpha="*fp32" if above_two else "i64")
+        form = dict(each_row=above_two, power=0, above_two=above_two, of_alpha=above_two,
+                    work=tl.float32)
         assert compiled(kernels.gradient_long, capability, types, width=512, **form)
         assert compiled(kernels.gradient_short, capability, types | dict(rows="i32"),
                         height=4, width=64, **form)

@@ -8,6 +8,7 @@ tests.
 import os
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Protocol
 
 import torch
@@ -96,12 +97,23 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
         alpha: a number, or a tensor.
         others: the operation's other tensors.
     """
+    kernels = kernels_for(scores, alpha, *others)
+    if kernels is not None:
+        backend: Backend = kernels
+        return backend
+    return cpu if cpu.covers(scores, alpha, *others) else pytorch
+
+
+def kernels_for(
+    scores: Tensor, alpha: float | Tensor, *others: Tensor | None
+) -> ModuleType | None:
+    """Return the Triton backend if it covers the arguments: it has operations of its own."""
     if has_kernels(scores):
         from onmt_entmax.sparse.backends import triton
 
         if triton.covers(scores, alpha, *others):
             return triton
-    return cpu if cpu.covers(scores, alpha, *others) else pytorch
+    return None
 
 
 def has_kernels(scores: Tensor) -> bool:

@@ -16,12 +16,17 @@ its gradient                 1 read, 1 write            1 read, 1 write
 The lower bound of a training step on N x V float32 scores is thus 12 N V bytes for the loss and
 20 N V for the mapping. Rows with more than ``_ROOM`` scores near the threshold are read once more
 in each Newton step. For alpha above 2, or one alpha a row, the loss's gradient takes 3 more reads
-and 2 more writes to divide rows by their sums; the mapping's reads long rows once more.
+and 2 more writes to divide rows by their sums; above 2 the mapping's reads long rows once more.
+
+A mapping starts one kernel, its gradient another; with one alpha a row a second solves the rows
+above 2, if there are any. The loss of class targets starts one, and another for the sum or mean;
+its gradient starts one.
 """
 
+import struct
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import NamedTuple, ParamSpec, TypeVar
 
@@ -45,6 +50,8 @@ _REGISTERS = 1 << 15
 _TILE = 1 << 14
 _ROOM = 1024
 _LEAST_WIDTH = 16
+# Losses that are added at once.
+_SUMMED = 4096
 # Above this alpha a float64 threshold does not determine the smallest probabilities: see
 # `logs_above_two`.
 _LARGEST_ALPHA = 3.0
@@ -73,7 +80,7 @@ def _or(fallback: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
             scores = arguments[0]
             assert isinstance(scores, Tensor)
             try:
-                with torch.cuda.device(scores.device) if scores.is_cuda else nullcontext():
+                with _device_of(scores):
                     return function(*arguments, **options)
             except torch.OutOfMemoryError:
                 raise
@@ -90,6 +97,13 @@ def _or(fallback: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
+
+
+def _device_of(scores: Tensor) -> AbstractContextManager[object]:
+    """Return a context in which kernels start on the scores' device."""
+    if not scores.is_cuda or scores.device.index == torch.cuda.current_device():
+        return nullcontext()
+    return torch.cuda.device(scores.device)
 
 
 class _Form(NamedTuple):
@@ -113,24 +127,48 @@ class _Form(NamedTuple):
 
 
 def _form(alpha: float | Tensor, dtype: torch.dtype) -> _Form:
-    """Return the form in which scores of a type are solved."""
+    """Return the form in which scores of a type are solved; float64 where alpha may be above 2."""
     work = torch.float64 if dtype == torch.float64 else torch.float32
+    if isinstance(alpha, Tensor) or alpha > 2:
+        return _Form(True, 0, torch.float64)
+    if alpha == 1:
+        return _Form(False, -1, work)
+    if has_power_form(alpha):
+        return _Form(False, whole_power(1 / (alpha - 1)), work)
+    return _Form(True, 0, work)
+
+
+class _Alpha(NamedTuple):
+    """Alpha as kernels take it: row ``r`` has ``given[(r // inner) % count]``.
+
+    Attributes:
+        given: a tensor of alphas; or the bits of ``alpha - 1`` in float64, for all rows.
+        inner: rows one after the other with the same alpha.
+        count: alphas.
+        each_row: whether there is a tensor.
+    """
+
+    given: Tensor | int
+    inner: int
+    count: int
+    each_row: bool
+
+
+def _alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
+    """Return alpha for the rows of scores of a shape, as a rule without a copy."""
     if not isinstance(alpha, Tensor):
-        if alpha == 1:
-            return _Form(False, -1, work)
-        if has_power_form(alpha):
-            return _Form(False, whole_power(1 / (alpha - 1)), work)
-    return _Form(True, 0, torch.float64)
-
-
-def _betas(alpha: float | Tensor, scores: Tensor) -> tuple[Tensor, bool]:
-    """Return alpha - 1 as float64 ``(1,)`` or ``(rows,)``, and whether each row has its own."""
-    if isinstance(alpha, Tensor):
-        rows = alpha.detach().expand(*scores.shape[:-1], 1).reshape(-1)
-        return rows.double().sub_(1).contiguous(), True
-    # Filled on the device: a copy from the CPU would synchronise.
-    one = torch.full((1,), alpha - 1, dtype=torch.float64, device=scores.device)
-    return one, False
+        # A number of Python would arrive in float32, a tensor would have to be filled.
+        return _Alpha(struct.unpack("<q", struct.pack("<d", alpha - 1))[0], 1, 1, False)
+    alpha = alpha.detach().expand(*shape[:-1], 1)
+    inner, count, dimensions = 1, 1, list(zip(alpha.shape, alpha.stride(), strict=True))
+    # From the last: dimensions that repeat one alpha, some that hold a tensor, repetitions of it.
+    while dimensions and (dimensions[-1][1] == 0 or dimensions[-1][0] == 1):
+        inner *= dimensions.pop()[0]
+    while dimensions and (dimensions[-1][1] == count or dimensions[-1][0] == 1):
+        count *= dimensions.pop()[0]
+    if all(stride == 0 or size == 1 for size, stride in dimensions):
+        return _Alpha(alpha, inner, count, True)
+    return _Alpha(alpha.reshape(-1), 1, alpha.numel(), True)
 
 
 def _short(n: int, work: torch.dtype) -> dict[str, int] | None:
@@ -156,24 +194,40 @@ def _solve(scores: Tensor, alpha: float | Tensor, result: str, outputs: list[Ten
         result: "probabilities", "logs", or "" for the conjugate.
         outputs: memory for the result; of the conjugate shifted conjugates, maxima and thresholds.
     """
+    form = _form(alpha, scores.dtype)
+    alphas = _alpha_of(alpha, scores.shape)
+    # Logarithms next to the threshold need float64.
+    if result == "probabilities" and alphas.each_row and scores.dtype != torch.float64:
+        _start(scores, alphas, result, outputs, "flat", form._replace(work=torch.float32))
+        _start(scores, alphas, result, outputs, "steep", form)
+    else:
+        _start(scores, alphas, result, outputs, "all", form)
+
+
+def _start(
+    scores: Tensor, alphas: _Alpha, result: str, outputs: list[Tensor], part: str, form: _Form
+) -> None:
+    """Start the kernel that solves rows, or the ``part`` of them that `solve_short` describes."""
     n = scores.shape[-1]
     rows = scores.numel() // n
-    form = _form(alpha, scores.dtype)
-    betas, each_row = _betas(alpha, scores)
     out = outputs[0] if result else scores
     parts = [scores] * 3 if result else outputs
-    constants = {"each_row": each_row, "result": result, **form.constants}
+    given = (scores, out, *parts, *alphas[:3])
+    constants = {"each_row": alphas.each_row, "part": part, "result": result, **form.constants}
     short = _short(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
-        triton_kernels.solve_short[grid](scores, out, *parts, betas, rows, n, **constants, **short)
+        triton_kernels.solve_short[grid](*given, rows, n, **constants, **short)
         return
     columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
-    width = _TILE // form.work.itemsize
     triton_kernels.solve_long[(rows,)](
-        scores, out, *parts, betas, columns, n, **constants,
-        width=width, room=_ROOM, num_warps=_warps(_TILE),
+        *given, columns, n, **constants, **_long(form.work)
     )  # fmt: skip
+
+
+def _long(work: torch.dtype) -> dict[str, int]:
+    """Return width, room and warps of a program that solves a long row."""
+    return {"width": _TILE // work.itemsize, "room": _ROOM, "num_warps": _warps(_TILE)}
 
 
 @_or(pytorch.probabilities)
@@ -230,19 +284,24 @@ def write_probabilities(
     scores = scores.contiguous()
     rows, n = scores.shape
     form = _form(alpha, scores.dtype)
-    betas, each_row = _betas(alpha, scores)
+    # With a tensor, one alpha for each program of rows.
+    each_row = isinstance(alpha, Tensor)
+    given = alpha.detach() if isinstance(alpha, Tensor) else _alpha_of(alpha, scores.shape).given
     # Above 2 the threshold leaves a sum that is not exactly 1: divide by it.
     above_two = isinstance(alpha, Tensor) or alpha > 2
     unscaled = out.new_empty(out.shape, dtype=_result_type(scores)) if above_two else out
     width = min(max(triton.next_power_of_2(n), _LEAST_WIDTH), _TILE // form.work.itemsize)
     triton_kernels.write_probabilities[(rows, triton.cdiv(n, width))](
-        scores, unscaled, maxima.contiguous(), threshold.contiguous(), betas,
+        scores, unscaled, maxima.contiguous(), threshold.contiguous(),
+        given.contiguous() if isinstance(given, Tensor) else given,
         maxima if factors is None else factors.contiguous(), n,
         each_row=each_row, scaled=factors is not None and not above_two, **form.constants,
         width=width, num_warps=4,
     )  # fmt: skip
     if above_two:
-        sums = torch.where(betas.unsqueeze(1) > 1, unscaled.sum(1, keepdim=True), 1.0)
+        sums = unscaled.sum(1, keepdim=True)
+        if isinstance(alpha, Tensor):
+            sums = torch.where(alpha.detach() > 2, sums, 1.0)
         share = 1 / sums if factors is None else factors.unsqueeze(1) / sums
         out.copy_(unscaled.mul_(share))
 
@@ -253,23 +312,207 @@ def scores_gradient(
 ) -> Tensor:
     """Return the gradient in the scores; see `Backend.scores_gradient`."""
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
+    return _gradients(probabilities, alpha, gradient, dtype, None)
+
+
+def _gradients(
+    probabilities: Tensor,
+    alpha: float | Tensor,
+    gradient: Tensor,
+    dtype: torch.dtype,
+    alpha_out: Tensor | None,
+) -> Tensor:
+    """Return the gradient in the scores, and write that in each row's alpha into ``alpha_out``."""
     n = probabilities.shape[-1]
     rows = probabilities.numel() // n
-    betas, each_row = _betas(alpha, probabilities)
+    alphas = _alpha_of(alpha, probabilities.shape)
     form = _Form(False, 0, _result_type(probabilities))
     power = 0 if isinstance(alpha, Tensor) or alpha == 1 else whole_power(1 / (alpha - 1))
     out = torch.empty_like(probabilities, dtype=dtype)
-    given = {"each_row": each_row, "power": power, "work": form.constants["work"]}
-    given["above_two"] = isinstance(alpha, Tensor) or alpha > 2
+    given = (probabilities, gradient, out, *alphas[:3], out if alpha_out is None else alpha_out)
+    constants = {
+        "each_row": alphas.each_row,
+        "power": power,
+        "above_two": isinstance(alpha, Tensor) or alpha > 2,
+        "of_alpha": alpha_out is not None,
+        "work": form.constants["work"],
+    }
     short = _short(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
-        triton_kernels.gradient_short[grid](
-            probabilities, gradient, out, betas, rows, n, **given, **short
-        )
+        triton_kernels.gradient_short[grid](*given, rows, n, **constants, **short)
     else:
         width = _TILE // form.work.itemsize // 2
         triton_kernels.gradient_long[(rows,)](
-            probabilities, gradient, out, betas, n, **given, width=width, num_warps=_warps(_TILE)
+            *given, n, **constants, width=width, num_warps=_warps(_TILE)
         )
+    return out
+
+
+@_or(lambda *arguments: None)
+def gradients(
+    probabilities: Tensor, alpha: Tensor, gradient: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor] | None:
+    """Return the gradients in the scores ``(..., n)`` and in the alphas ``(..., 1)`` of the rows.
+
+    Args:
+        probabilities: ``(..., n)``.
+        alpha: ``(..., 1)``.
+        gradient: in the probabilities, ``(..., n)``.
+        dtype: of the scores.
+
+    Returns:
+        The gradient in the scores in their type, that in alpha in float32 or float64; None if the
+        kernel fails.
+    """
+    probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
+    in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1)
+    return _gradients(probabilities, alpha, gradient, dtype, in_alpha), in_alpha
+
+
+class ClassLosses(NamedTuple):
+    """Losses of class targets, and what their gradient needs.
+
+    Attributes:
+        result: the losses ``(rows,)``, or their sum or mean, 0-dim.
+        statistics: ``(3, rows)``: maxima, thresholds, and the weights of rows in the mean.
+        divisor: 0-dim, of the mean; None without one.
+        weight_sum: 0-dim, of class weights under label smoothing; None without these.
+    """
+
+    result: Tensor
+    statistics: Tensor
+    divisor: Tensor | None
+    weight_sum: Tensor | None
+
+
+class LossOptions(NamedTuple):
+    """Options of `entmax_loss` for class targets."""
+
+    alpha: float
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
+
+
+def covers_losses(scores: Tensor, target: Tensor, weight: Tensor | None, alpha: float) -> bool:
+    """Return whether kernels take the loss of class targets in one go: alpha up to 2, no float64.
+
+    Args:
+        scores: ``(rows, n)`` that :func:`covers` is true for.
+        target: class indices.
+        weight: of classes, or None.
+        alpha: a number.
+    """
+    in_memory = has_memory(target) and (weight is None or has_memory(weight))
+    return in_memory and alpha <= 2 and scores.dtype != torch.float64
+
+
+def _loss_arguments(
+    scores: Tensor, target: Tensor, weight: Tensor | None, options: LossOptions
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return arguments and constants that forward and backward kernels of the loss share."""
+    form = _form(options.alpha, scores.dtype)
+    given: dict[str, object] = {
+        "scores": scores,
+        "target": target,
+        "class_weights": scores if weight is None else weight,
+        "alpha": _alpha_of(options.alpha, scores.shape).given,
+        "ignore_index": options.ignore_index,
+        "smoothing": float(options.label_smoothing),
+        "rows": scores.shape[0],
+        "n": scores.shape[1],
+    }
+    smooth = options.label_smoothing > 0
+    return given, {"weighted": weight is not None, "smooth": smooth, **form.constants}
+
+
+@_or(lambda *arguments: None)
+def class_losses(
+    scores: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    options: LossOptions,
+    dtype: torch.dtype,
+) -> ClassLosses | None:
+    """Return losses of class targets; see `entmax_loss`.
+
+    Args:
+        scores: ``(rows, n)``, contiguous.
+        target: ``(rows,)`` integers, contiguous. One that is no class gives nan.
+        weight: ``(n,)`` of the classes, contiguous; or None.
+        options: for all rows.
+        dtype: of the result.
+
+    Returns:
+        The losses, or None if the kernel fails.
+    """
+    rows, n = scores.shape
+    given, constants = _loss_arguments(scores, target, weight, options)
+    each = options.reduction == "none"
+    statistics = torch.empty(3, rows, dtype=torch.float32, device=scores.device)
+    losses = torch.empty(rows, dtype=dtype if each else torch.float32, device=scores.device)
+    weight_sum = None
+    if weight is not None and options.label_smoothing > 0:
+        weight_sum = weight.sum(dtype=torch.float32)
+    given.update(losses=losses, statistics=statistics)
+    given["weight_sum"] = scores if weight_sum is None else weight_sum
+    form = _form(options.alpha, scores.dtype)
+    short = _short(n, form.work)
+    if short is not None:
+        grid = (triton.cdiv(rows, short["height"]),)
+        triton_kernels.loss_short[grid](**given, **constants, **short)
+    else:
+        columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
+        triton_kernels.loss_long[(rows,)](
+            **given, columns=columns, **constants, **_long(form.work)
+        )
+    if each:
+        return ClassLosses(losses, statistics, None, weight_sum)
+    result = torch.empty((), dtype=dtype, device=scores.device)
+    mean = options.reduction == "mean"
+    divisor = torch.empty((), dtype=torch.float32, device=scores.device) if mean else None
+    width = min(triton.next_power_of_2(rows), _SUMMED)
+    triton_kernels.reduce_losses[(1,)](
+        losses, statistics[2], result, result if divisor is None else divisor, rows,
+        mean=mean, width=width, num_warps=8,
+    )  # fmt: skip
+    return ClassLosses(result, statistics, divisor, weight_sum)
+
+
+@_or(lambda *arguments: None)
+def class_loss_gradient(
+    scores: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    options: LossOptions,
+    solved: ClassLosses,
+    upstream: Tensor,
+) -> Tensor | None:
+    """Return the gradient of :func:`class_losses` in the scores, in their type.
+
+    Args:
+        scores: as before.
+        target: as before.
+        weight: as before.
+        options: as before.
+        solved: what :func:`class_losses` returned; its result is not used.
+        upstream: the gradient in the result.
+
+    Returns:
+        ``(rows, n)``, or None if the kernel fails.
+    """
+    rows, n = scores.shape
+    given, constants = _loss_arguments(scores, target, weight, options)
+    each = upstream.dim() > 0 and upstream.stride(0) != 0
+    out = torch.empty_like(scores)
+    given["weight_sum"] = scores if solved.weight_sum is None else solved.weight_sum
+    given.update(statistics=solved.statistics, upstream=upstream.contiguous() if each else upstream)
+    given.update(divisor=scores if solved.divisor is None else solved.divisor, out=out)
+    width = min(max(triton.next_power_of_2(n), _LEAST_WIDTH), _TILE // 4)
+    height = max(_TOGETHER // width, 1)
+    triton_kernels.loss_gradient[(triton.cdiv(rows, height), triton.cdiv(n, width))](
+        **given, each=each, mean=solved.divisor is not None, **constants,
+        height=height, width=width, num_warps=_warps(height * width * 4),
+    )  # fmt: skip
     return out

@@ -10,6 +10,10 @@ threshold of these few is a lower bound for the row, and almost exact. A second 
 the cache, lists the scores above the bound, and Newton's method runs on the list. Only a row with
 more of them than the list holds (nearly uniform scores) is read again in every step. The result is
 written once.
+
+Alpha is given as the bits of ``alpha - 1`` in float64, an integer, so that nothing is copied to the
+GPU; or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. Float32 suffices for
+alpha in [1, 2]; above 2 the log form is solved in float64.
 """
 
 # mypy: allow-untyped-defs
@@ -53,6 +57,20 @@ def _curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
 @triton.jit
 def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
     """Return log-probabilities; at alpha = 1 in the log form, scores minus the shift."""
+    if log_form and from_threshold.dtype == tl.float32:
+        # log1p(part) / beta for part in (-1, 0]: 2 atanh(part / (2 + part)) by its series near 0,
+        # where no logarithm of a rounded number is exact enough.
+        half = 1.0 / (2.0 + part)
+        square = part * half * (part * half)
+        series = square * (1.0 / 13.0) + 1.0 / 11.0
+        series = series * square + 1.0 / 9.0
+        series = series * square + 1.0 / 7.0
+        series = series * square + 1.0 / 5.0
+        series = series * square + 1.0 / 3.0
+        series = series * square + 1.0
+        inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
+        near = from_threshold * (2.0 * half) * series
+        return tl.where(part > -0.5, near, tl.log(inside) * inverse)
     if log_form:
         # log1p(part), exact for small ``part`` (beta near 0).
         rest = inside - 1.0
@@ -66,6 +84,14 @@ def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
 def _expm1_over(beta, factor):
     """Return ``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
     exponent = beta * factor
+    if exponent.dtype == tl.float32:
+        near = tl.abs(exponent) < 1.0
+        small = tl.where(near, exponent, 0.0)
+        series = small * 0.0 + 1.0
+        for k in tl.static_range(10):
+            series = 1.0 + small * series * (1.0 / (11 - k))
+        far = tl.where(near, 1.0, exponent)
+        return factor * tl.where(near, series, (tl.exp(far) - 1.0) / far)
     power = tl.exp(exponent)
     rest = power - 1.0
     plain = (rest == 0) | (rest == -1)
@@ -79,7 +105,7 @@ def _expm1_over(beta, factor):
 def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return the next threshold from the sums at this one, its bounds, and whether to go on.
 
-    Newton's method on the norm, as in solvers.py; bisection where alpha is above 2.
+    Newton's method on the norm, as in solvers.py; in float64, bisection where alpha is above 2.
     """
     if power == -1:
         rise = tl.log(total)
@@ -93,9 +119,9 @@ def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, powe
         rise = (total - tl.exp((1.0 - beta) * tl.log(total))) / (beta * slope)
     following = threshold + rise
     # Twice the rounding error of a total near 1.
-    enough = 1.0 + (8.9e-16 if log_form or total.dtype == tl.float64 else 2.4e-7)
+    enough = 1.0 + (8.9e-16 if total.dtype == tl.float64 else 2.4e-7)
     better = (total > enough) & (following > threshold)
-    if log_form:
+    if log_form and total.dtype == tl.float64:
         bisect = beta > 1
         low = tl.where(total >= 1, threshold, low)
         high = tl.where(total < 1, threshold, high)
@@ -143,10 +169,15 @@ def _least(beta, n, log_form: tl.constexpr, power: tl.constexpr):
 
 
 @triton.jit
-def _beta_of(beta_pointer, rows, each_row: tl.constexpr, work: tl.constexpr):
-    """Return the beta of rows (rows, 1): one for all, or one for each."""
-    place = rows if each_row else rows * 0
-    return tl.load(beta_pointer + place).to(work)
+def _beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
+    """Return alpha - 1 for each row, in the shape of ``row``; see the module's docstring."""
+    if each_row:
+        given = tl.load(alpha + (row // inner) % count)
+        if given.dtype != tl.float64:
+            given = given.to(tl.float32)
+        return (given - 1.0).to(work)
+    one = alpha.to(tl.int64).to(tl.float64, bitcast=True).to(work)
+    return tl.zeros_like(row).to(work) + one
 
 
 @triton.jit
@@ -162,49 +193,63 @@ def _finished(
         if power == -1:
             logs = from_threshold
         else:
-            logs = _logarithms(from_threshold, beta * from_threshold, inside, beta, log_form)
+            part = tl.where(beta == 0, 0.0, beta * from_threshold)
+            logs = _logarithms(from_threshold, part, inside, beta, log_form)
         if log_form:
-            # Bisection leaves a total that is not exactly 1: divide by it.
-            logs -= tl.where(beta > 1, tl.log(total), 0.0)
+            logs -= tl.log(_to_divide_by(total, beta))
         return tl.where(outside, -_INFINITY, logs)
-    return probability / tl.where(beta > 1, total, 1.0) if log_form else probability
+    return probability / _to_divide_by(total, beta) if log_form else probability
+
+
+@triton.jit
+def _to_divide_by(total, beta):
+    """Return the total where it is not exactly 1: after bisection, or a shift in float32."""
+    return total if total.dtype == tl.float32 else tl.where(beta > 1, total, 1.0)
 
 
 @triton.jit
 def solve_short(
-    scores, out, shifted, maxima, thresholds, betas, rows, n,
-    each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+    scores, out, shifted, maxima, thresholds, alpha, inner, count, rows, n,
+    each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
+    power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Solve rows that fit in registers, ``height`` of them a program: one read, one write.
 
     ``result`` is "probabilities" or "logs" (to ``out``), or "" for the shifted conjugate, maximum
-    and threshold.
+    and threshold. ``part`` is "all", or with one alpha a row "flat" to write what is right for
+    alpha up to 2 only, or "steep" to write the rows above 2 alone.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     real = row < rows
-    there = real & (column < n)
     row = tl.minimum(row, rows - 1)
-    beta = _beta_of(betas, row, each_row, work)
-    tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
-    maximum = tl.max(tile, 1, keep_dims=True)
-    below = tile - maximum
-    start, ceiling = _least(beta, n, log_form, power)
-    threshold = _solve(below, start, ceiling, beta, log_form, power)
-    if result == "":
+    beta = _beta_of(alpha, row, inner, count, each_row, work)
+    if part == "flat":
+        beta = tl.where(beta > 1, 1.0, beta)
+    wanted = 1
+    if part == "steep":
+        # Alphas above 2 are rare: most programs for them end here.
+        real = real & (beta > 1)
+        wanted = tl.max(tl.max(real.to(tl.int32), 1), 0)
+    if wanted > 0:
+        there = real & (column < n)
+        tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
+        maximum = tl.max(tile, 1, keep_dims=True)
+        below = tile - maximum
+        start, ceiling = _least(beta, n, log_form, power)
+        threshold = _solve(below, start, ceiling, beta, log_form, power)
         probability, _, base = _curve(below, threshold, beta, log_form, power)
-        energy = tl.sum(probability * base, 1, keep_dims=True)
-        dual = threshold - start + (energy - 1.0) / (1.0 + beta)
-        tl.store(shifted + row, dual, mask=real)
-        tl.store(maxima + row, maximum, mask=real)
-        tl.store(thresholds + row, threshold, mask=real)
-    else:
-        probability, _, _ = _curve(below, threshold, beta, log_form, power)
-        total = tl.sum(probability, 1, keep_dims=True)
-        finished = _finished(below, threshold, beta, total, result, log_form, power)
-        tl.store(out + place, finished, mask=there)
+        if result == "":
+            energy = tl.sum(probability * base, 1, keep_dims=True)
+            dual = threshold - start + (energy - 1.0) / (1.0 + beta)
+            tl.store(shifted + row, dual, mask=real)
+            tl.store(maxima + row, maximum, mask=real)
+            tl.store(thresholds + row, threshold, mask=real)
+        else:
+            total = tl.sum(probability, 1, keep_dims=True)
+            finished = _finished(below, threshold, beta, total, result, log_form, power)
+            tl.store(out + place, finished, mask=there)
 
 
 @triton.jit
@@ -257,17 +302,16 @@ def _list_candidates(
 
 
 @triton.jit
-def solve_long(
-    scores, out, shifted, maxima, thresholds, betas, columns, n,
-    each_row: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
+def _solve_row(
+    scores, columns, n, beta,
+    log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr, width: tl.constexpr,
+    room: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`solve_short`, one long row a program; ``columns`` (rows, room) int32: scratch."""
-    row = tl.program_id(0).to(tl.int64)
-    scores += row * n
-    columns += row * room
-    single = tl.full((1, 1), 0, tl.int64)
-    beta = _beta_of(betas, row + single, each_row, work)
+    """Solve a long row; return (1, 1) tensors, and the candidates ``few`` (1, room) if they fit.
+
+    The former are the maximum, the threshold, and the sums of probabilities and of probability
+    times base. The candidates come with their columns, a mask and their number.
+    """
     least, ceiling = _least(beta, n, log_form, power)
     lanes = _lane_maxima(scores, n, work, width)
     maximum = tl.max(lanes, 1, keep_dims=True)
@@ -284,6 +328,7 @@ def solve_long(
     place = tl.load(columns + slot, mask=listed, other=0)
     few = tl.load(scores + place, mask=listed, other=-_INFINITY).to(work) - maximum
     few = tl.where(listed, few, -_INFINITY)
+    total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     if found <= room:
         threshold = _solve(few, threshold, ceiling, beta, log_form, power)
         probability, _, base = _curve(few, threshold, beta, log_form, power)
@@ -302,19 +347,46 @@ def solve_long(
             )
             going = tl.max(tl.max(better.to(tl.int32), 1), 0)
             steps += 1
-        total, slope, energy = _row_sums(
-            scores, n, maximum, threshold, beta, log_form, power, width
+        if log_form and work == tl.float64:
+            # Bisection ends at another threshold than the last that it tried.
+            total, slope, energy = _row_sums(
+                scores, n, maximum, threshold, beta, log_form, power, width
+            )
+    return maximum, threshold, total, energy, few, place, listed, found
+
+
+@triton.jit
+def solve_long(
+    scores, out, shifted, maxima, thresholds, alpha, inner, count, columns, n,
+    each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
+    power: tl.constexpr, work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
+):  # fmt: skip
+    """As :func:`solve_short`, one long row a program; ``columns`` (rows, room) int32: scratch."""
+    row = tl.program_id(0).to(tl.int64)
+    scores += row * n
+    columns += row * room
+    single = row + tl.full((1, 1), 0, tl.int64)
+    beta = _beta_of(alpha, single, inner, count, each_row, work)
+    if part == "flat":
+        beta = tl.where(beta > 1, 1.0, beta)
+    wanted = 1
+    if part == "steep":
+        wanted = tl.max(tl.max((beta > 1).to(tl.int32), 1), 0)
+    if wanted > 0:
+        maximum, threshold, total, energy, few, place, listed, found = _solve_row(
+            scores, columns, n, beta, log_form, power, work, width, room
         )
-    if result == "":
-        dual = threshold - least + (energy - 1.0) / (1.0 + beta)
-        tl.store(shifted + row + single, dual)
-        tl.store(maxima + row + single, maximum)
-        tl.store(thresholds + row + single, threshold)
-    else:
-        _write_row(
-            scores, out + row * n, n, maximum, threshold, beta, total, few, place, listed, found,
-            result, log_form, power, width, room,
-        )  # fmt: skip
+        if result == "":
+            least, _ = _least(beta, n, log_form, power)
+            dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+            tl.store(shifted + single, dual)
+            tl.store(maxima + single, maximum)
+            tl.store(thresholds + single, threshold)
+        else:
+            _write_row(
+                scores, out + row * n, n, maximum, threshold, beta, total, few, place, listed,
+                found, result, log_form, power, width, room,
+            )  # fmt: skip
 
 
 @triton.jit
@@ -342,7 +414,7 @@ def _write_row(
 
 @triton.jit
 def write_probabilities(
-    scores, out, maxima, thresholds, betas, factors, n,
+    scores, out, maxima, thresholds, alpha, factors, n,
     each_row: tl.constexpr, scaled: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     work: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
@@ -353,7 +425,7 @@ def write_probabilities(
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * width + tl.arange(0, width)
     place = row * n + column
-    beta = _beta_of(betas, row, each_row, work)
+    beta = _beta_of(alpha, row, 1, tl.num_programs(0), each_row, work)
     maximum, threshold = tl.load(maxima + row), tl.load(thresholds + row)
     tile = tl.load(scores + place, mask=column < n, other=0.0).to(work)
     probability, _, _ = _curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
@@ -384,37 +456,68 @@ def _relative_weights(probability, weight, least, beta):
 
 
 @triton.jit
+def _alpha_terms(probability, weight, beta):
+    """Return ``p k`` of jacobian.py's docstring, the curvature of each probability in alpha."""
+    logs = tl.log(tl.where(probability == 0, 1.0, probability))
+    w = -beta * logs
+    near = w < 1.0
+    small = tl.where(near, w, 0.0)
+    series = small * 0.0 + 1.0
+    for k in tl.static_range(10):
+        series = 1.0 + small * series * (1.0 / (12 - k))
+    inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
+    # p exp(w) is the weight.
+    far = (weight - probability * (1.0 + w)) * inverse * inverse
+    return tl.where(near, probability * logs * logs * (series * 0.5), far)
+
+
+@triton.jit
+def _steep_gradient(probability, gradient, weight, beta, column, n):
+    """Return gradients (rows, width) where alpha may be above 2, and their weighted means.
+
+    The gradient of the smallest member is minus the sum of the others: see
+    ``_gradient_above_two`` in jacobian.py.
+    """
+    inside = tl.where(probability == 0, 2.0, probability)
+    least = tl.min(inside, 1, keep_dims=True)
+    part = _relative_weights(probability, weight, least, beta)
+    mean = tl.sum(part * gradient, 1, keep_dims=True) / tl.sum(part, 1, keep_dims=True)
+    first = tl.min(tl.where((inside == least) & (beta > 1), column, n), 1, keep_dims=True)
+    result = tl.where(column == first, 0.0, weight) * (gradient - mean)
+    rest = -tl.sum(result, 1, keep_dims=True)
+    return tl.where(column == first, rest, result), mean
+
+
+@triton.jit
 def gradient_short(
-    probabilities, incoming, out, betas, rows, n,
-    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, work: tl.constexpr,
-    height: tl.constexpr, width: tl.constexpr,
+    probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
+    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr,
+    work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Write gradients ``s (g - sum s g / sum s)`` with Jacobian weights s: two reads, one write.
 
-    ``height`` rows a program. With ``above_two``, where alpha may be above 2, the gradient of the
-    smallest member is minus the sum of the others: see ``_gradient_above_two`` in jacobian.py.
+    ``height`` rows a program. With ``above_two``, alpha may be above 2. With ``of_alpha``, write
+    each row's gradient in its alpha, too.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     there = (row < rows) & (column < n)
-    beta = _beta_of(betas, tl.minimum(row, rows - 1), each_row, work)
+    beta = _beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
     probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
     gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
     weight = _weights(probability, beta, power)
+    mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
+    result = weight * (gradient - mean)
     if above_two:
-        inside = tl.where(probability == 0, 2.0, probability)
-        least = tl.min(inside, 1, keep_dims=True)
-        part = _relative_weights(probability, weight, least, beta)
-        mean = tl.sum(part * gradient, 1, keep_dims=True) / tl.sum(part, 1, keep_dims=True)
-        first = tl.min(tl.where((inside == least) & (beta > 1), column, n), 1, keep_dims=True)
-        result = tl.where(column == first, 0.0, weight) * (gradient - mean)
-        rest = -tl.sum(result, 1, keep_dims=True)
-        result = tl.where(column == first, rest, result)
-    else:
-        total = tl.sum(weight, 1, keep_dims=True)
-        result = weight * (gradient - tl.sum(weight * gradient, 1, keep_dims=True) / total)
+        if tl.max(tl.max((beta > 1).to(tl.int32), 1), 0) > 0:
+            result, mean = _steep_gradient(probability, gradient, weight, beta, column, n)
     tl.store(out + place, result, mask=there)
+    if of_alpha:
+        # Padding is 0 in both: it adds nothing.
+        terms = _alpha_terms(probability, weight, beta) * (mean - gradient)
+        terms = tl.where(probability == 0, 0.0, terms)
+        tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
 
 
 @triton.jit
@@ -434,19 +537,43 @@ def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
 
 @triton.jit
 def gradient_long(
-    probabilities, incoming, out, betas, n,
-    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, work: tl.constexpr,
-    width: tl.constexpr,
+    probabilities, incoming, out, alpha, inner, count, alpha_out, n,
+    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr,
+    work: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`gradient_short`, one long row a program: two reads, with ``above_two`` three."""
+    """As :func:`gradient_short`, one long row a program: two reads, above alpha 2 three."""
     row = tl.program_id(0).to(tl.int64)
     probabilities += row * n
     incoming += row * n
     out += row * n
-    beta = _beta_of(betas, row, each_row, work)
+    alpha_out += row
+    beta = _beta_of(alpha, row, inner, count, each_row, work)
+    if above_two and each_row:
+        if beta > 1:
+            _row_gradient(
+                probabilities, incoming, out, alpha_out, n, beta, power, True, of_alpha, work, width
+            )
+        else:
+            _row_gradient(
+                probabilities, incoming, out, alpha_out, n, beta, power, False, of_alpha, work,
+                width,
+            )  # fmt: skip
+    else:
+        _row_gradient(
+            probabilities, incoming, out, alpha_out, n, beta, power, above_two, of_alpha, work,
+            width,
+        )  # fmt: skip
+
+
+@triton.jit
+def _row_gradient(
+    probabilities, incoming, out, alpha_out, n, beta,
+    power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    width: tl.constexpr,
+):  # fmt: skip
+    """Write the gradient of one row, and that in its alpha."""
     if above_two:
         least, first = _least_member(probabilities, n, work, width)
-        first = tl.where(beta > 1, first, n)
     parts = tl.zeros((width,), work)
     along = tl.zeros((width,), work)
     for begin in range(0, n, width):
@@ -460,11 +587,16 @@ def gradient_long(
         along += part * gradient
     mean = tl.sum(along, 0) / tl.sum(parts, 0)
     total = tl.zeros((width,), work)
+    in_alpha = tl.zeros((width,), work)
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        result = _weights(probability, beta, power) * (gradient - mean)
+        weight = _weights(probability, beta, power)
+        result = weight * (gradient - mean)
+        if of_alpha:
+            terms = _alpha_terms(probability, weight, beta) * (mean - gradient)
+            in_alpha += tl.where(probability == 0, 0.0, terms)
         if above_two:
             result = tl.where(column == first, 0.0, result)
             total += result
@@ -473,3 +605,196 @@ def gradient_long(
             tl.store(out + column, result, mask=column < n)
     if above_two:
         tl.store(out + first, -tl.sum(total, 0), mask=first < n)
+    if of_alpha:
+        tl.store(alpha_out, tl.sum(in_alpha, 0))
+
+
+@triton.jit
+def _class_terms(
+    target, class_weights, weight_sum, row, n, ignore_index, smoothing,
+    weighted: tl.constexpr, smooth: tl.constexpr,
+):  # fmt: skip
+    """Return the labels of rows, and the coefficients of `ClassTargets`, and weights to average.
+
+    A label that is no class has nan for a weight: reading it would synchronise, or worse.
+    """
+    label = tl.load(target + row).to(tl.int64)
+    kept = label != ignore_index
+    valid = (label >= 0) & (label < n)
+    label = tl.where(kept & valid, label, 0)
+    counted = tl.where(kept, tl.where(valid, 1.0, float("nan")), 0.0)
+    if weighted:
+        counted *= tl.where(kept, tl.load(class_weights + label).to(tl.float32), 0.0)
+    own, mass, spread = counted, counted, counted * 0.0
+    if smooth:
+        spread = tl.where(kept, smoothing / n, 0.0)
+        own = counted * (1.0 - smoothing)
+        mass = own + spread * (tl.load(weight_sum).to(tl.float32) if weighted else n)
+    return label, counted, own, mass, spread
+
+
+@triton.jit
+def _store_loss(
+    scores, losses, statistics, row, rows, real, label, counted, own, mass, spread,
+    maximum, threshold, dual, margins, smooth: tl.constexpr,
+):  # fmt: skip
+    """Write losses, and maxima, thresholds and weights for the gradient."""
+    score = tl.load(scores + label).to(tl.float32)
+    # A class of weight 0 adds nothing, even if its score is -inf.
+    loss = dual * mass + own * tl.where(own == 0, 0.0, maximum - score)
+    if smooth:
+        loss += spread * margins
+    # Nor does an ignored row: 0 times its scores could be nan.
+    loss = tl.where(mass == 0, 0.0, loss)
+    tl.store(losses + row, loss, mask=real)
+    tl.store(statistics + row, maximum, mask=real)
+    tl.store(statistics + rows + row, threshold, mask=real)
+    tl.store(statistics + 2 * rows + row, counted, mask=real)
+
+
+@triton.jit
+def _margins(below, there, class_weights, column, n, weighted: tl.constexpr):
+    """Return what label smoothing sums: logit margins times class weights, 0 outside the row."""
+    if weighted:
+        weight = tl.load(class_weights + column, mask=column < n, other=0.0).to(tl.float32)
+        return tl.where(there & (weight != 0), -below * weight, 0.0)
+    return tl.where(there, -below, 0.0)
+
+
+@triton.jit
+def loss_short(
+    scores, target, class_weights, weight_sum, losses, statistics, alpha, ignore_index, smoothing,
+    rows, n,
+    weighted: tl.constexpr, smooth: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Write losses of class targets, and ``statistics`` (3, rows): one read.
+
+    The statistics are maximum, threshold, and the weight with which a row counts in the mean.
+    """
+    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
+    column = tl.arange(0, width)[None, :]
+    real = row < rows
+    row = tl.minimum(row, rows - 1)
+    begin = row.to(tl.int64) * n
+    beta = _beta_of(alpha, row, 1, 1, False, work)
+    label, counted, own, mass, spread = _class_terms(
+        target, class_weights, weight_sum, row, n, ignore_index, smoothing, weighted, smooth
+    )
+    # Ignored rows are not read.
+    there = real & (mass != 0) & (column < n)
+    tile = tl.load(scores + begin + column, mask=there, other=-_INFINITY).to(work)
+    maximum = tl.max(tile, 1, keep_dims=True)
+    below = tile - maximum
+    start, ceiling = _least(beta, n, log_form, power)
+    threshold = _solve(below, start, ceiling, beta, log_form, power)
+    probability, _, base = _curve(below, threshold, beta, log_form, power)
+    energy = tl.sum(probability * base, 1, keep_dims=True)
+    dual = threshold - start + (energy - 1.0) / (1.0 + beta)
+    margins = dual * 0.0
+    if smooth:
+        margins = tl.sum(
+            _margins(below, there, class_weights, column, n, weighted), 1, keep_dims=True
+        )
+    _store_loss(
+        scores + begin, losses, statistics, row, rows, real, label, counted, own, mass, spread,
+        maximum, threshold, dual, margins, smooth,
+    )  # fmt: skip
+
+
+@triton.jit
+def loss_long(
+    scores, target, class_weights, weight_sum, losses, statistics, alpha, ignore_index, smoothing,
+    columns, rows, n,
+    weighted: tl.constexpr, smooth: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
+):  # fmt: skip
+    """As :func:`loss_short`, one long row a program; ``columns`` (rows, room) int32: scratch."""
+    row = tl.program_id(0).to(tl.int64)
+    scores += row * n
+    single = row + tl.full((1, 1), 0, tl.int64)
+    beta = _beta_of(alpha, single, 1, 1, False, work)
+    label, counted, own, mass, spread = _class_terms(
+        target, class_weights, weight_sum, single, n, ignore_index, smoothing, weighted, smooth
+    )
+    # Ignored rows are not read.
+    read = tl.where(tl.max(tl.max((mass != 0).to(tl.int32), 1), 0) > 0, n, 0)
+    maximum, threshold, _, energy, _, _, _, _ = _solve_row(
+        scores, columns + row * room, read, beta, log_form, power, work, width, room
+    )
+    least, _ = _least(beta, n, log_form, power)
+    dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+    margins = dual * 0.0
+    if smooth:
+        for begin in range(0, read, width):
+            column = begin + tl.arange(0, width)[None, :]
+            there = column < read
+            below = tl.load(scores + column, mask=there, other=-_INFINITY).to(work) - maximum
+            part = _margins(below, there, class_weights, column, n, weighted)
+            margins += tl.sum(part, 1, keep_dims=True)
+    _store_loss(
+        scores, losses, statistics, single, rows, single < rows, label, counted, own, mass, spread,
+        maximum, threshold, dual, margins, smooth,
+    )  # fmt: skip
+
+
+@triton.jit
+def reduce_losses(
+    losses, weights, out, divisor, rows, mean: tl.constexpr, width: tl.constexpr
+):  # fmt: skip
+    """Write the sum of the losses or their mean, and the mean's divisor; a single program."""
+    total = tl.zeros((width,), tl.float64)
+    weight = tl.zeros((width,), tl.float64)
+    for begin in range(0, rows, width):
+        row = begin + tl.arange(0, width)
+        total += tl.load(losses + row, mask=row < rows, other=0.0).to(tl.float64)
+        if mean:
+            weight += tl.load(weights + row, mask=row < rows, other=0.0).to(tl.float64)
+    result = tl.sum(total, 0)
+    if mean:
+        count = tl.sum(weight, 0)
+        count = tl.where(count == 0, 1.0, count)
+        result /= count
+        tl.store(divisor, count.to(tl.float32))
+    tl.store(out, result.to(tl.float32))
+
+
+@triton.jit
+def loss_gradient(
+    scores, target, class_weights, weight_sum, statistics, upstream, divisor, out, alpha,
+    ignore_index, smoothing, rows, n,
+    each: tl.constexpr, mean: tl.constexpr, weighted: tl.constexpr, smooth: tl.constexpr,
+    log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr, height: tl.constexpr,
+    width: tl.constexpr,
+):  # fmt: skip
+    """Write the gradient of losses in the scores, probabilities minus target: 1 read, 1 write.
+
+    ``upstream`` is one number, or with ``each`` one for each row. A program for each tile.
+    """
+    row = (tl.program_id(0).to(tl.int64) * height + tl.arange(0, height))[:, None]
+    column = (tl.program_id(1) * width + tl.arange(0, width))[None, :]
+    real = row < rows
+    row = tl.minimum(row, rows - 1)
+    place = row * n + column
+    beta = _beta_of(alpha, row, 1, 1, False, work)
+    label, _, own, mass, spread = _class_terms(
+        target, class_weights, weight_sum, row, n, ignore_index, smoothing, weighted, smooth
+    )
+    counts = mass != 0
+    there = real & (column < n)
+    factor = tl.load(upstream + (row if each else row * 0)).to(tl.float32)
+    if mean:
+        factor /= tl.load(divisor)
+    maximum = tl.load(statistics + row)
+    threshold = tl.load(statistics + rows + row)
+    tile = tl.load(scores + place, mask=there & counts, other=-_INFINITY).to(work)
+    gradient, _, _ = _curve(tile - maximum, threshold, beta, log_form, power)
+    gradient *= mass
+    if smooth:
+        if weighted:
+            weight = tl.load(class_weights + column, mask=column < n, other=0.0).to(tl.float32)
+            gradient -= spread * weight
+        else:
+            gradient -= spread
+    gradient = (gradient - tl.where(column == label, own, 0.0)) * factor
+    tl.store(out + place, tl.where(counts, gradient, 0.0), mask=there)
