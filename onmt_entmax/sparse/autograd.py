@@ -188,8 +188,8 @@ def class_targets(
         ValueError: if a target that is not ignored is not a class.
     """
     classes = rows.shape[1]
-    check_classes(index, classes, ignore_index)
     index = index.long()
+    check_classes(index, classes, ignore_index)
     kept = index != ignore_index
     index = torch.where(kept, index, 0)
     dtype = working_type(rows)
@@ -212,6 +212,7 @@ def check_classes(index: Tensor, classes: int, ignore_index: int) -> None:
     """
     if not index.numel() or index.device.type != "cpu" or is_traced():
         return
+    index = index.long()
     lowest, highest = torch.aminmax(torch.where(index == ignore_index, 0, index))
     if int(lowest) < 0 or int(highest) >= classes:
         wrong = int(lowest) if int(lowest) < 0 else int(highest)

@@ -97,6 +97,20 @@ def test_values_of_long_rows(small: None, alpha: float, dtype: torch.dtype) -> N
     close_logs(scores, alpha)
 
 
+def test_values_of_long_rows_in_whole_tiles() -> None:
+    """With lists of candidates, for scores of spread 1 at alpha 1.5, and without at 1.2."""
+    scores = some(2, 9000)
+    for alpha in (1.2, 1.5):
+        close(scores, alpha)
+        z, index = scores.clone().requires_grad_(), torch.tensor([5, 8999], device=DEVICE)
+        loss = entmax_loss(z, index, alpha)
+        target = torch.nn.functional.one_hot(index, 9000).double()
+        assert torch.allclose(loss.double(), loss_oracle(scores, target, alpha).mean(), 1e-6)
+        (gradient,) = torch.autograd.grad(loss, z)
+        expected = (entmax_oracle(scores, alpha) - target) / 2
+        assert torch.allclose(gradient.double(), expected, rtol=0, atol=4e-6)
+
+
 ROWS = {
     "equal": torch.zeros(80),
     "one huge": torch.tensor([0.0, 1e30, 0.0, 5.0]),

@@ -41,7 +41,7 @@ for capability in (80, 90):
             assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
                             result=result, part=of, each_row=each_row, height=4, width=64, **form)
         assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
-                        result="probabilities", part=part, each_row=each_row, width=512, room=256,
+                        result="probabilities", part=part, each_row=each_row, width=2048, room=256,
                         **form)
         types = dict(scores="*bf16", out="*bf16", maxima="*fp32", thresholds=threshold,
                      alpha=types["alpha"], factors="*fp32", n="i32")

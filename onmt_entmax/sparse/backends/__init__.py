@@ -104,9 +104,7 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
     return cpu if cpu.covers(scores, alpha, *others) else pytorch
 
 
-def kernels_for(
-    scores: Tensor, alpha: float | Tensor, *others: Tensor | None
-) -> ModuleType | None:
+def kernels_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> ModuleType | None:
     """Return the Triton backend if it covers the arguments: it has operations of its own."""
     if has_kernels(scores):
         from onmt_entmax.sparse.backends import triton

@@ -99,6 +99,15 @@ def _or(fallback: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
+def _or_none(function: Callable[P, R | None]) -> Callable[P, R | None]:
+    """Make a function start its kernels on the scores' device, and return None if they fail."""
+
+    def nothing(*arguments: P.args, **options: P.kwargs) -> R | None:
+        return None
+
+    return _or(nothing)(function)
+
+
 def _device_of(scores: Tensor) -> AbstractContextManager[object]:
     """Return a context in which kernels start on the scores' device."""
     if not scores.is_cuda or scores.device.index == torch.cuda.current_device():
@@ -139,18 +148,18 @@ def _form(alpha: float | Tensor, dtype: torch.dtype) -> _Form:
 
 
 class _Alpha(NamedTuple):
-    """Alpha as kernels take it: row ``r`` has ``given[(r // inner) % count]``.
+    """Alpha as kernels take it: row ``r`` has ``given[(r // inner) % different]``.
 
     Attributes:
         given: a tensor of alphas; or the bits of ``alpha - 1`` in float64, for all rows.
         inner: rows one after the other with the same alpha.
-        count: alphas.
+        different: alphas, one after the other in memory.
         each_row: whether there is a tensor.
     """
 
     given: Tensor | int
     inner: int
-    count: int
+    different: int
     each_row: bool
 
 
@@ -349,7 +358,7 @@ def _gradients(
     return out
 
 
-@_or(lambda *arguments: None)
+@_or_none
 def gradients(
     probabilities: Tensor, alpha: Tensor, gradient: Tensor, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor] | None:
@@ -427,7 +436,7 @@ def _loss_arguments(
     return given, {"weighted": weight is not None, "smooth": smooth, **form.constants}
 
 
-@_or(lambda *arguments: None)
+@_or_none
 def class_losses(
     scores: Tensor,
     target: Tensor,
@@ -464,9 +473,7 @@ def class_losses(
         triton_kernels.loss_short[grid](**given, **constants, **short)
     else:
         columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
-        triton_kernels.loss_long[(rows,)](
-            **given, columns=columns, **constants, **_long(form.work)
-        )
+        triton_kernels.loss_long[(rows,)](**given, columns=columns, **constants, **_long(form.work))
     if each:
         return ClassLosses(losses, statistics, None, weight_sum)
     result = torch.empty((), dtype=dtype, device=scores.device)
@@ -480,7 +487,7 @@ def class_losses(
     return ClassLosses(result, statistics, divisor, weight_sum)
 
 
-@_or(lambda *arguments: None)
+@_or_none
 def class_loss_gradient(
     scores: Tensor,
     target: Tensor,

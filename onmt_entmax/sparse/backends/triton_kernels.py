@@ -23,6 +23,9 @@ import triton.language as tl
 
 # Steps at most; ordinary rows need three to six, bisection some 60.
 _STEPS = tl.constexpr(100)
+# Tiles of a long row that are loaded at once, and lanes that its bound is solved for.
+_AHEAD = tl.constexpr(3)
+_LANES = tl.constexpr(1024)
 _INFINITY = tl.constexpr(float("inf"))
 
 
@@ -259,7 +262,7 @@ def _row_sums(
 ):  # fmt: skip
     """Return sums (1, 1) over a long row: probability, Jacobian weight, probability x base."""
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
-    for begin in range(0, n, width):
+    for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(maximum.dtype)
         p, s, base = _curve(tile - maximum, threshold, beta, log_form, power)
@@ -273,7 +276,7 @@ def _row_sums(
 def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
     """Return the maximum of each column of the tiles (1, width) that a row is read by."""
     lanes = tl.full((1, width), -_INFINITY, work)
-    for begin in range(0, n, width):
+    for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(work)
         lanes = tl.maximum(lanes, tile)
@@ -287,7 +290,7 @@ def _list_candidates(
 ):  # fmt: skip
     """List the columns of scores above the bound while there is room; return their number."""
     found = 0
-    for begin in range(0, n, width):
+    for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-_INFINITY)
         _, _, base = _curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
@@ -314,6 +317,8 @@ def _solve_row(
     """
     least, ceiling = _least(beta, n, log_form, power)
     lanes = _lane_maxima(scores, n, work, width)
+    if width > _LANES:
+        lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
     threshold = _solve(lanes - maximum, least, ceiling, beta, log_form, power)
     # Against rounding, which could raise the bound above the threshold.
@@ -509,7 +514,7 @@ def gradient_short(
     weight = _weights(probability, beta, power)
     mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
     result = weight * (gradient - mean)
-    if above_two:
+    if above_two:  # noqa: SIM102 (decided when the kernel is compiled)
         if tl.max(tl.max((beta > 1).to(tl.int32), 1), 0) > 0:
             result, mean = _steep_gradient(probability, gradient, weight, beta, column, n)
     tl.store(out + place, result, mask=there)
@@ -525,7 +530,7 @@ def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
     """Return the smallest probability of a row's support, and the first column that has it."""
     least = tl.full((width,), 2.0, work)
     place = tl.zeros((width,), tl.int32)
-    for begin in range(0, n, width):
+    for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         inside = tl.where(probability == 0, 2.0, probability)
@@ -576,7 +581,7 @@ def _row_gradient(
         least, first = _least_member(probabilities, n, work, width)
     parts = tl.zeros((width,), work)
     along = tl.zeros((width,), work)
-    for begin in range(0, n, width):
+    for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
@@ -588,7 +593,7 @@ def _row_gradient(
     mean = tl.sum(along, 0) / tl.sum(parts, 0)
     total = tl.zeros((width,), work)
     in_alpha = tl.zeros((width,), work)
-    for begin in range(0, n, width):
+    for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
