@@ -479,7 +479,7 @@ def class_losses(
     result = torch.empty((), dtype=dtype, device=scores.device)
     mean = options.reduction == "mean"
     divisor = torch.empty((), dtype=torch.float32, device=scores.device) if mean else None
-    width = min(triton.next_power_of_2(rows), _SUMMED)
+    width = min(max(triton.next_power_of_2(rows), _LEAST_WIDTH), _SUMMED)
     triton_kernels.reduce_losses[(1,)](
         losses, statistics[2], result, result if divisor is None else divisor, rows,
         mean=mean, width=width, num_warps=8,
