@@ -425,3 +425,30 @@ def test_a_kernel_that_fails_is_replaced_after_one_warning(
         "the GPU kernels of entmax cannot be used, PyTorch does their work, slower: no compiler"
     ]
     triton.failures.clear()
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_loss_kernel_that_fails_is_replaced(
+    forward: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the forward pass, or only in the backward pass."""
+
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("no compiler")
+
+    index = torch.tensor([0, -100, 2], device=DEVICE)
+    scores = some(3, 20).requires_grad_()
+    if forward:
+        monkeypatch.setattr(triton, "_loss_arguments", broken)
+        with pytest.warns(RuntimeWarning, match="no compiler"):
+            loss = entmax_loss(scores, index, label_smoothing=0.1)
+    else:
+        loss = entmax_loss(scores, index, label_smoothing=0.1)
+        monkeypatch.setattr(triton, "_loss_arguments", broken)
+    with nullcontext() if forward else pytest.warns(RuntimeWarning, match="no compiler"):
+        (gradient,) = torch.autograd.grad(loss, scores)
+    z = scores.detach().double().requires_grad_()
+    expected = entmax_loss(z, index, label_smoothing=0.1)
+    assert abs(float(loss - expected)) <= 4e-6
+    assert torch.allclose(gradient.double(), torch.autograd.grad(expected, z)[0], atol=4e-6)
+    triton.failures.clear()
