@@ -4,24 +4,14 @@
 import triton
 import triton.language as tl
 
-from onmt_entmax.sparse.backends.triton_kernels import (
-    _beta_of,
-    _curve,
-    _lane_maxima,
-    _least,
-    _list_candidates,
-    _row_sums,
-    _solve,
-    _step,
-)
+from onmt_entmax.sparse.backends.triton_kernels import _beta_of, _curve, _least, _solve, _solve_row
 
-_STEPS = tl.constexpr(100)
 _INFINITY = tl.constexpr(float("inf"))
 
 
 @triton.jit
 def loss_short(
-    scores, gradient, targets, weights, losses, leads, maxima, members, betas, rows, n,
+    scores, gradient, targets, weights, losses, leads, maxima, members, alpha, rows, n,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
@@ -40,7 +30,7 @@ def loss_short(
     row = tl.minimum(row, rows - 1)
     target = tl.load(targets + row)
     weight = tl.load(weights + row).to(work)
-    beta = _beta_of(betas, row, False, work)
+    beta = _beta_of(alpha, row, 1, 1, False, work)
     # Rows that count nothing are not read.
     counted = there & (weight != 0)
     tile = tl.load(scores + place, mask=counted, other=-_INFINITY).to(work)
@@ -66,7 +56,7 @@ def loss_short(
 
 @triton.jit
 def loss_long(
-    scores, gradient, targets, weights, losses, leads, maxima, members, betas, columns, n,
+    scores, gradient, targets, weights, losses, leads, maxima, members, alpha, columns, n,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
@@ -88,45 +78,14 @@ def loss_long(
         tl.store(maxima + row, 0.0)
         tl.store(members + row, 0)
     else:
-        beta = _beta_of(betas, row + single, False, work)
+        beta = _beta_of(alpha, single, 1, 1, False, work)
         own = tl.load(scores + target + single).to(work)
-        least, ceiling = _least(beta, n, log_form, power)
-        lanes = _lane_maxima(scores, n, work, width)
-        maximum = tl.max(lanes, 1, keep_dims=True)
-        threshold = _solve(lanes - maximum, least, ceiling, beta, log_form, power)
-        slack = 1e-14 if work == tl.float64 else 4e-6
-        threshold = tl.maximum(threshold - slack * (1.0 - least + tl.abs(threshold)), least)
-        found = _list_candidates(
-            scores, columns, n, maximum, threshold, beta, log_form, power, width, room
+        maximum, threshold, _, energy, few, place, listed, found = _solve_row(
+            scores, columns, n, beta, log_form, power, work, width, room
         )
-        tl.debug_barrier()  # the list is read by other threads than wrote it
-        slot = tl.arange(0, room)[None, :]
-        listed = slot < tl.where(found <= room, found, 0)
-        place = tl.load(columns + slot, mask=listed, other=0)
-        few = tl.load(scores + place, mask=listed, other=-_INFINITY).to(work) - maximum
-        few = tl.where(listed, few, -_INFINITY)
-        if found <= room:
-            threshold = _solve(few, threshold, ceiling, beta, log_form, power)
-            probability, _, base = _curve(few, threshold, beta, log_form, power)
-            energy = tl.sum(probability * base, 1, keep_dims=True)
-            support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
-        else:
-            low, high = threshold, ceiling
-            going = 1
-            steps = 0
-            while (going > 0) & (steps < _STEPS):
-                total, slope, energy = _row_sums(
-                    scores, n, maximum, threshold, beta, log_form, power, width
-                )
-                threshold, low, high, better = _step(
-                    total, slope, threshold, low, high, beta, log_form, power
-                )
-                going = tl.max(tl.max(better.to(tl.int32), 1), 0)
-                steps += 1
-            total, slope, energy = _row_sums(
-                scores, n, maximum, threshold, beta, log_form, power, width
-            )
-            support = tl.full((1, 1), 0, tl.int32)
+        least, _ = _least(beta, n, log_form, power)
+        probability, _, _ = _curve(few, threshold, beta, log_form, power)
+        support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
         tl.store(losses + row + single, threshold - least + (energy - 1.0) / (1.0 + beta))
         tl.store(leads + row + single, maximum - own)
         tl.store(maxima + row + single, maximum)

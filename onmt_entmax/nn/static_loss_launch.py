@@ -14,18 +14,16 @@ def loss_and_gradient(
     """As `static_loss.loss_and_gradient`; the gradient is in the place of the scores."""
     rows, n = scores.shape
     form = launch._form(alpha, scores.dtype)
-    betas, _ = launch._betas(alpha, scores)
     excess, leads, maxima = scores.new_empty(3, rows).unbind(0)
     members = scores.new_empty(rows, dtype=torch.int32)
-    given = scores, scores, target, weight, excess, leads, maxima, members, betas
+    given = scores, scores, target, weight, excess, leads, maxima, members
+    beta = launch._alpha_of(alpha, scores.shape).given
     short = launch._short(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
-        static_loss_kernels.loss_short[grid](*given, rows, n, **form.constants, **short)
+        static_loss_kernels.loss_short[grid](*given, beta, rows, n, **form.constants, **short)
     else:
-        columns = scores.new_empty(rows, launch._ROOM, dtype=torch.int32)
-        static_loss_kernels.loss_long[(rows,)](
-            *given, columns, n, **form.constants, width=launch._TILE // form.work.itemsize,
-            room=launch._ROOM, num_warps=launch._warps(launch._TILE),
-        )  # fmt: skip
+        long = launch._long(form.work)
+        columns = scores.new_empty(rows, long["room"], dtype=torch.int32)
+        static_loss_kernels.loss_long[(rows,)](*given, beta, columns, n, **form.constants, **long)
     return excess, leads, maxima, members, scores

@@ -8,7 +8,14 @@ matrix products is one kernel here, which writes each result where the next prod
 import triton
 import triton.language as tl
 
-from onmt_entmax.sparse.backends.triton_kernels import _curve, _least, _solve, _weights
+from onmt_entmax.sparse.backends.triton_kernels import (
+    _beta_of,
+    _curve,
+    _finished,
+    _least,
+    _solve,
+    _weights,
+)
 
 
 @triton.jit
@@ -118,7 +125,7 @@ def cell_backward(
 
 @triton.jit(do_not_specialize=["source"])
 def attend(
-    queries, keys, values, from_query, factors, lengths, betas, weights, outputs, fed,
+    queries, keys, values, from_query, factors, lengths, weights, outputs, fed, alpha,
     fed_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
@@ -141,11 +148,13 @@ def attend(
         scores += tl.sum(key * query[None, :], 1)
     tile = tl.where(real, scores, -float("inf")).to(work)
     tile = tl.reshape(tile, (1, height))
-    beta = tl.load(betas + tl.full((1, 1), 0, tl.int32)).to(work)
+    beta = _beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
     below = tile - tl.max(tile, 1, keep_dims=True)
     start, ceiling = _least(beta, source, log_form, power)
     threshold = _solve(below, start, ceiling, beta, log_form, power)
     probability, _, _ = _curve(below, threshold, beta, log_form, power)
+    total = tl.sum(probability, 1, keep_dims=True)
+    probability = _finished(below, threshold, beta, total, "probabilities", log_form, power)
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)
     for begin in range(0, hidden, width):
@@ -164,8 +173,8 @@ def attend(
 
 @triton.jit(do_not_specialize=["source"])
 def attend_backward(
-    grad_outputs, grad_fed, outputs, factors, weights, keys, values, lengths, betas,
-    grad_plain, grad_scores, grad_queries,
+    grad_outputs, grad_fed, outputs, factors, weights, keys, values, lengths,
+    grad_plain, grad_scores, grad_queries, alpha,
     fed_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
     power: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
@@ -190,7 +199,7 @@ def attend_backward(
         value = tl.load(values + place, mask=real[:, None] & inside[None, :], other=0.0)
         arriving += tl.sum(value * grad[None, :], 1)
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
-    beta = tl.load(betas).to(keys.dtype.element_ty)
+    beta = _beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
     slope = _weights(probability, beta, power)
     mean = tl.sum(slope * arriving, 0) / tl.sum(slope, 0)
     grad_score = slope * (arriving - mean)

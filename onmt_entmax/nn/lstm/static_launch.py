@@ -82,7 +82,7 @@ class Attend:
 
     def __init__(self, keys: Tensor, values: Tensor, lengths: Tensor, alpha: float) -> None:
         self._keys, self._values, self._lengths = keys, values, lengths
-        self._betas, _ = launch._betas(alpha, keys)
+        self._alpha = launch._alpha_of(alpha, keys.shape).given
         self._form = launch._form(alpha, keys.dtype)
         self._power = 0 if alpha == 1 else whole_power(1 / (alpha - 1))
         _, source, hidden = keys.shape
@@ -104,8 +104,8 @@ class Attend:
         """One step, see `static_cells.DotAttention`; `fed` has rows of any stride."""
         static_kernels.attend[(len(queries),)](
             queries, self._keys, self._values, from_query,
-            queries if factors is None else factors, self._lengths, self._betas,
-            weights, outputs, fed, fed.stride(0),
+            queries if factors is None else factors, self._lengths,
+            weights, outputs, fed, self._alpha, fed.stride(0),
             scaled=factors is not None, **self._form.constants, **self._sizes,
         )  # fmt: skip
 
@@ -123,8 +123,8 @@ class Attend:
         """The same step back."""
         static_kernels.attend_backward[(len(outputs),)](
             grad_outputs, grad_fed, outputs, outputs if factors is None else factors, weights,
-            self._keys, self._values, self._lengths, self._betas,
-            grad_plain, grad_scores, grad_queries, grad_fed.stride(0),
+            self._keys, self._values, self._lengths,
+            grad_plain, grad_scores, grad_queries, self._alpha, grad_fed.stride(0),
             scaled=factors is not None, power=self._power, **self._sizes,
         )  # fmt: skip
 
