@@ -1,12 +1,13 @@
-"""The loss of an output layer for CUDA graphs: no shape and no step depends on a value.
+"""Output loss on padded batches, for CUDA graphs: no shape depends on a value.
 
-Scores are made for some rows at a time, solved, and overwritten by their gradient, which the two
-products of the backward pass take at once. What a batch measures stays on the device.
+The forward pass computes scores for a chunk of rows, replaces them by the loss's gradient in the
+scores, and multiplies this with states and weights at once. Nothing is read back from the GPU.
+`static_loss_triton.py` has the kernels; without Triton, PyTorch operations replace them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,14 +19,14 @@ from onmt_entmax.sparse.autograd import conjugate_operator
 from onmt_entmax.sparse.backends import has_kernels
 from onmt_entmax.sparse.conjugate import row_groups
 
-# Scores that are held at once: 512 MB of float32.
+# Scores of a chunk: 512 MB in float32.
 _SCORES = 1 << 27
-# The kernels are exact up to this alpha; above it the curve is too steep at the threshold.
+# Above this alpha, float32 kernels are not exact.
 MOST_ALPHA = 2.0
 
 
 def reason_against(layer: OutputLayer) -> str | None:
-    """Why the static loss does not cover a layer, or None."""
+    """Return why the static loss cannot train a layer, or None if it can."""
     if layer.alpha > MOST_ALPHA:
         return f"the output's alpha is {alpha_text(layer.alpha)}, above {MOST_ALPHA:g}"
     if layer.weight.dtype not in (torch.float32, torch.float64):
@@ -40,13 +41,13 @@ def static_loss(
     ignore_index: int,
     label_smoothing: float = 0.0,
 ) -> OutputLoss:
-    """As `OutputLayer.loss`, of padded rows, without waiting for the device.
+    """Return what `OutputLayer.loss` returns, for padded rows and without waiting for the GPU.
 
     Args:
-        layer: the output layer, covered (`reason_against`).
-        hidden: (N, hidden) states, those of padding too.
-        target: (N,) int64; every one a token, unchecked.
-        ignore_index: the target whose rows count nothing, a token itself.
+        layer: one that `reason_against` accepts.
+        hidden: states ``(rows, hidden)``, also of padding.
+        target: ``(rows,)`` int64. Unlike there, nothing checks them.
+        ignore_index: padding, also a class of the layer.
         label_smoothing: in [0, 1].
     """
     vocab = len(layer.weight)
@@ -55,7 +56,7 @@ def static_loss(
         even = layer.weight.new_full((vocab,), 1 / vocab)
         spread = label_smoothing * (even if layer.prior is None else layer.prior)
     with torch.autocast(hidden.device.type, enabled=False):
-        loss, numbers = _StaticLoss.apply(
+        loss, statistics = _StaticLoss.apply(
             hidden.to(layer.weight.dtype),
             layer.weight,
             layer.bias,
@@ -65,13 +66,13 @@ def static_loss(
             float(label_smoothing),
             spread,
         )
-    return OutputLoss(loss, *numbers.unbind(0))
+    return OutputLoss(loss, *statistics.unbind(0))
 
 
 class _StaticLoss(Function):
-    """Sum of the losses, and `(3,)` counts: targets that count, right ones, size of the support.
+    """Sum of the losses, and statistics ``(3,)``: targets, correct targets, size of the support.
 
-    The gradients are made in the forward pass, while the scores are there, and scaled in the other.
+    The forward pass computes the gradients, since it has the scores; the backward pass scales them.
     """
 
     @staticmethod
@@ -91,22 +92,22 @@ class _StaticLoss(Function):
         hidden_grad = torch.empty_like(hidden)
         weight_grad, bias_grad = torch.zeros_like(weight), torch.zeros_like(bias)
         loss = hidden.new_zeros(())
-        numbers = []
+        statistics = []
         for begin, end in row_groups(0, rows, vocab, _SCORES):
             part = slice(begin, end)
             scores = torch.addmm(bias, hidden[part], weight.t())
             if spread is not None:
                 loss = loss - (scores @ spread) @ counted[part]
-            solved = loss_and_gradient(scores, target[part], counted[part], alpha)
-            excess, leads, maxima, members, gradient = solved
-            loss = loss + (excess + (1 - smoothing) * leads).sum()
+            solved = row_losses(scores, target[part], counted[part], alpha)
+            gradient = solved.gradient
+            loss = loss + (solved.excess + (1 - smoothing) * solved.margins).sum()
             if smoothing:
-                loss = loss + smoothing * maxima.sum()
+                loss = loss + smoothing * solved.maxima.sum()
                 own = (smoothing * counted[part]).unsqueeze(1)
                 gradient.scatter_add_(1, target[part].unsqueeze(1), own)
-            right = ((leads == 0) * counted[part]).sum()
-            many = members.sum().to(hidden.dtype)
-            numbers.append(torch.stack([counted[part].sum(), right, many]))
+            correct = ((solved.margins == 0) * counted[part]).sum()
+            support = solved.support.sum().to(hidden.dtype)
+            statistics.append(torch.stack([counted[part].sum(), correct, support]))
             torch.mm(gradient, weight, out=hidden_grad[part])
             weight_grad.addmm_(gradient.t(), hidden[part])
             bias_grad += gradient.sum(0)
@@ -115,48 +116,60 @@ class _StaticLoss(Function):
             weight_grad.addr_(spread, counted @ hidden, alpha=-1)
             bias_grad -= spread * counted.sum()
         ctx.save_for_backward(hidden_grad, weight_grad, bias_grad)
-        measured = numbers[0] if len(numbers) == 1 else torch.stack(numbers).sum(0)
-        ctx.mark_non_differentiable(measured)
-        return loss, measured
+        total = statistics[0] if len(statistics) == 1 else torch.stack(statistics).sum(0)
+        ctx.mark_non_differentiable(total)
+        return loss, total
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *unused: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
-            raise RuntimeError("static_loss has no gradients of gradients (create_graph=True)")
+            raise RuntimeError("static_loss has no second derivatives (create_graph=True)")
         grads = (part * gradient for part in ctx.saved_tensors)
         return (*grads, *[None] * 5)
 
 
-def loss_and_gradient(
-    scores: Tensor, target: Tensor, weight: Tensor, alpha: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Losses of rows and their gradient, which may take the place of the scores.
+class RowLosses(NamedTuple):
+    """Losses of rows of scores, with zeros for ignored rows.
+
+    The conjugate of a row is ``maxima + excess``, its loss ``margins + excess``.
+
+    Attributes:
+        excess: conjugate minus largest score, ``(rows,)``.
+        margins: largest score minus the target's score, ``(rows,)``.
+        maxima: largest score, ``(rows,)``.
+        support: number of classes with a probability above 0, ``(rows,)``.
+        gradient: ``weight * (p - y)`` with probabilities p and one-hot targets y, ``(rows, n)``.
+    """
+
+    excess: Tensor
+    margins: Tensor
+    maxima: Tensor
+    support: Tensor
+    gradient: Tensor
+
+
+def row_losses(scores: Tensor, target: Tensor, weight: Tensor, alpha: float) -> RowLosses:
+    """Return losses of rows and their gradient.
 
     Args:
-        scores: (rows, n), contiguous; overwritten where there are kernels.
-        target: (rows,) int64.
-        weight: (rows,) factors of the gradient; rows of weight 0 are left out.
-        alpha: a number in [1, 2].
-
-    Returns:
-        Excess of the conjugate over the largest score, lead of that score over the target's, the
-        largest score and the size of the support, all (rows,) and 0 for rows left out; and the
-        gradient ``weight * (p - y)`` (rows, n).
+        scores: ``(rows, n)``, contiguous; kernels overwrite them with the gradient.
+        target: ``(rows,)`` int64.
+        weight: factors of the gradient, ``(rows,)``; 0 for ignored rows.
+        alpha: in [1, 2].
     """
     n = scores.shape[1]
     if has_kernels(scores):
-        from onmt_entmax.nn import static_loss_launch
+        from onmt_entmax.nn import static_loss_triton
 
-        solved = static_loss_launch.loss_and_gradient(scores, target, weight, alpha)
-        excess, leads, maxima, members, gradient = solved
+        solved = RowLosses(*static_loss_triton.solve_rows(scores, target, weight, alpha))
     else:
         maxima, own = scores.amax(1), scores.gather(1, target.unsqueeze(1)).squeeze(1)
         excess, _, gradient = conjugate_operator(scores, alpha)
         real = weight != 0
-        members = (gradient > 0).sum(1) * real
-        leads, maxima, excess = ((maxima - own) * real, maxima * real, excess * real)
+        support = (gradient > 0).sum(1) * real
         gradient = gradient * weight.unsqueeze(1)
         gradient = gradient.scatter_add_(1, target.unsqueeze(1), -weight.unsqueeze(1))
-    if alpha == 1:  # however small, no probability is 0
-        members = (weight != 0) * n
-    return excess, leads, maxima, members, gradient
+        solved = RowLosses(excess * real, (maxima - own) * real, maxima * real, support, gradient)
+    if alpha == 1:  # in softmax, small probabilities are rounded to 0
+        solved = solved._replace(support=(weight != 0) * n)
+    return solved

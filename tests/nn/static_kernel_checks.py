@@ -1,7 +1,7 @@
-"""What the kernels of the static path must do; test_static_kernels.py runs this, in Triton's
-interpreter or on a GPU.
+"""Checks of the static path's kernels, in Triton's interpreter or on a GPU.
 
-Not collected by itself: the interpreter has to be asked for before Triton is imported.
+test_static_kernels.py runs them in a process of their own: the interpreter must be chosen before
+Triton is imported.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn import static_loss
-from onmt_entmax.nn.lstm import static_cells, static_launch
+from onmt_entmax.nn.lstm import static, static_triton
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.backends import triton
 
@@ -35,15 +35,15 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton, "_ROOM", 32)
 
 
-def without_kernels(scores: Tensor, *arguments: object) -> list[Tensor]:
-    """The same in float64 on the CPU, by PyTorch."""
+def without_kernels(scores: Tensor, *arguments: object) -> static_loss.RowLosses:
+    """Return the same in float64 from PyTorch on the CPU."""
     triton.failures.append(RuntimeError("left out on purpose"))
     try:
         given = [x.cpu() if isinstance(x, Tensor) else x for x in arguments]
         given = [
             x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for x in given
         ]
-        return list(static_loss.loss_and_gradient(scores.cpu().double(), *given))
+        return static_loss.row_losses(scores.cpu().double(), *given)
     finally:
         triton.failures.clear()
 
@@ -55,17 +55,15 @@ def assert_loss(scores: Tensor, alpha: float) -> None:
     weight = torch.ones(rows, device=DEVICE)
     weight[::4] = 0
     expected = without_kernels(scores, target, weight, alpha)
-    found = static_loss.loss_and_gradient(scores.clone(), target, weight, alpha)
-    for name, got, wanted in zip(
-        ("excess", "leads", "maxima", "members", "gradient"), found, expected, strict=True
-    ):
+    found = static_loss.row_losses(scores.clone(), target, weight, alpha)
+    for name, got, wanted in zip(static_loss.RowLosses._fields, found, expected, strict=True):
         got, wanted = got.cpu().double(), wanted.double()
-        if name == "members":
-            # At the edge of the support, float32 may decide otherwise.
+        if name == "support":
+            # At the edge of the support, float32 may round differently.
             assert ((got - wanted).abs() <= 1 + 0.02 * wanted).all()
         else:
             assert torch.allclose(got, wanted, rtol=1e-4, atol=2e-5), name
-    assert (found[1] == 0).tolist() == (expected[1] == 0).tolist()
+    assert (found.margins == 0).tolist() == (expected.margins == 0).tolist()
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -80,21 +78,21 @@ def test_loss_of_long_rows(alpha: float, small: None) -> None:
         assert_loss(torch.randn(6, 300, device=DEVICE) * spread, alpha)
 
 
-def test_rows_that_do_not_count_may_be_nan() -> None:
+def test_ignored_rows_may_be_nan() -> None:
     scores = torch.randn(2, 40, device=DEVICE)
     scores[0] = torch.nan
     weight = torch.tensor([0.0, 1.0], device=DEVICE)
     target = torch.tensor([3, 4], device=DEVICE)
-    found = static_loss.loss_and_gradient(scores, target, weight, 1.5)
+    found = static_loss.row_losses(scores, target, weight, 1.5)
     assert all(part.isfinite().all() for part in found)
-    assert not found[-1][0].any()
+    assert not found.gradient[0].any()
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.33, 1.5, 2.0])
 @pytest.mark.parametrize("source", [5, 40])
 @pytest.mark.parametrize("dropout", [False, True])
 def test_attention(alpha: float, source: int, dropout: bool) -> None:
-    """Against the same class without kernels: outputs, and all gradients."""
+    """Outputs and all gradients equal those of the same class without kernels."""
     rows, hidden, steps = 3, 20, 2
     bank = torch.randn(rows, source, hidden, device=DEVICE)
     lengths = torch.tensor([source, 1, source // 2 + 1], device=DEVICE)
@@ -110,7 +108,7 @@ def test_attention(alpha: float, source: int, dropout: bool) -> None:
     grad = torch.randn(steps, rows, hidden, device=DEVICE)
     results = []
     for kernels in (True, False):
-        attention = static_cells.DotAttention(bank, lengths, alpha, weights, steps, factors)
+        attention = static.DotAttention(bank, lengths, alpha, weights, steps, factors)
         assert attention._kernels is not None
         if not kernels:
             attention._kernels = None
@@ -132,7 +130,7 @@ def test_attention(alpha: float, source: int, dropout: bool) -> None:
 
 @pytest.mark.parametrize("directions", [1, 2])
 def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Masked cells of an encoder and fed cells of a decoder, forth and back."""
+    """Forward and backward of masked encoder cells and of decoder cells."""
     rows, hidden = 3, 7
 
     def draw(*sizes: int) -> Tensor:
@@ -152,7 +150,7 @@ def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for kernels in (True, False):
         if not kernels:
-            monkeypatch.setattr(static_cells, "_launch", lambda like: None)
+            monkeypatch.setattr(static, "_kernels_for", lambda like: None)
         now = gates[0].clone()
         after, wide = (
             torch.zeros_like(cell),
@@ -160,19 +158,17 @@ def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         if directions == 1:
             second = torch.zeros(1, rows, 3 * hidden, device=DEVICE)[:, :, hidden : 2 * hidden]
-        static_cells.cell_forward(
-            now, cell, after, state, wide[:, :, hidden:], live, second, factors
-        )
+        static.cell_forward(now, cell, after, state, wide[:, :, hidden:], live, second, factors)
         made = [now.clone(), after.clone(), wide.clone()]
         if second is not None:
             made.append(second.clone())
         grad_state, above, grad_cell = (part.clone() for part in grads)
-        static_cells.cell_backward(now, cell, after, grad_state, above, grad_cell, live, factors)
+        static.cell_backward(now, cell, after, grad_state, above, grad_cell, live, factors)
         results.append([*made, now, grad_cell, *([grad_state] if live is not None else [])])
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_long_sources_have_no_kernel() -> None:
-    assert static_launch.covers(torch.empty(1, 512, 4, device=DEVICE))
-    assert not static_launch.covers(torch.empty(1, 513, 4, device=DEVICE))
+    assert static_triton.covers(torch.empty(1, 512, 4, device=DEVICE))
+    assert not static_triton.covers(torch.empty(1, 513, 4, device=DEVICE))

@@ -253,9 +253,9 @@ def test_what_is_not_covered_has_a_reason() -> None:
     assert static_loss.reason_against(OutputLayer(3, 4, 3.0)) is not None
 
 
-def test_going_back_twice_is_refused() -> None:
+def test_a_second_backward_pass_is_refused() -> None:
     model = model_of()
     loss = static_loss_of(model, padded(batch_of(7)), None)
     loss.backward(retain_graph=True)
-    with pytest.raises(RuntimeError, match="once only"):
+    with pytest.raises(RuntimeError, match="one backward pass only"):
         loss.backward()

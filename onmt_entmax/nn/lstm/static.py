@@ -1,13 +1,14 @@
-"""The recurrences on padded rows, for a GPU: no step waits for the device or depends on a value.
+"""LSTM encoder and input-feeding decoder on padded batches, for CUDA graphs.
 
-The packed path (`encoder.py`, `decoder.py`) computes real positions alone, in shapes that follow
-from the lengths. Here every row takes every step, masks say what counts, and all steps of all
-batches of one shape are the same kernels: a CUDA graph can hold them. Weights and results are those
-of the packed path.
+The shapes of the packed path (`encoder.py`, `decoder.py`) depend on the lengths. Here every
+sentence takes every step, and masks remove padding: batches of one shape start the same kernels,
+and no step waits for the GPU. Weights and results are those of the packed path. `static_triton.py`
+has the kernels of cells and attention; without Triton, PyTorch operations replace them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,25 +19,20 @@ from torch.autograd.function import once_differentiable
 from onmt_entmax.nn.lstm.cells import dropout_mask
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
-from onmt_entmax.nn.lstm.static_cells import (
-    AdditiveAttention,
-    DotAttention,
-    cell_backward,
-    cell_forward,
-)
 from onmt_entmax.sparse.arguments import alpha_text
+from onmt_entmax.sparse.backends import backend_for, has_kernels
 
-MOST_ALPHA = 2.0  # the kernels of attention know no steeper ones
+MOST_ALPHA = 2.0  # of the attention kernels
 
 
 @dataclass(frozen=True)
 class Masks:
-    """Dropout factors of a batch; None: no dropout there.
+    """Dropout factors of a batch; None where there is no dropout.
 
     Attributes:
-        encoder: between the encoder's layers, ``(layers - 1, source, rows, directions * hidden)``.
-        between: between the decoder's layers, ``(layers - 1, target, rows, hidden)``.
-        above: of the attentional vectors, ``(target, rows, hidden)``.
+        encoder: between encoder layers, ``(layers - 1, source, rows, directions * hidden)``.
+        between: between decoder layers, ``(layers - 1, target, rows, hidden)``.
+        above: on the attentional vectors, ``(target, rows, hidden)``.
     """
 
     encoder: Tensor | None = None
@@ -45,30 +41,30 @@ class Masks:
 
 
 def reason_against(encoder: nn.Module, decoder: nn.Module) -> str | None:
-    """Why the static path does not cover a model, or None."""
+    """Return why the static path cannot train a model, or None if it can."""
     if not isinstance(encoder, FastRNNEncoder) or not encoder._is_covered():
-        return "the encoder is no LSTM of the types rnn and brnn without positions"
+        return "the encoder is not an LSTM of type rnn or brnn without positions"
     if not isinstance(decoder, FastInputFeedRNNDecoder) or not decoder._is_covered():
-        return "the decoder is no input-feeding LSTM with global attention"
+        return "the decoder is not an input-feeding LSTM with global attention"
     alpha = decoder._alpha()
     if alpha > MOST_ALPHA:
         return f"the attention's alpha is {alpha_text(alpha)}, above {MOST_ALPHA:g}"
     if encoder.matmul_dtype is not None:
-        return "products in bfloat16 are not there yet"
+        return "products in bfloat16 are not supported"
     return None
 
 
 def draw_masks(
     encoder: FastRNNEncoder, decoder: FastInputFeedRNNDecoder, source: int, target: int, rows: int
 ) -> Masks:
-    """Fresh dropout factors for a batch, those that the modules' modes and probabilities ask for.
+    """Draw dropout factors for a batch; each module's mode and probability decide.
 
     Args:
-        encoder: the encoder.
-        decoder: the decoder.
-        source: source positions.
-        target: decoder steps.
-        rows: sentences.
+        encoder: decides about `Masks.encoder`.
+        decoder: decides about `Masks.between` and `Masks.above`.
+        source: number of source positions.
+        target: number of decoder steps.
+        rows: number of sentences.
     """
     like = next(decoder.parameters())
     rnn, hidden = encoder.rnn, decoder.hidden_size
@@ -92,10 +88,10 @@ def static_outputs(
     inputs: Tensor,
     masks: Masks | None = None,
 ) -> Tensor:
-    """Decoder outputs of padded sentences, teacher-forced.
+    """Return decoder outputs for padded sentences, with teacher forcing.
 
     Args:
-        encoder: covered (`reason_against`).
+        encoder: one that `reason_against` accepts.
         decoder: likewise.
         source: ids ``(source, rows)``, int64.
         lengths: source lengths ``(rows,)``, int64, at least 1, on the same device.
@@ -103,7 +99,7 @@ def static_outputs(
         masks: dropout factors; drawn if None.
 
     Returns:
-        ``(target, rows, hidden)``, those of padding too.
+        ``(target, rows, hidden)``, also for padding.
     """
     if masks is None:
         masks = draw_masks(encoder, decoder, len(source), *inputs.shape)
@@ -114,13 +110,17 @@ def static_outputs(
 def static_encode(
     encoder: FastRNNEncoder, source: Tensor, lengths: Tensor, masks: Tensor | None
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Last states ``(layers * directions, rows, hidden)`` and source vectors, zeros at padding.
+    """Encode padded sentences.
 
     Args:
-        encoder: covered.
+        encoder: one that `reason_against` accepts.
         source: ids ``(source, rows)``.
         lengths: ``(rows,)``.
-        masks: see `Masks.encoder`.
+        masks: `Masks.encoder`.
+
+    Returns:
+        The last hidden and cell states ``(layers * directions, rows, hidden)``, and the source
+        vectors ``(source, rows, hidden)``, zero at padding.
     """
     rnn = encoder.rnn
     states = encoder.embeddings(source.unsqueeze(2))
@@ -148,19 +148,19 @@ def static_decode(
     states: tuple[Tensor, ...],
     masks: Masks,
 ) -> Tensor:
-    """Outputs ``(target, rows, hidden)`` from what `static_encode` gives.
+    """Return the outputs ``(target, rows, hidden)`` of all decoder steps.
 
     Args:
-        decoder: covered.
+        decoder: one that `reason_against` accepts.
         inputs: ids ``(target, rows)``.
         bank: source vectors ``(source, rows, hidden)``.
         lengths: source lengths ``(rows,)``.
-        states: the encoder's last ones.
+        states: the encoder's last hidden and cell states.
         masks: dropout factors.
     """
     if decoder.bidirectional_encoder:
         states = tuple(torch.cat([part[0::2], part[1::2]], dim=2) for part in states)
-    # Of an encoder with more layers the lowest are taken, as OpenNMT-py takes them.
+    # As in OpenNMT-py, a deeper encoder passes on the states of its lowest layers.
     hidden, cell = (part[: decoder.rnn.num_layers] for part in states)
     names, attention = zip(*decoder.attn.named_parameters(), strict=True)
     cells = [
@@ -179,16 +179,16 @@ def _is_additive(attention: nn.Module) -> bool:
     return bool(attention.attn_type == "mlp")
 
 
-# The encoder, a layer at a time, both directions in one batched product.
+# --- encoder: one layer at a time, both directions in one batched product ---
 
 
 def _at(x: Tensor, first: int, second: int) -> Tensor:
-    """What lies at a place of each direction: ``(directions, rows, ...)``, no copy.
+    """Return a view of one place for each direction: ``(directions, rows, ...)``.
 
     Args:
         x: ``(directions, places, rows, ...)``, contiguous.
         first: place of the first direction.
-        second: of the second, if there is one; `places + second` is above `first`.
+        second: place of the second direction, if there is one; `places + second` exceeds `first`.
     """
     if len(x) == 1:
         return x[:, first]
@@ -199,13 +199,13 @@ def _at(x: Tensor, first: int, second: int) -> Tensor:
 
 
 class _EncoderLayer(torch.autograd.Function):
-    """A layer of one or two directions.
+    """An encoder layer of one or two directions.
 
-    Inputs are the layer's inputs ``(source, rows, in)``, what is live ``(directions, source,
-    rows)`` and four weights for each direction. Results are the states ``(source, rows, directions
-    * hidden)``, zeros at padding, and the last hidden and cell states ``(2, directions, rows,
-    hidden)``. The second direction takes the positions from last to first; a row keeps its state
-    (of zeros, at first) where it has no token.
+    ``apply(x, live, *weights)`` takes inputs ``(source, rows, in)``, 1 for tokens and 0 for padding
+    ``(directions, source, rows)``, and four weights for each direction. It returns the states
+    ``(source, rows, directions * hidden)``, zero at padding, and the last hidden and cell states
+    ``(2, directions, rows, hidden)``. The second direction reads from right to left. A row keeps
+    its state at padding; before its first token the state is zero.
     """
 
     @staticmethod
@@ -217,7 +217,7 @@ class _EncoderLayer(torch.autograd.Function):
         flat = x.reshape(1, source * rows, size).expand(count, -1, -1)
         bias = (first + second).unsqueeze(1)
         gates = torch.baddbmm(bias, flat, enter.transpose(1, 2)).view(count, source, rows, -1)
-        # Place t of the first direction is before position t, of the second after it.
+        # Place t precedes position t in the first direction, and follows it in the second.
         states = x.new_zeros(count, source + 1, rows, hidden)
         cells = torch.zeros_like(states)
         back = recurrent.transpose(1, 2)
@@ -244,7 +244,7 @@ class _EncoderLayer(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_outputs: Tensor, grad_last: Tensor) -> tuple[Tensor | None, ...]:
-        _refuse_a_second_time(ctx)
+        _refuse_second_backward(ctx)
         x, live, enter, recurrent = ctx.saved_tensors
         gates, states, cells = ctx.gates, ctx.states, ctx.cells
         source, rows, size = x.shape
@@ -279,22 +279,22 @@ class _EncoderLayer(torch.autograd.Function):
                 grad_x.addmm_(grad[direction], enter[direction])
         grads: list[Tensor] = []
         for direction in range(count):
-            # One object for both biases: of two views of one memory, autograd would keep both.
+            # The same object twice: autograd would copy two views of the same memory.
             bias = grad_bias[direction]
             grads += [grad_enter[direction], grad_recurrent[direction], bias, bias]
         return grad_x.view_as(x), None, *grads
 
 
 def _at_all(x: Tensor, first: int, second: int) -> Tensor:
-    """All places but one: from `first` on in the first direction, from `second` in the other.
+    """Return a view of all places but one for each direction.
 
     Args:
         x: ``(directions, places + 1, rows, size)``, contiguous.
-        first: 0 or 1.
-        second: likewise.
+        first: first place of the first direction, 0 or 1.
+        second: first place of the second direction, 0 or 1.
 
     Returns:
-        ``(directions, places, rows, size)``, no copy; its second and third dimension can be joined.
+        ``(directions, places, rows, size)``; `flatten(1, 2)` copies nothing.
     """
     step = x.stride(1)
     stride = x.stride(0) + (second - first) * step
@@ -302,25 +302,25 @@ def _at_all(x: Tensor, first: int, second: int) -> Tensor:
     return x.as_strided(size, (stride, *x.stride()[1:]), x.storage_offset() + first * step)
 
 
-def _refuse_a_second_time(ctx: Any) -> None:
-    """The way back overwrites what the way forth has kept."""
+def _refuse_second_backward(ctx: Any) -> None:
+    """Refuse a second backward pass: the first overwrites the saved activations."""
     if ctx.used:
-        raise RuntimeError("the static path can go back through a graph once only")
+        raise RuntimeError("the static path allows one backward pass only")
     ctx.used = True
 
 
-# The decoder.
+# --- decoder ---
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the decoder is told besides tensors with gradients.
+    """Arguments of `_Decoder` without gradients.
 
     Attributes:
         lengths: source lengths ``(rows,)``.
-        alpha: of the attention.
+        alpha: attention alpha.
         additive: whether the attention is `mlp`.
-        names: of the attention's weights, which follow the LSTM's.
+        names: names of the attention's weights, which follow the LSTM's.
         masks: dropout factors.
     """
 
@@ -332,11 +332,12 @@ class _Plan:
 
 
 class _Decoder(torch.autograd.Function):
-    """The recurrence over all target steps (Luong et al. 2015, section 3.3), padding included.
+    """The input-feeding recurrence (Luong et al. 2015, section 3.3) over all decoder steps.
 
-    Inputs are a plan, embeddings ``(target, rows, embedding)``, source vectors ``(rows, source,
-    hidden)``, contiguous, first hidden and cell states ``(layers, rows, hidden)``, then the weights
-    of the LSTM and of the attention. The result is the outputs ``(target, rows, hidden)``.
+    ``apply(plan, embedded, bank, hidden, cell, *weights)`` takes embeddings ``(target, rows,
+    embedding)``, contiguous source vectors ``(rows, source, hidden)``, initial states ``(layers,
+    rows, hidden)``, and the weights of the LSTM and of the attention. It returns the outputs
+    ``(target, rows, hidden)``, also for padding.
     """
 
     @staticmethod
@@ -356,7 +357,7 @@ class _Decoder(torch.autograd.Function):
         kind = AdditiveAttention if plan.additive else DotAttention
         attention = kind(bank, plan.lengths, plan.alpha, named, steps, plan.masks.above)
         width, top = hidden.size(2), len(layers) - 1
-        # What a step multiplies: the fed vector, or the layer below, beside the own state.
+        # Factors of each step: the fed vector or the layer below, then the previous state.
         inputs = bank.new_zeros(len(layers), steps + 1, rows, 2 * width)
         cells = bank.new_empty(len(layers), steps + 1, rows, width)
         inputs[:, 0, :, width:] = hidden
@@ -397,14 +398,14 @@ class _Decoder(torch.autograd.Function):
         ctx.inputs, ctx.cells, ctx.used = inputs, cells, False
         ctx.save_for_backward(embedded, layers[0][0])
         outputs = attention.outputs
-        # A result that the graph holds itself would never be freed.
+        # Without detach, ctx and its own result would hold each other forever.
         attention.outputs = outputs.detach()
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        _refuse_a_second_time(ctx)
+        _refuse_second_backward(ctx)
         plan: _Plan = ctx.plan
         attention, gates, both, cells = ctx.attention, ctx.gates, ctx.both, ctx.cells
         embedded, enter = ctx.saved_tensors
@@ -455,3 +456,322 @@ class _Decoder(torch.autograd.Function):
 
 def _factors(masks: Tensor | None, layer: int, step: int) -> Tensor | None:
     return None if masks is None else masks[layer, step]
+
+
+# --- one step of an LSTM ---
+
+
+def cell_forward(
+    gates: Tensor,
+    cell_before: Tensor,
+    cell_after: Tensor,
+    hidden_before: Tensor | None,
+    hidden_after: Tensor,
+    live: Tensor | None = None,
+    second: Tensor | None = None,
+    factors: Tensor | None = None,
+) -> None:
+    """One step of an LSTM in one or two directions (Hochreiter & Schmidhuber 1997).
+
+    Args:
+        gates: pre-activations ``(directions, rows, 4 * hidden)``, replaced by the activations.
+        cell_before: cell states ``(directions, rows, hidden)``.
+        cell_after: receives the cell states.
+        hidden_before: hidden states of the previous step; None without `live`.
+        hidden_after: receives the hidden states; rows may have any stride.
+        live: ``(directions, rows)``, 1 for tokens and 0 for padding, which keeps its states.
+        second: also receives the hidden states, times `factors`; for one direction only.
+        factors: dropout factors ``(rows, hidden)``.
+    """
+    kernels = _kernels_for(gates)
+    if kernels is not None:
+        kernels.cell_forward(
+            gates, cell_before, cell_after, hidden_before, hidden_after, live, second, factors
+        )
+        return
+    enter, forget, candidate, leave = gates.chunk(4, dim=2)
+    enter.sigmoid_()
+    forget.sigmoid_()
+    candidate.tanh_()
+    leave.sigmoid_()
+    cell = torch.addcmul(forget * cell_before, enter, candidate)
+    hidden = leave * cell.tanh()
+    if live is not None:
+        assert hidden_before is not None
+        going = live.unsqueeze(2) > 0
+        cell = torch.where(going, cell, cell_before)
+        hidden = torch.where(going, hidden, hidden_before)
+    cell_after.copy_(cell)
+    hidden_after.copy_(hidden)
+    if second is not None:
+        second.copy_(hidden if factors is None else hidden * factors)
+
+
+def cell_backward(
+    gates: Tensor,
+    cell_before: Tensor,
+    cell_after: Tensor,
+    grad_state: Tensor,
+    grad_above: Tensor,
+    grad_cell: Tensor,
+    live: Tensor | None = None,
+    factors: Tensor | None = None,
+) -> None:
+    """Compute the gradient of `cell_forward`.
+
+    Args:
+        gates: activations, replaced by the gradients of the pre-activations.
+        cell_before: cell states before the step ``(directions, rows, hidden)``.
+        cell_after: cell states after the step, likewise.
+        grad_state: gradient of the hidden states from the next step; rows may have any stride. With
+            `live`, replaced by the gradient that padding passes to the previous step.
+        grad_above: gradient of the hidden states from the layer above, before `factors`.
+        grad_cell: gradient of `cell_after`, replaced by that of `cell_before`.
+        live: as in `cell_forward`.
+        factors: as in `cell_forward`.
+    """
+    kernels = _kernels_for(gates)
+    if kernels is not None:
+        kernels.cell_backward(
+            gates, cell_before, cell_after, grad_state, grad_above, grad_cell, live, factors
+        )
+        return
+    enter, forget, candidate, leave = gates.chunk(4, dim=2)
+    grad = grad_state + (grad_above if factors is None else grad_above * factors)
+    squashed = cell_after.tanh()
+    through = grad_cell + grad * leave * (1 - squashed * squashed)
+    parts = [
+        through * candidate * enter * (1 - enter),
+        through * cell_before * forget * (1 - forget),
+        through * enter * (1 - candidate * candidate),
+        grad * squashed * leave * (1 - leave),
+    ]
+    through = through * forget
+    made = torch.cat(parts, dim=2)
+    if live is not None:
+        going = live.unsqueeze(2) > 0
+        made = torch.where(going, made, 0.0)
+        through = torch.where(going, through, grad_cell)
+        grad_state.copy_(torch.where(going, 0.0, grad))
+    gates.copy_(made)
+    grad_cell.copy_(through)
+
+
+# --- one step of attention ---
+
+
+class DotAttention:
+    """Global attention with scores ``key . query``: OpenNMT-py's `dot` and `general`.
+
+    As in `attention.py`, source vectors m are projected once for all steps: with a context vector c
+    and a query q, ``W [c; q] = sum_j p_j (W_c m_j) + W_q q``.
+
+    Args:
+        bank: source vectors ``(rows, source, hidden)``, contiguous.
+        lengths: real source positions of each row, ``(rows,)`` int64, at least 1.
+        alpha: in [1, 2].
+        weights: parameters of `GlobalAttention` by name.
+        steps: number of decoder steps.
+        factors: dropout factors of the outputs, ``(steps, rows, hidden)``, or None.
+
+    Attributes:
+        outputs: ``(steps, rows, hidden)``, after dropout.
+    """
+
+    has_tanh = True  # of the output
+
+    def __init__(
+        self,
+        bank: Tensor,
+        lengths: Tensor,
+        alpha: float,
+        weights: Mapping[str, Tensor],
+        steps: int,
+        factors: Tensor | None,
+    ) -> None:
+        rows, source, hidden = bank.shape
+        self._bank, self._flat, self._alpha = bank, bank.view(-1, hidden), alpha
+        self._given, self._factors = weights, factors
+        self._context, self._query = weights["linear_out.weight"].split(hidden, dim=1)
+        self._values = (self._flat @ self._context.t()).view_as(bank)
+        self._keys = self._project()
+        real = torch.arange(source, device=bank.device) < lengths.unsqueeze(1)
+        self._padding = torch.zeros_like(real, dtype=bank.dtype).masked_fill_(~real, -torch.inf)
+        self.outputs = bank.new_empty(steps, rows, hidden)
+        self._queries = bank.new_empty(steps, rows, hidden)
+        self._weights = bank.new_empty(steps, rows, source)
+        self._from_query = bank.new_empty(rows, hidden)
+        self._kernels = self._find_kernels(lengths)
+
+    def _project(self) -> Tensor:
+        """Return the keys."""
+        if "linear_in.weight" not in self._given:
+            return self._bank
+        return (self._flat @ self._given["linear_in.weight"]).view_as(self._bank)
+
+    def _find_kernels(self, lengths: Tensor) -> Any:
+        kernels = _kernels_for(self._bank)
+        if kernels is None or not kernels.covers(self._keys):
+            return None
+        return kernels.Attend(self._keys, self._values, lengths, self._alpha)
+
+    def queries(self, step: int) -> Tensor:
+        """Return the memory for the queries ``(rows, hidden)`` of a step."""
+        return self._queries[step]
+
+    def forward(self, step: int, fed: Tensor) -> None:
+        """Take a step; write the outputs to `fed` too, whose rows may have any stride."""
+        query, factors = self._queries[step], self._of(step)
+        if "linear_out.bias" in self._given:
+            bias = self._given["linear_out.bias"]
+            torch.addmm(bias, query, self._query.t(), out=self._from_query)
+        else:
+            torch.mm(query, self._query.t(), out=self._from_query)
+        if self._kernels is not None:
+            made = self._weights[step], self.outputs[step], fed
+            self._kernels.forward(query, self._from_query, factors, *made)
+            return
+        scores = self._scores(step, query) + self._padding
+        weights = backend_for(scores, self._alpha).probabilities(scores, self._alpha)
+        self._weights[step] = weights
+        start = self._from_query.unsqueeze(1)
+        output = torch.baddbmm(start, weights.unsqueeze(1), self._values).squeeze(1)
+        output = output.tanh() if self.has_tanh else output
+        output = output if factors is None else output * factors
+        self.outputs[step] = output
+        fed.copy_(output)
+
+    def _scores(self, step: int, query: Tensor) -> Tensor:
+        return torch.bmm(query.unsqueeze(1), self._keys.transpose(1, 2)).squeeze(1)
+
+    def start_backward(self, grad_outputs: Tensor) -> None:
+        """Start the backward pass from the gradient of `outputs`, contiguous."""
+        self._grad_outputs = grad_outputs
+        self._grad_plain = torch.empty_like(self.outputs)
+        self._grad_scores = torch.empty_like(self._weights)
+
+    def backward(self, step: int, grad_fed: Tensor, grad_queries: Tensor) -> None:
+        """Compute the gradient of a step; the last step comes first.
+
+        Args:
+            step: number of the step.
+            grad_fed: gradient of `fed`, ``(rows, hidden)``; rows may have any stride.
+            grad_queries: receives the gradient of the queries, ``(rows, hidden)``.
+        """
+        weights, factors, plain = self._weights[step], self._of(step), self._grad_plain[step]
+        grad_scores, output = self._grad_scores[step], self.outputs[step]
+        if self._kernels is not None:
+            self._kernels.backward(
+                self._grad_outputs[step],
+                grad_fed,
+                output,
+                factors,
+                weights,
+                plain,
+                grad_scores,
+                grad_queries,
+            )
+        else:
+            grad = self._grad_outputs[step] + grad_fed
+            if factors is not None:
+                grad = grad * factors
+                # Dropped outputs have no gradient, so their values do not matter.
+                output = output / torch.where(factors == 0, 1.0, factors)
+            plain.copy_(grad * (1 - output * output) if self.has_tanh else grad)
+            arriving = torch.bmm(plain.unsqueeze(1), self._values.transpose(1, 2)).squeeze(1)
+            backend = backend_for(weights, self._alpha, arriving)
+            made = backend.scores_gradient(weights, self._alpha, arriving, weights.dtype)
+            grad_scores.copy_(made)
+            grad_queries.copy_(self._scores_backward(step, grad_scores))
+        grad_queries.addmm_(plain, self._query)
+
+    def _scores_backward(self, step: int, grad_scores: Tensor) -> Tensor:
+        """Return the gradient of the queries through the scores."""
+        return torch.bmm(grad_scores.unsqueeze(1), self._keys).squeeze(1)
+
+    def _of(self, step: int) -> Tensor | None:
+        return None if self._factors is None else self._factors[step]
+
+    def finish_backward(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the gradients of `bank`, and of the weights by name."""
+        hidden = self._bank.size(2)
+        plain, queries = self._grad_plain.view(-1, hidden), self._queries.view(-1, hidden)
+        grad_values = _sum_over_steps(self._weights, self._grad_plain).view(-1, hidden)
+        context, query = grad_values.t() @ self._flat, plain.t() @ queries
+        grads = {"linear_out.weight": torch.cat([context, query], dim=1)}
+        if "linear_out.bias" in self._given:
+            grads["linear_out.bias"] = plain.sum(0)
+        grad_bank = grad_values @ self._context
+        more = self._finish_keys(grad_bank)
+        return grad_bank.view_as(self._bank), grads | more
+
+    def _finish_keys(self, grad_bank: Tensor) -> dict[str, Tensor]:
+        """Add the gradient through the keys to ``(rows * source, hidden)``; return the weights'."""
+        grad_keys = _sum_over_steps(self._grad_scores, self._queries).view_as(self._flat)
+        if "linear_in.weight" not in self._given:
+            grad_bank += grad_keys
+            return {}
+        grad_bank.addmm_(grad_keys, self._given["linear_in.weight"].t())
+        return {"linear_in.weight": self._flat.t() @ grad_keys}
+
+
+class AdditiveAttention(DotAttention):
+    """OpenNMT-py's `mlp`: scores ``v . tanh(W_m m + W_q q)``, outputs without tanh."""
+
+    has_tanh = False
+
+    def _project(self) -> Tensor:
+        self._matches: list[Tensor] = []
+        return (self._flat @ self._given["linear_context.weight"].t()).view_as(self._bank)
+
+    def _find_kernels(self, lengths: Tensor) -> Any:
+        return None
+
+    def _scores(self, step: int, query: Tensor) -> Tensor:
+        match = torch.addmm(
+            self._given["linear_query.bias"], query, self._given["linear_query.weight"].t()
+        )
+        match = (self._keys + match.unsqueeze(1)).tanh_()
+        self._matches.append(match)
+        return match @ self._given["v.weight"].view(-1)
+
+    def start_backward(self, grad_outputs: Tensor) -> None:
+        super().start_backward(grad_outputs)
+        self._grad_match = torch.empty_like(self._queries)
+        self._grad_keys = torch.zeros_like(self._bank)
+        self._grad_v = torch.zeros_like(self._given["v.weight"])
+
+    def _scores_backward(self, step: int, grad_scores: Tensor) -> Tensor:
+        match = self._matches[step]
+        flat = match.view(-1, match.size(2))
+        self._grad_v.addmm_(grad_scores.view(1, -1), flat)
+        grad = grad_scores.unsqueeze(2) * self._given["v.weight"]
+        grad = torch.ops.aten.tanh_backward(grad, match)
+        self._grad_keys += grad
+        torch.sum(grad, 1, out=self._grad_match[step])
+        return self._grad_match[step] @ self._given["linear_query.weight"]
+
+    def _finish_keys(self, grad_bank: Tensor) -> dict[str, Tensor]:
+        grad_keys = self._grad_keys.view_as(self._flat)
+        grad_bank.addmm_(grad_keys, self._given["linear_context.weight"])
+        match = self._grad_match.view(-1, grad_keys.size(1))
+        return {
+            "linear_context.weight": grad_keys.t() @ self._flat,
+            "linear_query.weight": match.t() @ self._queries.view_as(match),
+            "linear_query.bias": match.sum(0),
+            "v.weight": self._grad_v,
+        }
+
+
+def _sum_over_steps(weights: Tensor, vectors: Tensor) -> Tensor:
+    """Return sums ``(rows, source, hidden)`` over steps t: ``weights[t, b, j] * vectors[t, b]``."""
+    return torch.bmm(weights.permute(1, 2, 0), vectors.transpose(0, 1))
+
+
+def _kernels_for(like: Tensor) -> Any:
+    """Return the module of the kernels, or None if such tensors have none."""
+    if not has_kernels(like):
+        return None
+    from onmt_entmax.nn.lstm import static_triton
+
+    return static_triton

@@ -1,26 +1,30 @@
-# mypy: disable-error-code="no-untyped-def"
-"""Triton kernels of the output loss: losses, measurements and gradient of rows in one launch."""
+# mypy: allow-untyped-defs
+"""Triton kernels of the static output loss, and the function that starts them.
 
+One kernel computes losses, statistics and gradients of rows of scores. Importing this module
+imports Triton.
+"""
+
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
+from onmt_entmax.sparse.backends import triton as entmax
 from onmt_entmax.sparse.backends.triton_kernels import _beta_of, _curve, _least, _solve, _solve_row
 
 _INFINITY = tl.constexpr(float("inf"))
 
 
 @triton.jit
-def loss_short(
-    scores, gradient, targets, weights, losses, leads, maxima, members, alpha, rows, n,
+def _short_rows_kernel(
+    scores, gradient, targets, weights, excesses, margins, maxima, supports, alpha, rows, n,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Rows that fit in registers, ``height`` of them a program: read once, written once.
+    """Solve rows that fit in registers, ``height`` of them a program: one read, one write.
 
-    Of each row: the excess of its conjugate over the largest score (``losses``), that score
-    (``maxima``), its lead over the target's score (``leads``) and the size of the support
-    (``members``); rows of weight 0 have zeros. The gradient ``weight * (p - y)`` goes to
-    ``gradient``, which may be the scores.
+    Writes the results of `static_loss.RowLosses`. ``gradient`` may be the memory of ``scores``.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
@@ -31,7 +35,7 @@ def loss_short(
     target = tl.load(targets + row)
     weight = tl.load(weights + row).to(work)
     beta = _beta_of(alpha, row, 1, 1, False, work)
-    # Rows that count nothing are not read.
+    # Ignored rows are not read.
     counted = there & (weight != 0)
     tile = tl.load(scores + place, mask=counted, other=-_INFINITY).to(work)
     tile = tl.where(weight != 0, tile, tl.where(column == target, 0.0, -_INFINITY))
@@ -44,23 +48,23 @@ def loss_short(
     excess = threshold - start + (energy - 1.0) / (1.0 + beta)
     own = tl.sum(tl.where(column == target, tile, 0.0), 1, keep_dims=True)
     support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
-    tl.store(losses + row, tl.where(weight != 0, excess, 0.0), mask=real)
-    tl.store(leads + row, tl.where(weight != 0, maximum - own, 0.0), mask=real)
+    tl.store(excesses + row, tl.where(weight != 0, excess, 0.0), mask=real)
+    tl.store(margins + row, tl.where(weight != 0, maximum - own, 0.0), mask=real)
     tl.store(maxima + row, tl.where(weight != 0, maximum, 0.0), mask=real)
-    tl.store(members + row, tl.where(weight != 0, support, 0), mask=real)
+    tl.store(supports + row, tl.where(weight != 0, support, 0), mask=real)
     slope = weight * (probability - tl.where(column == target, 1.0, 0.0))
-    # A finite weight of 0 is not to make nan of a row that is not counted.
+    # 0 times the nan of an ignored row would be nan.
     slope = tl.where(weight != 0, slope, 0.0)
     tl.store(gradient + place, slope, mask=there)
 
 
 @triton.jit
-def loss_long(
-    scores, gradient, targets, weights, losses, leads, maxima, members, alpha, columns, n,
+def _long_rows_kernel(
+    scores, gradient, targets, weights, excesses, margins, maxima, supports, alpha, columns, n,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`loss_short`, one long row a program; ``columns``: (rows, room) int32, scratch."""
+    """As `_short_rows_kernel`, one long row a program; ``columns`` (rows, room) int32: scratch."""
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
     gradient += row * n
@@ -73,10 +77,10 @@ def loss_long(
             column = begin + tl.arange(0, width)
             nothing = tl.full((width,), 0.0, work)
             tl.store(gradient + column, nothing, mask=column < n)
-        tl.store(losses + row, 0.0)
-        tl.store(leads + row, 0.0)
+        tl.store(excesses + row, 0.0)
+        tl.store(margins + row, 0.0)
         tl.store(maxima + row, 0.0)
-        tl.store(members + row, 0)
+        tl.store(supports + row, 0)
     else:
         beta = _beta_of(alpha, single, 1, 1, False, work)
         own = tl.load(scores + target + single).to(work)
@@ -86,10 +90,10 @@ def loss_long(
         least, _ = _least(beta, n, log_form, power)
         probability, _, _ = _curve(few, threshold, beta, log_form, power)
         support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
-        tl.store(losses + row + single, threshold - least + (energy - 1.0) / (1.0 + beta))
-        tl.store(leads + row + single, maximum - own)
+        tl.store(excesses + row + single, threshold - least + (energy - 1.0) / (1.0 + beta))
+        tl.store(margins + row + single, maximum - own)
         tl.store(maxima + row + single, maximum)
-        tl.debug_barrier()  # scores are read before the gradient is written over them
+        tl.debug_barrier()  # all threads must have read the scores before one overwrites them
         for begin in range(0, n, width):
             column = begin + tl.arange(0, width)[None, :]
             if found <= room:
@@ -101,10 +105,31 @@ def loss_long(
                 slopes = weight * (probability - tl.where(column == target, 1.0, 0.0))
             tl.store(gradient + column, slopes, mask=column < n)
         if found <= room:
-            tl.debug_barrier()  # the zeros come first
+            tl.debug_barrier()  # the zeros must come first
             probability, _, _ = _curve(few, threshold, beta, log_form, power)
             tl.store(gradient + place, weight * probability, mask=listed & (probability > 0))
             own_probability, _, _ = _curve(own - maximum, threshold, beta, log_form, power)
-            tl.debug_barrier()  # the target's comes last
+            tl.debug_barrier()  # the target's must come last
             tl.store(gradient + target + single, weight * (own_probability - 1.0))
-        tl.store(members + row + single, support)
+        tl.store(supports + row + single, support)
+
+
+def solve_rows(
+    scores: Tensor, target: Tensor, weight: Tensor, alpha: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Return the fields of `static_loss.RowLosses`; the gradient overwrites the scores."""
+    rows, n = scores.shape
+    form = entmax._form(alpha, scores.dtype)
+    excess, margins, maxima = scores.new_empty(3, rows).unbind(0)
+    support = scores.new_empty(rows, dtype=torch.int32)
+    given = scores, scores, target, weight, excess, margins, maxima, support
+    beta = entmax._alpha_of(alpha, scores.shape).given
+    short = entmax._short(n, form.work)
+    if short is not None:
+        grid = (triton.cdiv(rows, short["height"]),)
+        _short_rows_kernel[grid](*given, beta, rows, n, **form.constants, **short)
+    else:
+        long = entmax._long(form.work)
+        columns = scores.new_empty(rows, long["room"], dtype=torch.int32)
+        _long_rows_kernel[(rows,)](*given, beta, columns, n, **form.constants, **long)
+    return excess, margins, maxima, support, scores

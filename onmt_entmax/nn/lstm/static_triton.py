@@ -1,13 +1,19 @@
-# mypy: disable-error-code="no-untyped-def"
-"""Triton kernels of the static recurrences: cells of an LSTM, and one step of attention.
+# mypy: allow-untyped-defs
+"""Triton kernels of the static recurrences, and the functions that start them.
 
-A step of a recurrence on a GPU is bound by the number of its kernels. So everything between two
-matrix products is one kernel here, which writes each result where the next product reads it.
+The number of kernels limits a recurrence on a GPU. So one kernel does everything between two matrix
+products, and writes each result where the next product reads it. Importing this module imports
+Triton.
 """
 
+from __future__ import annotations
+
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
+from onmt_entmax.sparse.backends import triton as entmax
 from onmt_entmax.sparse.backends.triton_kernels import (
     _beta_of,
     _curve,
@@ -16,6 +22,11 @@ from onmt_entmax.sparse.backends.triton_kernels import (
     _solve,
     _weights,
 )
+from onmt_entmax.sparse.solvers import whole_power
+
+_CELLS = 512  # hidden units of a program
+_TILE = 8192  # elements of source vectors in a tile of attention
+LONGEST = 512  # most source positions of the attention kernels
 
 
 @triton.jit
@@ -24,16 +35,16 @@ def _tanh(x):
 
 
 @triton.jit(do_not_specialize=["live_step"])
-def cell_forward(
+def _cell_forward_kernel(
     gates, cell_before, cell_after, hidden_before, hidden_after, second, live, factors,
     gates_step, cell_before_step, cell_after_step, hidden_before_step, hidden_after_step, live_step,
     after_row, second_row, size, hidden: tl.constexpr,
     masked: tl.constexpr, has_second: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """One step of an LSTM for all rows, a direction in each second place of the grid.
+    """Take one LSTM step for all rows; the second axis of the grid is the direction.
 
-    ``gates`` (rows, 4 * hidden) become their activations. Where ``masked``, rows that are not live
-    keep their states. The hidden states also go to ``second``, times ``factors`` if ``scaled``.
+    See `static.cell_forward`. ``masked`` says whether there is ``live``, ``scaled`` whether there
+    are ``factors``.
     """
     direction = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * width + tl.arange(0, width)
@@ -69,17 +80,13 @@ def cell_forward(
 
 
 @triton.jit(do_not_specialize=["live_step"])
-def cell_backward(
+def _cell_backward_kernel(
     gates, cell_before, cell_after, grad_state, grad_above, grad_cell, live, factors,
     gates_step, cell_before_step, cell_after_step, grad_above_step, live_step,
     state_row, above_row, size, hidden: tl.constexpr,
     masked: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Gradient of `cell_forward`.
-
-    Activations ``gates`` become the gradients before them, and ``grad_cell`` that of the cell state
-    before the step. Where ``masked``, ``grad_state`` becomes what rows that are not live pass on.
-    """
+    """Compute the gradient of `_cell_forward_kernel`; see `static.cell_backward`."""
     direction = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * width + tl.arange(0, width)
     there = place < size
@@ -96,7 +103,7 @@ def cell_backward(
     more = tl.load(above, mask=there, other=0.0)
     if scaled:
         more *= tl.load(factors + place, mask=there, other=0.0)
-    # Both states have a direction after the other, as the gradient of the cell states has.
+    # Directions follow each other in memory in both gradients of states.
     states = grad_state + direction * size + row * state_row + column
     grad = tl.load(states, mask=there, other=0.0) + more
     cells = grad_cell + direction * size + place
@@ -124,15 +131,16 @@ def cell_backward(
 
 
 @triton.jit(do_not_specialize=["source"])
-def attend(
+def _attend_kernel(
     queries, keys, values, from_query, factors, lengths, weights, outputs, fed, alpha,
     fed_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """One step of attention, a sentence a program: scores, entmax, mixture, tanh and dropout.
+    """Take one step of attention: scores, entmax, context vector, tanh and dropout.
 
-    Weights (rows, source) and outputs (rows, hidden) are kept; the outputs also go to ``fed``.
+    A program computes one sentence. It writes weights (rows, source), and outputs (rows, hidden) to
+    ``outputs`` and ``fed``.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row)
@@ -172,13 +180,13 @@ def attend(
 
 
 @triton.jit(do_not_specialize=["source"])
-def attend_backward(
+def _attend_backward_kernel(
     grad_outputs, grad_fed, outputs, factors, weights, keys, values, lengths,
     grad_plain, grad_scores, grad_queries, alpha,
     fed_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
     power: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Gradient of `attend`: before the tanh, of the scores, and of the queries through these."""
+    """Compute the gradient of `_attend_kernel` before tanh, in the scores, and in the queries."""
     row = tl.program_id(0).to(tl.int64)
     position = tl.arange(0, height)
     real = position < tl.load(lengths + row)
@@ -211,3 +219,122 @@ def attend_backward(
         key = tl.load(keys + place, mask=real[:, None] & inside[None, :], other=0.0)
         grad = tl.sum(key * grad_score[:, None], 0)
         tl.store(grad_queries + row * hidden + column, grad, mask=inside)
+
+
+def cell_forward(
+    gates: Tensor,
+    cell_before: Tensor,
+    cell_after: Tensor,
+    hidden_before: Tensor | None,
+    hidden_after: Tensor,
+    live: Tensor | None,
+    second: Tensor | None,
+    factors: Tensor | None,
+) -> None:
+    """Start the kernel of `static.cell_forward`."""
+    directions, rows, hidden = cell_before.shape
+    size = rows * hidden
+    none = gates
+    grid = (triton.cdiv(size, _CELLS), directions)
+    _cell_forward_kernel[grid](
+        gates, cell_before, cell_after,
+        none if hidden_before is None else hidden_before, hidden_after,
+        none if second is None else second,
+        none if live is None else live,
+        none if factors is None else factors,
+        gates.stride(0), cell_before.stride(0), cell_after.stride(0),
+        0 if hidden_before is None else hidden_before.stride(0),
+        hidden_after.stride(0),
+        0 if live is None else live.stride(0),
+        hidden_after.stride(1), 0 if second is None else second.stride(1), size, hidden,
+        masked=live is not None, has_second=second is not None, scaled=factors is not None,
+        width=_CELLS, num_warps=4,
+    )  # fmt: skip
+
+
+def cell_backward(
+    gates: Tensor,
+    cell_before: Tensor,
+    cell_after: Tensor,
+    grad_state: Tensor,
+    grad_above: Tensor,
+    grad_cell: Tensor,
+    live: Tensor | None,
+    factors: Tensor | None,
+) -> None:
+    """Start the kernel of `static.cell_backward`."""
+    directions, rows, hidden = cell_before.shape
+    size = rows * hidden
+    grid = (triton.cdiv(size, _CELLS), directions)
+    _cell_backward_kernel[grid](
+        gates, cell_before, cell_after, grad_state, grad_above, grad_cell,
+        gates if live is None else live, gates if factors is None else factors,
+        gates.stride(0), cell_before.stride(0), cell_after.stride(0), grad_above.stride(0),
+        0 if live is None else live.stride(0), grad_state.stride(1), grad_above.stride(1),
+        size, hidden,
+        masked=live is not None, scaled=factors is not None, width=_CELLS, num_warps=4,
+    )  # fmt: skip
+
+
+class Attend:
+    """Attention kernels for one batch.
+
+    Args:
+        keys: ``(rows, source, hidden)``, contiguous.
+        values: likewise.
+        lengths: real source positions of each row, ``(rows,)`` int64.
+        alpha: in [1, 2].
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor, lengths: Tensor, alpha: float) -> None:
+        self._keys, self._values, self._lengths = keys, values, lengths
+        self._alpha = entmax._alpha_of(alpha, keys.shape).given
+        self._form = entmax._form(alpha, keys.dtype)
+        self._power = 0 if alpha == 1 else whole_power(1 / (alpha - 1))
+        _, source, hidden = keys.shape
+        height = max(triton.next_power_of_2(source), 16)
+        width = min(_TILE // height, triton.next_power_of_2(hidden))
+        self._sizes = {
+            "source": source, "hidden": hidden, "height": height, "width": width, "num_warps": 8,
+        }  # fmt: skip
+
+    def forward(
+        self,
+        queries: Tensor,
+        from_query: Tensor,
+        factors: Tensor | None,
+        weights: Tensor,
+        outputs: Tensor,
+        fed: Tensor,
+    ) -> None:
+        """Take a step, as `static.DotAttention.forward` does."""
+        _attend_kernel[(len(queries),)](
+            queries, self._keys, self._values, from_query,
+            queries if factors is None else factors, self._lengths,
+            weights, outputs, fed, self._alpha, fed.stride(0),
+            scaled=factors is not None, **self._form.constants, **self._sizes,
+        )  # fmt: skip
+
+    def backward(
+        self,
+        grad_outputs: Tensor,
+        grad_fed: Tensor,
+        outputs: Tensor,
+        factors: Tensor | None,
+        weights: Tensor,
+        grad_plain: Tensor,
+        grad_scores: Tensor,
+        grad_queries: Tensor,
+    ) -> None:
+        """Compute the gradient of a step, as `static.DotAttention.backward` does."""
+        _attend_backward_kernel[(len(outputs),)](
+            grad_outputs, grad_fed, outputs, outputs if factors is None else factors, weights,
+            self._keys, self._values, self._lengths,
+            grad_plain, grad_scores, grad_queries, self._alpha, grad_fed.stride(0),
+            scaled=factors is not None, power=self._power, **self._sizes,
+        )  # fmt: skip
+
+
+def covers(keys: Tensor) -> bool:
+    """Return whether the attention kernels take such keys."""
+    return keys.shape[1] <= LONGEST and keys.dtype in (torch.float32, torch.float64)
