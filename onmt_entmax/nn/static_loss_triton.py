@@ -11,7 +11,13 @@ import triton.language as tl
 from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton as entmax
-from onmt_entmax.sparse.backends.triton_kernels import _beta_of, _curve, _least, _solve, _solve_row
+from onmt_entmax.sparse.backends.triton_kernels import (
+    beta_of,
+    curve,
+    extreme_thresholds,
+    solve_row,
+    solve_tile,
+)
 
 _INFINITY = tl.constexpr(float("inf"))
 
@@ -34,16 +40,16 @@ def _short_rows_kernel(
     row = tl.minimum(row, rows - 1)
     target = tl.load(targets + row)
     weight = tl.load(weights + row).to(work)
-    beta = _beta_of(alpha, row, 1, 1, False, work)
+    beta = beta_of(alpha, row, 1, 1, False, work)
     # Ignored rows are not read.
     counted = there & (weight != 0)
     tile = tl.load(scores + place, mask=counted, other=-_INFINITY).to(work)
     tile = tl.where(weight != 0, tile, tl.where(column == target, 0.0, -_INFINITY))
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
-    start, ceiling = _least(beta, n, log_form, power)
-    threshold = _solve(below, start, ceiling, beta, log_form, power)
-    probability, _, base = _curve(below, threshold, beta, log_form, power)
+    start, ceiling = extreme_thresholds(beta, n, log_form, power)
+    threshold = solve_tile(below, start, ceiling, beta, log_form, power)
+    probability, _, base = curve(below, threshold, beta, log_form, power)
     energy = tl.sum(probability * base, 1, keep_dims=True)
     excess = threshold - start + (energy - 1.0) / (1.0 + beta)
     own = tl.sum(tl.where(column == target, tile, 0.0), 1, keep_dims=True)
@@ -82,14 +88,13 @@ def _long_rows_kernel(
         tl.store(maxima + row, 0.0)
         tl.store(supports + row, 0)
     else:
-        beta = _beta_of(alpha, single, 1, 1, False, work)
+        beta = beta_of(alpha, single, 1, 1, False, work)
         own = tl.load(scores + target + single).to(work)
-        maximum, threshold, _, energy, few, place, listed, found = _solve_row(
+        maximum, threshold, _total, energy, few, place, listed, found = solve_row(
             scores, columns, n, beta, log_form, power, work, width, room
         )
-        least, _ = _least(beta, n, log_form, power)
-        probability, _, _ = _curve(few, threshold, beta, log_form, power)
-        support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
+        least, _ceiling = extreme_thresholds(beta, n, log_form, power)
+        support = tl.full((1, 1), 0, tl.int32)
         tl.store(excesses + row + single, threshold - least + (energy - 1.0) / (1.0 + beta))
         tl.store(margins + row + single, maximum - own)
         tl.store(maxima + row + single, maximum)
@@ -100,15 +105,16 @@ def _long_rows_kernel(
                 slopes = tl.full((1, width), 0.0, work)
             else:
                 tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(work)
-                probability, _, _ = _curve(tile - maximum, threshold, beta, log_form, power)
+                probability, _, _ = curve(tile - maximum, threshold, beta, log_form, power)
                 support += tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
                 slopes = weight * (probability - tl.where(column == target, 1.0, 0.0))
             tl.store(gradient + column, slopes, mask=column < n)
         if found <= room:
             tl.debug_barrier()  # the zeros must come first
-            probability, _, _ = _curve(few, threshold, beta, log_form, power)
+            probability, _, _ = curve(few, threshold, beta, log_form, power)
+            support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
             tl.store(gradient + place, weight * probability, mask=listed & (probability > 0))
-            own_probability, _, _ = _curve(own - maximum, threshold, beta, log_form, power)
+            own_probability, _, _ = curve(own - maximum, threshold, beta, log_form, power)
             tl.debug_barrier()  # the target's must come last
             tl.store(gradient + target + single, weight * (own_probability - 1.0))
         tl.store(supports + row + single, support)
@@ -119,17 +125,17 @@ def solve_rows(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return the fields of `static_loss.RowLosses`; the gradient overwrites the scores."""
     rows, n = scores.shape
-    form = entmax._form(alpha, scores.dtype)
+    form = entmax.form_of(alpha, scores.dtype)
     excess, margins, maxima = scores.new_empty(3, rows).unbind(0)
     support = scores.new_empty(rows, dtype=torch.int32)
     given = scores, scores, target, weight, excess, margins, maxima, support
-    beta = entmax._alpha_of(alpha, scores.shape).given
-    short = entmax._short(n, form.work)
+    beta = entmax.alpha_of(alpha, scores.shape).given
+    short = entmax.short_rows(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
         _short_rows_kernel[grid](*given, beta, rows, n, **form.constants, **short)
     else:
-        long = entmax._long(form.work)
+        long = entmax.long_rows(form.work)
         columns = scores.new_empty(rows, long["room"], dtype=torch.int32)
         _long_rows_kernel[(rows,)](*given, beta, columns, n, **form.constants, **long)
     return excess, margins, maxima, support, scores

@@ -1,4 +1,4 @@
-"""The kernels of the static path: checked in Triton's interpreter (or on a GPU)."""
+"""The kernels of the static path: checked in Triton's interpreter or on a GPU, and compiled."""
 
 import os
 import subprocess
@@ -11,15 +11,71 @@ import torch
 pytest.importorskip("triton", reason="the GPU kernels need Triton")
 ROOT = Path(__file__).parent.parent.parent
 
+# Machine code for Ampere and Hopper, without a GPU.
+COMPILE = """
+import triton.language as tl, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from onmt_entmax.nn import static_loss_triton as loss
+from onmt_entmax.nn.lstm import static_triton as lstm
 
-def test_kernels() -> None:
-    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    environment = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **interpreted}
+# Arguments that are not pointers to float32.
+TYPES = {"targets": "*i64", "lengths": "*i64", "supports": "*i32", "columns": "*i32",
+         "alpha": "i64", "rows": "i32", "n": "i32", "size": "i32", "source": "i32"}
+
+def check(kernel, **constants):
+    types = {}
+    for name in kernel.arg_names:
+        stride = name.endswith(("_step", "_row"))
+        types[name] = "constexpr" if name in constants else "i32" if stride else "*fp32"
+        types[name] = TYPES.get(name, types[name])
+    for capability in (80, 90):
+        source = ASTSource(kernel, types, constants)
+        target = GPUTarget("cuda", capability, 32)
+        assert triton.compile(source, target=target).asm["cubin"]
+
+for flag in (False, True):
+    cell = dict(hidden=300, masked=flag, scaled=not flag, width=512)
+    check(lstm._cell_forward_kernel, has_second=not flag, **cell)
+    check(lstm._cell_backward_kernel, **cell)
+    attend = dict(hidden=300, scaled=flag, height=32, width=256)
+    check(lstm._attend_backward_kernel, power=2, **attend)
+for power, log_form in ((-1, False), (0, False), (2, False), (0, True)):
+    form = dict(power=power, log_form=log_form, work=tl.float32)
+    check(lstm._attend_kernel, **attend, **form)
+    check(loss._short_rows_kernel, height=4, width=64, **form)
+    check(loss._long_rows_kernel, width=2048, room=256, **form)
+"""
+
+
+def run(*command: str, **environment: str) -> None:
+    """Run Python in the repository; a failure shows its output."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/nn/static_kernel_checks.py"],
+        [sys.executable, *command],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def test_in_the_interpreter_or_on_a_gpu() -> None:
+    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
+    run("-m", "pytest", "tests/nn/static_kernel_checks.py", **interpreted)
+
+
+@pytest.mark.slow
+def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
+    pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
+    run("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+
+
+def test_triton_is_not_imported_on_a_cpu() -> None:
+    run(
+        "-c",
+        "import sys, onmt_entmax.train.graphs; "
+        "found = {name for name in sys.modules if name.endswith('_triton')}; "
+        "assert not found and 'triton.language' not in sys.modules, found",
+        TRITON_INTERPRET="0",
+    )

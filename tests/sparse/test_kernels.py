@@ -90,6 +90,7 @@ def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
     run("-m", "pytest", "-m", part, "tests/sparse/kernel_checks.py", **interpreted)
 
 
+@pytest.mark.slow
 def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
     pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
     run("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton as entmax
 from onmt_entmax.sparse.backends.triton_kernels import (
-    _beta_of,
-    _curve,
-    _finished,
-    _least,
-    _solve,
-    _weights,
+    beta_of,
+    curve,
+    extreme_thresholds,
+    jacobian_weights,
+    result_at,
+    solve_tile,
 )
 from onmt_entmax.sparse.solvers import whole_power
 
@@ -156,13 +156,13 @@ def _attend_kernel(
         scores += tl.sum(key * query[None, :], 1)
     tile = tl.where(real, scores, -float("inf")).to(work)
     tile = tl.reshape(tile, (1, height))
-    beta = _beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
+    beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
     below = tile - tl.max(tile, 1, keep_dims=True)
-    start, ceiling = _least(beta, source, log_form, power)
-    threshold = _solve(below, start, ceiling, beta, log_form, power)
-    probability, _, _ = _curve(below, threshold, beta, log_form, power)
+    start, ceiling = extreme_thresholds(beta, source, log_form, power)
+    threshold = solve_tile(below, start, ceiling, beta, log_form, power)
+    probability, _, _ = curve(below, threshold, beta, log_form, power)
     total = tl.sum(probability, 1, keep_dims=True)
-    probability = _finished(below, threshold, beta, total, "probabilities", log_form, power)
+    probability = result_at(below, threshold, beta, total, "probabilities", log_form, power)
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)
     for begin in range(0, hidden, width):
@@ -207,8 +207,8 @@ def _attend_backward_kernel(
         value = tl.load(values + place, mask=real[:, None] & inside[None, :], other=0.0)
         arriving += tl.sum(value * grad[None, :], 1)
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
-    beta = _beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
-    slope = _weights(probability, beta, power)
+    beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
+    slope = jacobian_weights(probability, beta, power)
     mean = tl.sum(slope * arriving, 0) / tl.sum(slope, 0)
     grad_score = slope * (arriving - mean)
     tl.store(grad_scores + row * source + position, grad_score, mask=position < source)
@@ -288,8 +288,8 @@ class Attend:
 
     def __init__(self, keys: Tensor, values: Tensor, lengths: Tensor, alpha: float) -> None:
         self._keys, self._values, self._lengths = keys, values, lengths
-        self._alpha = entmax._alpha_of(alpha, keys.shape).given
-        self._form = entmax._form(alpha, keys.dtype)
+        self._alpha = entmax.alpha_of(alpha, keys.shape).given
+        self._form = entmax.form_of(alpha, keys.dtype)
         self._power = 0 if alpha == 1 else whole_power(1 / (alpha - 1))
         _, source, hidden = keys.shape
         height = max(triton.next_power_of_2(source), 16)

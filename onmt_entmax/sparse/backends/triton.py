@@ -135,7 +135,7 @@ class _Form(NamedTuple):
         return {"log_form": self.log_form, "power": self.power, "work": work}
 
 
-def _form(alpha: float | Tensor, dtype: torch.dtype) -> _Form:
+def form_of(alpha: float | Tensor, dtype: torch.dtype) -> _Form:
     """Return the form in which scores of a type are solved; float64 where alpha may be above 2."""
     work = torch.float64 if dtype == torch.float64 else torch.float32
     if isinstance(alpha, Tensor) or alpha > 2:
@@ -163,7 +163,7 @@ class _Alpha(NamedTuple):
     each_row: bool
 
 
-def _alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
+def alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
     """Return alpha for the rows of scores of a shape, as a rule without a copy."""
     if not isinstance(alpha, Tensor):
         # A number of Python would arrive in float32, a tensor would have to be filled.
@@ -180,7 +180,7 @@ def _alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
     return _Alpha(alpha.reshape(-1), 1, alpha.numel(), True)
 
 
-def _short(n: int, work: torch.dtype) -> dict[str, int] | None:
+def short_rows(n: int, work: torch.dtype) -> dict[str, int] | None:
     """Return height, width and warps of a program of short rows, or None for long rows."""
     width = max(triton.next_power_of_2(n), _LEAST_WIDTH)
     if width * work.itemsize > _REGISTERS:
@@ -203,8 +203,8 @@ def _solve(scores: Tensor, alpha: float | Tensor, result: str, outputs: list[Ten
         result: "probabilities", "logs", or "" for the conjugate.
         outputs: memory for the result; of the conjugate shifted conjugates, maxima and thresholds.
     """
-    form = _form(alpha, scores.dtype)
-    alphas = _alpha_of(alpha, scores.shape)
+    form = form_of(alpha, scores.dtype)
+    alphas = alpha_of(alpha, scores.shape)
     # Logarithms next to the threshold need float64.
     if result == "probabilities" and alphas.each_row and scores.dtype != torch.float64:
         _start(scores, alphas, result, outputs, "flat", form._replace(work=torch.float32))
@@ -223,18 +223,18 @@ def _start(
     parts = [scores] * 3 if result else outputs
     given = (scores, out, *parts, *alphas[:3])
     constants = {"each_row": alphas.each_row, "part": part, "result": result, **form.constants}
-    short = _short(n, form.work)
+    short = short_rows(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
         triton_kernels.solve_short[grid](*given, rows, n, **constants, **short)
         return
     columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
     triton_kernels.solve_long[(rows,)](
-        *given, columns, n, **constants, **_long(form.work)
+        *given, columns, n, **constants, **long_rows(form.work)
     )  # fmt: skip
 
 
-def _long(work: torch.dtype) -> dict[str, int]:
+def long_rows(work: torch.dtype) -> dict[str, int]:
     """Return width, room and warps of a program that solves a long row."""
     return {"width": _TILE // work.itemsize, "room": _ROOM, "num_warps": _warps(_TILE)}
 
@@ -274,7 +274,7 @@ def conjugate(
     rows, dtype = len(scores), _result_type(scores)
     shifted = torch.empty(rows, dtype=dtype, device=scores.device)
     maxima = shifted.new_empty(rows, 1)
-    threshold = shifted.new_empty(rows, 1, dtype=_form(alpha, scores.dtype).work)
+    threshold = shifted.new_empty(rows, 1, dtype=form_of(alpha, scores.dtype).work)
     _solve(scores, alpha, "", [shifted, maxima, threshold])
     return Conjugate(shifted, maxima, threshold, Entries.none(shifted), [(0, rows)], None)
 
@@ -292,10 +292,10 @@ def write_probabilities(
     assert out.is_contiguous(), "kernels write rows one after the other"
     scores = scores.contiguous()
     rows, n = scores.shape
-    form = _form(alpha, scores.dtype)
+    form = form_of(alpha, scores.dtype)
     # With a tensor, one alpha for each program of rows.
     each_row = isinstance(alpha, Tensor)
-    given = alpha.detach() if isinstance(alpha, Tensor) else _alpha_of(alpha, scores.shape).given
+    given = alpha.detach() if isinstance(alpha, Tensor) else alpha_of(alpha, scores.shape).given
     # Above 2 the threshold leaves a sum that is not exactly 1: divide by it.
     above_two = isinstance(alpha, Tensor) or alpha > 2
     unscaled = out.new_empty(out.shape, dtype=_result_type(scores)) if above_two else out
@@ -334,7 +334,7 @@ def _gradients(
     """Return the gradient in the scores, and write that in each row's alpha into ``alpha_out``."""
     n = probabilities.shape[-1]
     rows = probabilities.numel() // n
-    alphas = _alpha_of(alpha, probabilities.shape)
+    alphas = alpha_of(alpha, probabilities.shape)
     form = _Form(False, 0, _result_type(probabilities))
     power = 0 if isinstance(alpha, Tensor) or alpha == 1 else whole_power(1 / (alpha - 1))
     out = torch.empty_like(probabilities, dtype=dtype)
@@ -346,7 +346,7 @@ def _gradients(
         "of_alpha": alpha_out is not None,
         "work": form.constants["work"],
     }
-    short = _short(n, form.work)
+    short = short_rows(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
         triton_kernels.gradient_short[grid](*given, rows, n, **constants, **short)
@@ -421,12 +421,12 @@ def _loss_arguments(
     scores: Tensor, target: Tensor, weight: Tensor | None, options: LossOptions
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return arguments and constants that forward and backward kernels of the loss share."""
-    form = _form(options.alpha, scores.dtype)
+    form = form_of(options.alpha, scores.dtype)
     given: dict[str, object] = {
         "scores": scores,
         "target": target,
         "class_weights": scores if weight is None else weight,
-        "alpha": _alpha_of(options.alpha, scores.shape).given,
+        "alpha": alpha_of(options.alpha, scores.shape).given,
         "ignore_index": options.ignore_index,
         "smoothing": float(options.label_smoothing),
         "rows": scores.shape[0],
@@ -466,14 +466,15 @@ def class_losses(
         weight_sum = weight.sum(dtype=torch.float32)
     given.update(losses=losses, statistics=statistics)
     given["weight_sum"] = scores if weight_sum is None else weight_sum
-    form = _form(options.alpha, scores.dtype)
-    short = _short(n, form.work)
+    form = form_of(options.alpha, scores.dtype)
+    short = short_rows(n, form.work)
     if short is not None:
         grid = (triton.cdiv(rows, short["height"]),)
         triton_kernels.loss_short[grid](**given, **constants, **short)
     else:
         columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
-        triton_kernels.loss_long[(rows,)](**given, columns=columns, **constants, **_long(form.work))
+        long = long_rows(form.work)
+        triton_kernels.loss_long[(rows,)](**given, columns=columns, **constants, **long)
     if each:
         return ClassLosses(losses, statistics, None, weight_sum)
     result = torch.empty((), dtype=dtype, device=scores.device)

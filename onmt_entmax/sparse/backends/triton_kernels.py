@@ -30,7 +30,7 @@ _INFINITY = tl.constexpr(float("inf"))
 
 
 @triton.jit
-def _curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
+def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return probabilities, Jacobian weights ``p ** (2 - alpha)`` and bases; nan stays nan.
 
     ``power`` is the exponent if it is a whole number, -1 for softmax, else 0.
@@ -141,7 +141,7 @@ def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, powe
 
 
 @triton.jit
-def _solve(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr):
+def solve_tile(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return thresholds (rows, 1) of a tile (rows, width) that is padded with -inf.
 
     ``threshold`` is a lower bound to start from, ``ceiling`` an upper one.
@@ -150,7 +150,7 @@ def _solve(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.co
     going = 1
     steps = 0
     while (going > 0) & (steps < _STEPS):
-        probability, slope, _ = _curve(below, threshold, beta, log_form, power)
+        probability, slope, _ = curve(below, threshold, beta, log_form, power)
         total = tl.sum(probability, 1, keep_dims=True)
         slope = tl.sum(slope, 1, keep_dims=True)
         threshold, low, high, better = _step(
@@ -162,7 +162,7 @@ def _solve(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.co
 
 
 @triton.jit
-def _least(beta, n, log_form: tl.constexpr, power: tl.constexpr):
+def extreme_thresholds(beta, n, log_form: tl.constexpr, power: tl.constexpr):
     """Return the least and the greatest threshold possible: of one-hot and of equal scores."""
     nothing = beta * 0.0
     if log_form:
@@ -172,7 +172,7 @@ def _least(beta, n, log_form: tl.constexpr, power: tl.constexpr):
 
 
 @triton.jit
-def _beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
+def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
     """Return alpha - 1 for each row, in the shape of ``row``; see the module's docstring."""
     if each_row:
         given = tl.load(alpha + (row // inner) % count)
@@ -184,11 +184,11 @@ def _beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexp
 
 
 @triton.jit
-def _finished(
+def result_at(
     below, threshold, beta, total, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr
 ):
     """Return probabilities or log-probabilities at the threshold."""
-    probability, _, base = _curve(below, threshold, beta, log_form, power)
+    probability, _, base = curve(below, threshold, beta, log_form, power)
     if result == "logs":
         outside = base <= 0
         inside = tl.where(outside, 1.0, base)
@@ -227,7 +227,7 @@ def solve_short(
     place = row.to(tl.int64) * n + column
     real = row < rows
     row = tl.minimum(row, rows - 1)
-    beta = _beta_of(alpha, row, inner, count, each_row, work)
+    beta = beta_of(alpha, row, inner, count, each_row, work)
     if part == "flat":
         beta = tl.where(beta > 1, 1.0, beta)
     wanted = 1
@@ -240,9 +240,9 @@ def solve_short(
         tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
         maximum = tl.max(tile, 1, keep_dims=True)
         below = tile - maximum
-        start, ceiling = _least(beta, n, log_form, power)
-        threshold = _solve(below, start, ceiling, beta, log_form, power)
-        probability, _, base = _curve(below, threshold, beta, log_form, power)
+        start, ceiling = extreme_thresholds(beta, n, log_form, power)
+        threshold = solve_tile(below, start, ceiling, beta, log_form, power)
+        probability, _, base = curve(below, threshold, beta, log_form, power)
         if result == "":
             energy = tl.sum(probability * base, 1, keep_dims=True)
             dual = threshold - start + (energy - 1.0) / (1.0 + beta)
@@ -251,7 +251,7 @@ def solve_short(
             tl.store(thresholds + row, threshold, mask=real)
         else:
             total = tl.sum(probability, 1, keep_dims=True)
-            finished = _finished(below, threshold, beta, total, result, log_form, power)
+            finished = result_at(below, threshold, beta, total, result, log_form, power)
             tl.store(out + place, finished, mask=there)
 
 
@@ -265,7 +265,7 @@ def _row_sums(
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(maximum.dtype)
-        p, s, base = _curve(tile - maximum, threshold, beta, log_form, power)
+        p, s, base = curve(tile - maximum, threshold, beta, log_form, power)
         total += tl.sum(p, 1, keep_dims=True)
         slope += tl.sum(s, 1, keep_dims=True)
         energy += tl.sum(p * base, 1, keep_dims=True)
@@ -293,7 +293,7 @@ def _list_candidates(
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-_INFINITY)
-        _, _, base = _curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
+        _, _, base = curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
         # A comparison under which nan is a candidate.
         hot = tl.reshape((base <= 0) == 0, (width,))
         number = tl.sum(hot.to(tl.int32), 0)
@@ -305,7 +305,7 @@ def _list_candidates(
 
 
 @triton.jit
-def _solve_row(
+def solve_row(
     scores, columns, n, beta,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr, width: tl.constexpr,
     room: tl.constexpr,
@@ -315,12 +315,12 @@ def _solve_row(
     The former are the maximum, the threshold, and the sums of probabilities and of probability
     times base. The candidates come with their columns, a mask and their number.
     """
-    least, ceiling = _least(beta, n, log_form, power)
+    least, ceiling = extreme_thresholds(beta, n, log_form, power)
     lanes = _lane_maxima(scores, n, work, width)
     if width > _LANES:
         lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
-    threshold = _solve(lanes - maximum, least, ceiling, beta, log_form, power)
+    threshold = solve_tile(lanes - maximum, least, ceiling, beta, log_form, power)
     # Against rounding, which could raise the bound above the threshold.
     slack = 1e-14 if work == tl.float64 else 4e-6
     threshold = tl.maximum(threshold - slack * (1.0 - least + tl.abs(threshold)), least)
@@ -335,8 +335,8 @@ def _solve_row(
     few = tl.where(listed, few, -_INFINITY)
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     if found <= room:
-        threshold = _solve(few, threshold, ceiling, beta, log_form, power)
-        probability, _, base = _curve(few, threshold, beta, log_form, power)
+        threshold = solve_tile(few, threshold, ceiling, beta, log_form, power)
+        probability, _, base = curve(few, threshold, beta, log_form, power)
         total = tl.sum(probability, 1, keep_dims=True)
         energy = tl.sum(probability * base, 1, keep_dims=True)
     else:
@@ -371,18 +371,18 @@ def solve_long(
     scores += row * n
     columns += row * room
     single = row + tl.full((1, 1), 0, tl.int64)
-    beta = _beta_of(alpha, single, inner, count, each_row, work)
+    beta = beta_of(alpha, single, inner, count, each_row, work)
     if part == "flat":
         beta = tl.where(beta > 1, 1.0, beta)
     wanted = 1
     if part == "steep":
         wanted = tl.max(tl.max((beta > 1).to(tl.int32), 1), 0)
     if wanted > 0:
-        maximum, threshold, total, energy, few, place, listed, found = _solve_row(
+        maximum, threshold, total, energy, few, place, listed, found = solve_row(
             scores, columns, n, beta, log_form, power, work, width, room
         )
         if result == "":
-            least, _ = _least(beta, n, log_form, power)
+            least, _ = extreme_thresholds(beta, n, log_form, power)
             dual = threshold - least + (energy - 1.0) / (1.0 + beta)
             tl.store(shifted + single, dual)
             tl.store(maxima + single, maximum)
@@ -409,11 +409,11 @@ def _write_row(
         else:
             tile = tl.load(scores + column, mask=column < n, other=-_INFINITY)
             below = tile.to(maximum.dtype) - maximum
-            finished = _finished(below, threshold, beta, total, result, log_form, power)
+            finished = result_at(below, threshold, beta, total, result, log_form, power)
         tl.store(out + column, finished, mask=column < n)
     if found <= room:
         tl.debug_barrier()  # the zeros must come first
-        finished = _finished(few, threshold, beta, total, result, log_form, power)
+        finished = result_at(few, threshold, beta, total, result, log_form, power)
         tl.store(out + place, finished, mask=listed)
 
 
@@ -430,10 +430,10 @@ def write_probabilities(
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * width + tl.arange(0, width)
     place = row * n + column
-    beta = _beta_of(alpha, row, 1, tl.num_programs(0), each_row, work)
+    beta = beta_of(alpha, row, 1, tl.num_programs(0), each_row, work)
     maximum, threshold = tl.load(maxima + row), tl.load(thresholds + row)
     tile = tl.load(scores + place, mask=column < n, other=0.0).to(work)
-    probability, _, _ = _curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
+    probability, _, _ = curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
     if scaled:
         probability *= tl.load(factors + row).to(work)
     if out.dtype.element_ty != tl.float64:
@@ -442,7 +442,7 @@ def write_probabilities(
 
 
 @triton.jit
-def _weights(probability, beta, power: tl.constexpr):
+def jacobian_weights(probability, beta, power: tl.constexpr):
     """Return the Jacobian weights; ``power`` is 1 / beta if that is whole, else 0."""
     if power == 1:
         return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
@@ -508,10 +508,10 @@ def gradient_short(
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     there = (row < rows) & (column < n)
-    beta = _beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
+    beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
     probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
     gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
-    weight = _weights(probability, beta, power)
+    weight = jacobian_weights(probability, beta, power)
     mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
     result = weight * (gradient - mean)
     if above_two:  # noqa: SIM102 (decided when the kernel is compiled)
@@ -552,7 +552,7 @@ def gradient_long(
     incoming += row * n
     out += row * n
     alpha_out += row
-    beta = _beta_of(alpha, row, inner, count, each_row, work)
+    beta = beta_of(alpha, row, inner, count, each_row, work)
     if above_two and each_row:
         if beta > 1:
             _row_gradient(
@@ -585,7 +585,7 @@ def _row_gradient(
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        part = _weights(probability, beta, power)
+        part = jacobian_weights(probability, beta, power)
         if above_two:
             part = _relative_weights(probability, part, least, beta)
         parts += part
@@ -597,7 +597,7 @@ def _row_gradient(
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        weight = _weights(probability, beta, power)
+        weight = jacobian_weights(probability, beta, power)
         result = weight * (gradient - mean)
         if of_alpha:
             terms = _alpha_terms(probability, weight, beta) * (mean - gradient)
@@ -682,7 +682,7 @@ def loss_short(
     real = row < rows
     row = tl.minimum(row, rows - 1)
     begin = row.to(tl.int64) * n
-    beta = _beta_of(alpha, row, 1, 1, False, work)
+    beta = beta_of(alpha, row, 1, 1, False, work)
     label, counted, own, mass, spread = _class_terms(
         target, class_weights, weight_sum, row, n, ignore_index, smoothing, weighted, smooth
     )
@@ -691,9 +691,9 @@ def loss_short(
     tile = tl.load(scores + begin + column, mask=there, other=-_INFINITY).to(work)
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
-    start, ceiling = _least(beta, n, log_form, power)
-    threshold = _solve(below, start, ceiling, beta, log_form, power)
-    probability, _, base = _curve(below, threshold, beta, log_form, power)
+    start, ceiling = extreme_thresholds(beta, n, log_form, power)
+    threshold = solve_tile(below, start, ceiling, beta, log_form, power)
+    probability, _, base = curve(below, threshold, beta, log_form, power)
     energy = tl.sum(probability * base, 1, keep_dims=True)
     dual = threshold - start + (energy - 1.0) / (1.0 + beta)
     margins = dual * 0.0
@@ -718,16 +718,16 @@ def loss_long(
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
     single = row + tl.full((1, 1), 0, tl.int64)
-    beta = _beta_of(alpha, single, 1, 1, False, work)
+    beta = beta_of(alpha, single, 1, 1, False, work)
     label, counted, own, mass, spread = _class_terms(
         target, class_weights, weight_sum, single, n, ignore_index, smoothing, weighted, smooth
     )
     # Ignored rows are not read.
     read = tl.where(tl.max(tl.max((mass != 0).to(tl.int32), 1), 0) > 0, n, 0)
-    maximum, threshold, _, energy, _, _, _, _ = _solve_row(
+    maximum, threshold, _, energy, _, _, _, _ = solve_row(
         scores, columns + row * room, read, beta, log_form, power, work, width, room
     )
-    least, _ = _least(beta, n, log_form, power)
+    least, _ = extreme_thresholds(beta, n, log_form, power)
     dual = threshold - least + (energy - 1.0) / (1.0 + beta)
     margins = dual * 0.0
     if smooth:
@@ -781,7 +781,7 @@ def loss_gradient(
     real = row < rows
     row = tl.minimum(row, rows - 1)
     place = row * n + column
-    beta = _beta_of(alpha, row, 1, 1, False, work)
+    beta = beta_of(alpha, row, 1, 1, False, work)
     label, _, own, mass, spread = _class_terms(
         target, class_weights, weight_sum, row, n, ignore_index, smoothing, weighted, smooth
     )
@@ -793,7 +793,7 @@ def loss_gradient(
     maximum = tl.load(statistics + row)
     threshold = tl.load(statistics + rows + row)
     tile = tl.load(scores + place, mask=there & counts, other=-_INFINITY).to(work)
-    gradient, _, _ = _curve(tile - maximum, threshold, beta, log_form, power)
+    gradient, _, _ = curve(tile - maximum, threshold, beta, log_form, power)
     gradient *= mass
     if smooth:
         if weighted:
