@@ -1,8 +1,8 @@
 """Training pairs as arrays of token ids: each line is read and tokenised once.
 
-`read_tokens` numbers the tokens of all corpora as they first occur and counts them in the same
-pass; `TokenNumbers.encode` translates the numbers to the ids of vocabularies. The arrays live in
-memory as long as the run, so a file that changes later cannot be mixed with what was read before.
+`read_tokens` numbers the tokens of all corpora in order of appearance, `TokenNumbers.counts`
+counts them, and `TokenNumbers.encode` maps the numbers to vocabulary ids. The arrays stay in memory
+and are never cached on disk, so a changed file cannot leave stale data.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from onmt_entmax.data.corpus import (
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
 Grouping = Callable[[Integers, Integers], list[Integers]]
-"""Cuts pairs into batches: from source and target lengths to positions among the pairs."""
+"""Cuts pairs with given source and target lengths into batches; returns their positions."""
 
-MAX_BYTES = 1 << 30  # of text; larger corpora are read again in every epoch
-_FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # the same result in every epoch
-_CHUNK = 1 << 15  # lines that are tokenised before they are numbered
+MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
+_FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
+_CHUNK = 1 << 15  # lines in memory as text
 
 
 def covers(data: DataConfig) -> bool:
-    """Whether the pairs are the same in every epoch, and few enough to be kept in memory."""
+    """Return whether all epochs have the same pairs, and these fit in memory."""
     fixed = all(set(corpus.transforms) <= _FIXED_TRANSFORMS for corpus in data.corpora)
     files = {path for corpus in data.corpora for path in (corpus.path_src, corpus.path_tgt)}
     return fixed and sum(Path(path).stat().st_size for path in files) <= MAX_BYTES
@@ -51,8 +51,8 @@ class _Side:
     """Tokens of one side of all lines.
 
     Attributes:
-        ids: of all tokens, one line after the other, int32.
-        starts: where each line begins in `ids`, and after the last, where it ends.
+        ids: ids of all tokens, line after line.
+        starts: index in `ids` of each line's first token, ``(lines + 1,)``; the last is the end.
     """
 
     ids: NDArray[np.int32]
@@ -60,11 +60,11 @@ class _Side:
 
     @property
     def lengths(self) -> Integers:
-        """Tokens of each line."""
+        """Return the number of tokens of each line."""
         return np.diff(self.starts)
 
     def padded(self, lines: Integers, pad: int) -> tuple[Integers, Integers]:
-        """Return ids of some lines, ``(longest, lines)``, and their lengths."""
+        """Return the ids of some lines, ``(length, lines)``, and their lengths."""
         lengths = self.starts[lines + 1] - self.starts[lines]
         position = np.arange(int(lengths.max(initial=1)))[:, None]
         place = np.minimum(self.starts[lines] + position, max(len(self.ids) - 1, 0))
@@ -76,11 +76,11 @@ class EncodedPairs:
     """The pairs of all corpora as token ids.
 
     Attributes:
-        source: of all lines of all corpora; a line without a pair has no tokens.
-        target: likewise.
-        kept: which lines have a pair.
-        sizes: lines of each corpus.
-        vocabularies: of the ids.
+        source: source side of all lines of all corpora; filtered lines are empty.
+        target: target side, likewise.
+        kept: False for filtered lines.
+        sizes: number of lines of each corpus.
+        vocabularies: vocabularies of the ids.
     """
 
     source: _Side
@@ -93,9 +93,10 @@ class EncodedPairs:
         """Return the lines of an epoch in order: `weight` lines of each corpus in turn.
 
         Args:
-            corpora: in the order of `sizes`.
-            lines: of each corpus in an epoch; each epoch goes on where the one before stopped.
-            epoch: its number.
+            corpora: corpora in the order of `sizes`.
+            lines: number of lines of each corpus in an epoch. Each epoch continues where the one
+                before stopped.
+            epoch: number of the epoch.
         """
         rows, turns, numbers = [], [], []
         first = 0
@@ -114,13 +115,13 @@ class EncodedPairs:
         """Return a bucket's batches in random order, as `stream` does for examples.
 
         Args:
-            lines: of the bucket.
-            first: number of its first line in the epoch.
-            seed: of the bucket.
-            grouping: cuts the shuffled pairs.
+            lines: lines of the bucket.
+            first: position of its first line in the epoch.
+            seed: seed of the bucket.
+            grouping: cuts the shuffled pairs into batches.
 
         Returns:
-            For each batch ``(2, pairs)``: lines, and their numbers in the epoch.
+            An array ``(2, pairs)`` for each batch: lines, and their positions in the epoch.
         """
         numbers = np.flatnonzero(self.kept[lines])
         order = list(range(len(numbers)))
@@ -136,10 +137,10 @@ class EncodedPairs:
         return [np.stack([lines[group], numbers[group] + first]) for group in groups]
 
     def batch(self, group: Integers) -> Batch:
-        """Return the batch of some lines; equals `make_batch` of their examples.
+        """Return the same batch as `make_batch`.
 
         Args:
-            group: as `groups` returns it.
+            group: an array that `groups` returned.
         """
         lines, numbers = group
         known = self.vocabularies.target
@@ -164,15 +165,15 @@ class EncodedPairs:
 
 @dataclass(frozen=True)
 class TokenNumbers:
-    """The lines of all corpora with tokens numbered as they first occur.
+    """The lines of all corpora, with tokens numbered in order of appearance.
 
     Attributes:
-        source: numbers of the source tokens.
-        target: numbers of the target tokens.
-        names: the tokens of both sides, by number.
+        source: source side of all lines.
+        target: target side of all lines.
+        names: source tokens and target tokens by number.
         corpora: names of the corpora.
-        sizes: lines of each corpus.
-        kept: which lines have a pair.
+        sizes: number of lines of each corpus.
+        kept: False for filtered lines.
     """
 
     source: _Side
@@ -183,7 +184,7 @@ class TokenNumbers:
     kept: NDArray[np.bool_]
 
     def counts(self) -> tuple[Counter[str], Counter[str]]:
-        """Return how often each token occurs on each side.
+        """Count the tokens of each side.
 
         Raises:
             CorpusError: a corpus has no pair.
@@ -202,11 +203,11 @@ class TokenNumbers:
         return source, target
 
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs | None:
-        """Translate the numbers to the ids of vocabularies.
+        """Return the pairs as vocabulary ids.
 
         Returns:
-            None if the vocabularies have placeholders for copied characters, which mean something
-            else in each line.
+            None if the vocabularies have placeholders for copied characters, since these differ
+            between lines.
         """
         if vocabularies.target.copy_symbols:
             return None
@@ -220,7 +221,7 @@ class TokenNumbers:
 
 
 def _table(names: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """Return the vocabulary's id of each numbered token."""
+    """Return the vocabulary ids of tokens."""
     return np.asarray(vocabulary.encode(names), np.int32)
 
 
@@ -284,7 +285,7 @@ def read_tokens(data: DataConfig) -> TokenNumbers:
 
 
 def _without_garbage_collection(chunks: Iterator[list[Pair | None]]) -> Iterator[list[Pair | None]]:
-    """Yield the chunks; the many lists of a chunk would start collections that find nothing."""
+    """Yield the chunks; their many lists would trigger useless collections."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -295,7 +296,7 @@ def _without_garbage_collection(chunks: Iterator[list[Pair | None]]) -> Iterator
 
 
 def _pairs(corpus: CorpusConfig, data: DataConfig) -> Iterator[list[Pair | None]]:
-    """Yield the pairs of a corpus in chunks, None for a line without one."""
+    """Yield the pairs of a corpus in chunks, with None for filtered lines."""
     pipe = build_pipe(corpus, data)
     lines = read_lines(corpus)
     while some := list(itertools.islice(lines, _CHUNK)):

@@ -1,8 +1,7 @@
-"""Batches of few shapes, which CUDA graphs need: one graph serves one shape.
+"""Padded batches of few shapes, since each shape needs a CUDA graph.
 
-Lengths are rounded up and the number of sentences of a shape is fixed; what is missing is filled
-with padding that counts nothing. Grouping and padding depend on the examples alone, so the stream
-of batches stays a function of its seed and position.
+Lengths are rounded up, and each shape has a fixed number of sentences; padding fills the rest.
+Grouping depends on the examples alone, so seed and position still determine the stream of batches.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ class Shape(NamedTuple):
     source: int
     """Source positions."""
     target: int
-    """Decoder steps: target tokens and the end symbol."""
+    """Decoder steps: target tokens and end symbol."""
     sentences: int
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """How lengths are rounded, and how many sentences a batch has.
+    """Rules for the shapes of batches.
 
     Attributes:
-        batch_size: sentences a batch, or tokens with padding, as `group_by_length`.
+        batch_size: sentences of a batch, or tokens including padding, as in `group_by_length`.
         batch_type: "sents" or "tokens".
         source_step: source lengths are rounded up to a multiple of this.
-        target_step: likewise for decoder steps.
+        target_step: decoder steps are rounded up to a multiple of this.
     """
 
     batch_size: int
@@ -50,42 +49,42 @@ class Shapes:
     target_step: int = TARGET_STEP
 
     def of_lengths(self, source: int, target: int) -> Shape:
-        """The shape that holds sentences of these lengths.
+        """Return the shape for sentences of given lengths.
 
         Args:
-            source: source tokens.
-            target: decoder steps.
+            source: largest number of source tokens.
+            target: largest number of decoder steps.
         """
         source = _round_up(max(source, 1), self.source_step)
         target = _round_up(max(target, 1), self.target_step)
         if self.batch_type == "sents":
             return Shape(source, target, self.batch_size)
-        # A multiple of 8 suits matrix products. One decoder step has two target ids beside it.
+        # Matrix products prefer multiples of 8. Target ids are one more than decoder steps.
         fitting = self.batch_size // max(source, target + 1)
         return Shape(source, target, max(fitting // 8 * 8, min(fitting, 8), 1))
 
     def of(self, batch: Batch) -> Shape:
-        """The shape of a batch; one that holds more sentences than planned keeps them all."""
+        """Return the shape of a batch; an oversized batch keeps all its sentences."""
         assert batch.target is not None
         shape = self.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
         return shape._replace(sentences=max(shape.sentences, len(batch)))
 
     def group(self, examples: Sequence[Example]) -> Iterator[list[Example]]:
-        """Cut examples into groups that fill a shape, small shapes first."""
+        """Cut examples into groups that fill a shape, smallest shapes first."""
         for group in self.group_lengths(*lengths_of(examples)):
             yield [examples[at] for at in group.tolist()]
 
     def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
-        """Cut pairs into groups that fill a shape, small shapes first.
+        """Cut pairs into groups that fill a shape, smallest shapes first.
 
-        What is left of a shape joins the next one; only the last group may be short.
+        The rest of a shape joins the next larger one.
 
         Args:
             source: source lengths.
-            target: target lengths, without start and end symbol.
+            target: target lengths without start and end symbol.
 
         Returns:
-            Positions among the pairs.
+            Positions of the pairs of each group.
         """
         rounded_source = _round_up(np.maximum(source, 1), self.source_step)
         rounded_target = _round_up(target + 1, self.target_step)
@@ -110,13 +109,12 @@ def _round_up(length: Number, step: int) -> Number:
 
 @dataclass(frozen=True)
 class PaddedBatch:
-    """A batch padded to its shape, as one tensor of integers: a single copy takes it to a device.
+    """A batch padded to its shape, in one tensor, to copy it to a GPU at once.
 
     Attributes:
-        shape: its size.
-        ids: ``(shape.source + shape.target + 2) * sentences`` ids and lengths, int64; `views`
-            names the parts.
-        batch: what it was made of.
+        shape: the size of the padded batch.
+        ids: ids and lengths, ``(size(shape),)`` int64; `views` returns its parts.
+        batch: the batch before padding.
     """
 
     shape: Shape
@@ -128,22 +126,22 @@ class Views(NamedTuple):
     """The parts of `PaddedBatch.ids`, all int64."""
 
     source: Tensor
-    """(source, sentences)"""
+    """Ids ``(source, sentences)``."""
     target: Tensor
-    """(target + 1, sentences) with start and end symbols"""
+    """Ids ``(target + 1, sentences)`` with start and end symbols."""
     lengths: Tensor
-    """(sentences,) source lengths; 1 for sentences that are not there"""
+    """Source lengths ``(sentences,)``; 1 for padding sentences."""
 
 
 def views(ids: Tensor, shape: Shape) -> Views:
-    """The parts of a padded batch's ids, on any device."""
+    """Return the parts of `PaddedBatch.ids`."""
     sizes = [shape.source * shape.sentences, (shape.target + 1) * shape.sentences, shape.sentences]
     source, target, lengths = ids.split(sizes)
     return Views(source.view(-1, shape.sentences), target.view(-1, shape.sentences), lengths)
 
 
 def size(shape: Shape) -> int:
-    """How many integers a padded batch has."""
+    """Return the number of elements of `PaddedBatch.ids`."""
     return (shape.source + shape.target + 2) * shape.sentences
 
 
@@ -151,10 +149,10 @@ def pad_batch(batch: Batch, shapes: Shapes, source_pad: int, target_pad: int) ->
     """Pad a batch to its shape.
 
     Args:
-        batch: on the CPU, with one feature and with targets.
-        shapes: gives the shape.
-        source_pad: id of padding.
-        target_pad: likewise; its positions count nothing.
+        batch: a batch on the CPU, with one feature and with targets.
+        shapes: rules for its shape.
+        source_pad: padding id of the source.
+        target_pad: padding id of the target, which the loss ignores.
     """
     assert batch.target is not None
     shape = shapes.of(batch)

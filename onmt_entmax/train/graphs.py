@@ -1,13 +1,12 @@
-"""Training updates on padded batches of few shapes, and CUDA graphs around them.
+"""Training updates on padded batches, as CUDA graphs.
 
-An update has two parts. The first adds the gradient of a batch to one flat buffer: forward, loss
-and backward, a graph for each shape. The second, one graph for all, clips, steps and clears it. So
-batches accumulate by running the first part several times, and processes exchange gradients
-between the parts by one sum over the buffer. Learning rate, scale and measurements are tensors;
-nothing is read back. Averages of weights are updated beside the graphs.
+`PaddedUpdates.accumulate` runs forward, loss and backward pass, and adds the gradient to a flat
+buffer; it has a graph for each shape. `PaddedUpdates.finish` clips the gradient, steps the
+optimiser and clears the buffer; it has one graph. Between the two, batches accumulate and processes
+sum their buffers. Learning rate, scale and statistics are tensors, so nothing waits for the GPU.
 
-A captured graph computes on the memory it was captured with, and does not fail where that has
-become wrong. In the mode "check" the first replay of each graph is compared with a plain update.
+A graph replays on the memory of its capture, and would silently use stale data. In the mode
+"check", the first replay of each graph is compared with a plain update.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from onmt_entmax.train.config import TrainingError
 
 MODES = ("on", "off", "check")
 MOST_GRAPHS = 128
-ON_CPU = False  # train on padded batches on a CPU too, where plain updates stand in for graphs
-# A graph starts the kernels of the plain update, but products may sum in another order.
+ON_CPU = False  # tests set this to train on padded batches without a GPU and without graphs
+# Relative. A graph replays the kernels of a plain update, but products may add in another order.
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
 _TF32_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True)
 class UpdateConfig:
-    """What an update is told.
+    """Options of an update.
 
     Attributes:
-        max_grad_norm: the gradient is clipped to this norm; 0 clips nothing.
-        label_smoothing: of the loss.
+        max_grad_norm: largest norm of the gradient; 0: no clipping.
+        label_smoothing: weight of the uniform distribution in the target.
         graphs: "on", "off" (plain updates on padded batches), or "check".
-        most_graphs: shapes beyond so many are computed without a graph.
+        most_graphs: largest number of graphs; further shapes get plain updates.
     """
 
     max_grad_norm: float = 5.0
@@ -53,7 +52,7 @@ class UpdateConfig:
 
 
 def reason_against(model: SparseNMTModel, optimizer: torch.optim.Optimizer) -> str | None:
-    """Why updates on padded batches do not cover a model and its optimiser, or None."""
+    """Return why padded updates cannot train a model with an optimiser, or None if they can."""
     if not isinstance(optimizer, torch.optim.Adam):
         return "the optimiser is not Adam"
     if not all(group.get("fused") for group in optimizer.param_groups):
@@ -66,14 +65,13 @@ def reason_against(model: SparseNMTModel, optimizer: torch.optim.Optimizer) -> s
 Replay = Callable[[], None]
 
 
-class _Recorder:
-    """Records what a function does on the device, to do it again at once.
+class _Capture:
+    """Captures the GPU work of functions in CUDA graphs.
 
-    On a CPU, where nothing can be recorded, the function itself is called again: everything but
-    the capture is the same there, and so it is tested.
+    On a CPU it returns the function itself, so that tests run everything but the capture.
 
     Args:
-        device: of the model.
+        device: the model's device.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -86,14 +84,14 @@ class _Recorder:
         if self._beside is None:
             return function
         graph = torch.cuda.CUDAGraph()
-        # Other threads may go on with what they do on the device.
+        # Let other threads use the GPU meanwhile.
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             function()
         return graph.replay
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Run what is captured later on a stream beside, as capture wants its first run."""
+    def on_side_stream(self) -> Iterator[None]:
+        """Run a function on a side stream, as CUDA requires before its capture."""
         beside = self._beside
         if beside is None:
             yield
@@ -107,7 +105,7 @@ class _Recorder:
 
 @dataclass
 class _Graph:
-    """A recorded gradient of one shape."""
+    """The graph of a shape, and the memory of its input."""
 
     ids: Tensor
     replay: Replay
@@ -117,17 +115,18 @@ class PaddedUpdates:
     """Updates of a model on padded batches.
 
     Args:
-        model: trained in place, covered (`reason_against`), on its device.
-        optimizer: fused Adam of its weights.
-        config: see `UpdateConfig`.
-        shapes: of the batches.
-        pads: ids of padding in source and target.
+        model: one that `reason_against` accepts, on its device; trained in place.
+        optimizer: fused Adam of the model's weights.
+        config: options.
+        shapes: shapes of the batches.
+        pads: padding ids of source and target.
 
     Attributes:
-        gradient: all gradients as one vector; their sum over processes goes here.
-        measured: `(4,)` sums of loss, tokens, correct targets and support since the last `finish`.
-        finite: 1 on the device if the last update was finite, 0 if it was skipped.
-        captured: how many graphs there are.
+        gradient: all gradients as one vector, for processes to sum in place.
+        measured: sums ``(4,)`` of loss, tokens, correct targets and support since the last
+            `finish`, likewise.
+        finite: 0-dim tensor, 0 if the last update was not finite and skipped, else 1.
+        captured: number of shapes with a graph.
     """
 
     def __init__(
@@ -158,19 +157,19 @@ class PaddedUpdates:
             numbers[10],
             torch.zeros((), dtype=torch.float32, device=self._device),
         )
-        self._recorder = _Recorder(self._device)
+        self._capture = _Capture(self._device)
         self._graphs: dict[Hashable, _Graph] = {}
         self._finishing: Replay | None = None
-        self._finished = 0  # steps since the optimiser was taken over
+        self._finished = 0  # steps since `_prepare_optimizer`
         self._seen: Counter[Hashable] = Counter()
 
     @property
     def captured(self) -> int:
-        """How many shapes have a graph."""
+        """Return the number of shapes with a graph."""
         return len(self._graphs)
 
     def pad(self, batch: Batch) -> PaddedBatch:
-        """Pad a batch of the CPU to its shape; on a GPU's machine, in memory it can copy from."""
+        """Pad a batch on the CPU to its shape; for a GPU, in pinned memory."""
         padded = pad_batch(batch, self._shapes, *self._pads)
         if self._device.type == "cuda":
             padded = PaddedBatch(padded.shape, padded.ids.pin_memory(), padded.batch)
@@ -189,12 +188,12 @@ class PaddedUpdates:
         wanted = self._config.graphs != "off"
         if not wanted or self._seen[key] == 1 or self.captured >= self._config.most_graphs:
             ids = batch.ids.to(self._device, non_blocking=True)
-            with self._recorder.aside() if wanted else _nothing():
+            with self._capture.on_side_stream() if wanted else _nothing():
                 self._add_gradient(ids, batch.shape)
             return
         ids = torch.empty(size(batch.shape), dtype=torch.int64, device=self._device)
         ids.copy_(batch.ids)
-        replay = self._recorder(lambda: self._add_gradient(ids, batch.shape))
+        replay = self._capture(lambda: self._add_gradient(ids, batch.shape))
         if self._config.graphs == "check":
             self._compare(
                 f"of the shape {tuple(batch.shape)}",
@@ -207,23 +206,23 @@ class PaddedUpdates:
         self._graphs[key] = _Graph(ids, replay)
 
     def finish(self, learning_rate: float) -> Tensor:
-        """Clip, change the weights, and begin a new gradient.
+        """Clip the gradient, update the weights, and clear `gradient` and `measured`.
 
-        An update whose loss or gradient is not finite changes no weight.
+        If the loss or the gradient is not finite, no weight changes.
 
         Returns:
-            `(5,)` on the device: what `measured` was, and the gradient's norm. It is overwritten by
-            the next call.
+            ``(5,)`` on the model's device: `measured` and the norm of the gradient. The next call
+            overwrites it.
         """
-        self._take_over_optimizer()
+        self._prepare_optimizer()
         self._rate.fill_(learning_rate)
         if self._finishing is not None:
             self._finishing()
         elif self._finished == 0 or self._config.graphs == "off":
-            # The first step makes the optimiser's state.
+            # The first step creates the optimiser's state.
             self._step()
         else:
-            finishing = self._recorder(self._step)
+            finishing = self._capture(self._step)
             if self._config.graphs == "check":
                 self._compare("of the optimiser", finishing, self._step, self._changed_by_a_step())
             else:
@@ -232,10 +231,10 @@ class PaddedUpdates:
         self._finished += 1
         return self._report
 
-    # --- what is captured ------------------------------------------------------------------
+    # --- captured functions: these must not read values back ---
 
     def _add_gradient(self, ids: Tensor, shape: Shape) -> None:
-        """Forward, loss and backward of a batch; looks at no value."""
+        """Add the gradient and the statistics of a batch."""
         model = self._model
         source, target, lengths = views(ids, shape)
         outputs = static.static_outputs(model.encoder, model.decoder, source, lengths, target[:-1])
@@ -251,7 +250,7 @@ class PaddedUpdates:
         self.measured += torch.stack([loss.detach(), *counts])
 
     def _step(self) -> None:
-        """Clip, step unless something is not finite, and clear."""
+        """Clip the gradient, step the optimiser if all is finite, and clear the buffers."""
         norm = torch.linalg.vector_norm(self.gradient)
         most = self._config.max_grad_norm
         if most > 0:  # as `torch.nn.utils.clip_grad_norm_`
@@ -265,24 +264,23 @@ class PaddedUpdates:
         self.measured.zero_()
         self.gradient.zero_()
 
-    # --- around it -------------------------------------------------------------------------
+    # --- around the graphs ---
 
     def _key(self, shape: Shape) -> Hashable:
-        """What is written into a graph."""
+        """Return all that a graph depends on besides weights and input."""
         model = self._model
         dropout = model.encoder.rnn.dropout, model.decoder.rnn.dropout.p, model.decoder.dropout.p
         return shape, model.training, dropout, model.decoder._alpha(), model.generator.alpha
 
-    def _take_over_optimizer(self) -> None:
-        """Give the optimiser fixed gradients and a learning rate on the device; again when its
-        state was loaded."""
+    def _prepare_optimizer(self) -> None:
+        """Fix the addresses of gradients and learning rate; loading a state replaces these."""
         groups = self._optimizer.param_groups
         if all(group["lr"] is self._rate for group in groups):
             return
         for group in groups:
             group["lr"] = self._rate
             group["capturable"] = self._device.type == "cuda"
-        # torch warns of steps outside of a graph, which here are the first ones.
+        # No warning that the first steps run outside a graph.
         self._optimizer._warned_capturable_if_run_uncaptured = True
         for parameter, grad in zip(self._parameters, self._grads, strict=True):
             parameter.grad = grad
@@ -299,10 +297,16 @@ class PaddedUpdates:
         return [*self._parameters, *states, *made]
 
     def _compare(self, what: str, replay: Replay, plain: Replay, changed: Sequence[Tensor]) -> None:
-        """Run a graph's first replay and the plain update from the same state; keep the latter.
+        """Compare a graph's first replay with a plain update, and keep the latter's result.
+
+        Args:
+            what: the graph, for the error.
+            replay: replays it.
+            plain: does the same without a graph.
+            changed: the tensors that both change.
 
         Raises:
-            TrainingError: they differ.
+            TrainingError: the results differ.
         """
         before = [tensor.detach().clone() for tensor in changed]
         with self._same_random_numbers():
@@ -326,7 +330,7 @@ class PaddedUpdates:
 
     @contextmanager
     def _same_random_numbers(self) -> Iterator[None]:
-        """After the block the generator is where it was before."""
+        """Restore the random state after the block."""
         if self._device.type == "cuda":
             state = torch.cuda.get_rng_state(self._device)
             yield
@@ -343,7 +347,7 @@ def _nothing() -> Iterator[None]:
 
 
 def _add(sums: Sequence[Tensor], found: Sequence[Tensor | None]) -> None:
-    """Add what was found to the sums, in one kernel where memory layouts agree."""
+    """Add gradients to the sums, with one kernel for all of the same memory layout."""
     pairs = [(total, more) for total, more in zip(sums, found, strict=True) if more is not None]
     alike = [pair for pair in pairs if pair[0].stride() == pair[1].stride()]
     if alike:
@@ -354,10 +358,10 @@ def _add(sums: Sequence[Tensor], found: Sequence[Tensor | None]) -> None:
 
 
 def portable(state: dict[str, object]) -> dict[str, object]:
-    """An optimiser's state for a checkpoint: the learning rate as a number, and no trace of graphs.
+    """Return an optimiser's state for a checkpoint, independent of graphs and device.
 
     Args:
-        state: what `state_dict` of the optimiser gives.
+        state: the optimiser's `state_dict()`.
     """
     groups = []
     for group in state["param_groups"]:  # type: ignore[attr-defined]

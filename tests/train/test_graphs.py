@@ -1,4 +1,4 @@
-"""Updates on padded batches: as OpenNMT-py's steps, and as graphs would run them."""
+"""Padded updates equal plain ones; on a CPU functions stand in for CUDA graphs."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
     stale = updates.pad(batch_of(1)).ids
     shape = updates.pad(batch_of(0)).shape
     monkeypatch.setattr(
-        updates, "_recorder", lambda function: lambda: updates._add_gradient(stale, shape)
+        updates, "_capture", lambda function: lambda: updates._add_gradient(stale, shape)
     )
     with pytest.raises(TrainingError, match="differs from a plain update"):
         updates.accumulate(updates.pad(batch_of(0)), 1.0)
