@@ -1,31 +1,32 @@
-"""Benchmark of training on a GPU, with the checks that its figures rest on.
+"""Check and time training on a GPU, beside stock OpenNMT-py.
 
     python -m tools.bench.gpu --quick
 
-It checks every kernel and every CUDA graph against the CPU's path, then times training steps of
-this project (packed rows, padded batches, padded batches in CUDA graphs) and of stock OpenNMT-py
-with softmax, on the same batches. A step copies the batch to the device and runs forward, loss,
-backward, clipping and fused Adam; the device is synchronised around it. Times are medians in
-milliseconds over real lengths. Each contender updates its weights before it is timed, since the
-support decides what entmax costs.
+The checks compare kernels with float64 on the CPU, and CUDA graphs with plain updates. The tables
+time training steps of this project (packed, padded, padded with CUDA graphs) and of stock
+OpenNMT-py with softmax on the same batches, then losses and mappings. A step copies the batch to
+the GPU and runs forward and backward pass, clipping and fused Adam, with the GPU synchronised
+around it. Times are medians in milliseconds. Each contender trains before it is timed, since the
+cost of entmax depends on the support.
 
-On a CPU (`--device cpu --quick`) it is a smoke test with small models.
-
-Prints one screen, and writes everything as JSON (`--output`).
+`--device cpu --quick` is a smoke test with small models. Everything goes to a JSON file
+(`--output`), the tables to one screen.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -35,6 +36,7 @@ from torch.nn import functional
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import PaddedBatch, Shapes, views
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.lstm.static import Masks, static_outputs
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.static_loss import static_loss
@@ -52,7 +54,16 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Size:
-    """A model, its batches, and which contenders take steps of it."""
+    """A model and its batches.
+
+    Attributes:
+        name: name in the tables.
+        hidden: size of each layer.
+        vocabulary: largest number of tokens.
+        batch: sentence pairs of a batch.
+        read: reads the pairs.
+        joint: whether source and target share their vocabulary.
+    """
 
     name: str
     hidden: int
@@ -71,24 +82,24 @@ SMALL = (Size("2x24 V=776", 24, 776, 16, text.inflection, True),)
 
 
 class Device:
-    """Where everything runs, and the clock of it."""
+    """A device and its clock."""
 
     def __init__(self, name: str) -> None:
         self.device = torch.device(name)
         self.is_gpu = self.device.type == "cuda"
 
     def wait(self) -> None:
-        """Wait until everything that was started is done."""
+        """Wait for the GPU."""
         if self.is_gpu:
             torch.cuda.synchronize()
 
     def clock(self) -> float:
-        """Seconds, after waiting."""
+        """Return the time in seconds, after waiting."""
         self.wait()
         return time.perf_counter()
 
     def median(self, run: Callable[[], object], repeats: int, warmup: int = 3) -> float:
-        """Median time of a function in milliseconds, waiting around each call."""
+        """Return the median time of a function in milliseconds, with waits around each call."""
         for _ in range(warmup):
             run()
         times = []
@@ -99,35 +110,35 @@ class Device:
         return 1000 * statistics.median(times)
 
 
-# --- contenders ------------------------------------------------------------------------------
+# --- contenders ---
 
 
 class PackedStep(Contender):
-    """This project's packed path."""
+    """Steps of this project without padding."""
 
     def __init__(self, model: SparseNMTModel, pad: int, rate: float, device: Device) -> None:
         super().__init__(model, pad, rate)
         self._transfer = Transfer(device.device)
 
     def take(self, batch: Batch) -> None:
-        """One step."""
+        """Take a step."""
         self.optimizer.zero_grad()
         batch = self._transfer(batch)
         assert batch.target_lengths is not None
-        result = self.objective(batch)
+        result = self.loss_of(batch)
         (result.loss / len(batch)).backward()
         self.update()
 
 
 class StockStep(StockContender):
-    """OpenNMT-py's model and loss."""
+    """Steps of OpenNMT-py's model and loss."""
 
     def __init__(self, model: NMTModel, pad: int, rate: float, device: Device) -> None:
         super().__init__(model, pad, rate, own_adam=False)
         self._device = device.device
 
     def take(self, batch: Batch) -> None:
-        """One step; OpenNMT-py has lengths on the device, too."""
+        """Take a step; OpenNMT-py needs lengths on the device, too."""
         self.optimizer.zero_grad()
         moved = batch.to(self._device)
         moved = replace(moved, target_lengths=batch.target_lengths)
@@ -135,9 +146,7 @@ class StockStep(StockContender):
         self.update()
 
     def backward_of(self, batch: Batch) -> None:
-        """Forward, loss and backward, without reading the loss."""
-        from types import SimpleNamespace
-
+        """Run forward and backward pass, without reading the loss."""
         outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
         named = SimpleNamespace(tgt=batch.target)
         loss, _ = self.loss_compute(named, outputs, attentions, normalization=len(batch))
@@ -145,7 +154,7 @@ class StockStep(StockContender):
 
 
 class StaticStep:
-    """Padded batches, with graphs or without."""
+    """Steps of this project on padded batches, with graphs or without."""
 
     def __init__(
         self, model: SparseNMTModel, known: Any, shapes: Shapes, rate: float, graphs: str
@@ -158,37 +167,22 @@ class StaticStep:
         self.report: Tensor | None = None
 
     def take(self, batch: PaddedBatch) -> None:
-        """One step."""
+        """Take a step."""
         self.updates.accumulate(batch, 1 / len(batch.batch))
         self.report = self.updates.finish(self.rate)
 
     def measured(self) -> tuple[float, float]:
-        """Loss and support a token of the last step."""
+        """Return the last step's loss and support per token."""
         assert self.report is not None
         loss, tokens, _, support, _ = self.report.tolist()
         return loss / tokens, support / tokens
 
 
-# --- checks ----------------------------------------------------------------------------------
-
-
-@contextmanager
-def without_kernels() -> Iterator[None]:
-    """Compute with PyTorch operations instead of kernels inside the block."""
-    try:
-        from onmt_entmax.sparse.backends.triton import failures
-    except ImportError:  # no Triton, no kernels
-        yield
-        return
-    failures.append(RuntimeError("left out on purpose"))
-    try:
-        yield
-    finally:
-        failures.clear()
+# --- checks ---
 
 
 def _distance(found: Tensor, expected: Tensor) -> float:
-    """Difference relative to the largest value; nan counts as infinite."""
+    """Return the largest difference relative to the largest value; infinite for nan."""
     expected = expected.detach()
     scale = float(expected.abs().max().clamp_min(1e-30))
     distance = float((found - expected).abs().max()) / scale
@@ -196,7 +190,7 @@ def _distance(found: Tensor, expected: Tensor) -> float:
 
 
 def check_loss(device: Device, quick: bool) -> Iterator[Result]:
-    """The static loss against the output layer's own in float64 on the CPU."""
+    """Compare the static loss with `OutputLayer.loss` in float64 on the CPU."""
     torch.manual_seed(0)
     sizes = [(300, 776, 24)] if not device.is_gpu else [(4096, 776, 300), (640, 18_000, 300)]
     for rows, vocabulary, hidden in sizes:
@@ -229,15 +223,13 @@ def check_loss(device: Device, quick: bool) -> Iterator[Result]:
 
 
 def check_recurrence(device: Device, size: Size) -> Iterator[Result]:
-    """The static path against the packed one: float64 on the device against float64 on the CPU."""
+    """Compare padded recurrences with packed ones in float64 on the CPU."""
     for attention, alpha in (("general", 1.5), ("general", 1.33), ("general", 1.0), ("mlp", 1.5)):
         torch.manual_seed(2)
         known = _known(size)
         stock = stock_model(size.hidden, known, 0.0)
         model = our_model(stock, alpha, None)
         if attention == "mlp":
-            from onmt_entmax.nn.attention import EntmaxGlobalAttention
-
             model.decoder.attn = EntmaxGlobalAttention(size.hidden, attention, alpha)
         model = model.double()
         batch = next(text.batches(size.read(None), known, min(size.batch, 32), 512))
@@ -264,7 +256,7 @@ def check_recurrence(device: Device, size: Size) -> Iterator[Result]:
 
 
 def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
-    """Every graph's first replay against a plain update, with dropout."""
+    """Compare the first replay of every graph with a plain update, with dropout."""
     torch.manual_seed(3)
     known = _known(size)
     model = our_model(stock_model(size.hidden, known, 0.3), 1.5, None).to(device.device)
@@ -282,7 +274,7 @@ def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
     return {"what": what, "error": 0.0, "graphs": graphs, "ok": finite and graphs > 0}
 
 
-# --- training steps --------------------------------------------------------------------------
+# --- training steps ---
 
 
 def _known(size: Size) -> Any:
@@ -297,7 +289,7 @@ def _data(size: Size, count: int) -> list[Batch]:
 def time_steps(
     device: Device, size: Size, options: argparse.Namespace, say: Callable[[Result], None]
 ) -> None:
-    """Times of a step of each contender."""
+    """Time training steps of each contender."""
     known, count = _known(size), options.batches
     data = _data(size, count)
     pad = known.target.pad
@@ -330,7 +322,7 @@ def time_steps(
 
     warm = options.warm
     if "stock" in options.contenders:
-        stepper = StockStep(_copied(stock).to(device.device), pad, LEARNING_RATE, device)
+        stepper = StockStep(copy.deepcopy(stock).to(device.device), pad, LEARNING_RATE, device)
         report("stock softmax", run(stepper.take, data, 1, 1 if options.quick else 2), {})
     if "packed" in options.contenders:
         packed = PackedStep(
@@ -355,7 +347,7 @@ def time_steps(
         more["graphs"] = stepper.updates.captured
         more["seconds_in_all"] = round(time.perf_counter() - started, 1)
         if kind == "graph":
-            # Nothing waits between steps, as in training.
+            # As in training, no waits between steps.
             start = device.clock()
             for batch in padded:
                 stepper.take(batch)
@@ -375,7 +367,7 @@ PROFILES: list[Result] = []
 
 
 def _profile(stepper: StaticStep, padded: list[PaddedBatch], size: Size) -> None:
-    """Where the device's time goes in a plain step on the shape of median size: by kernel."""
+    """Profile a plain step on the batch of median size by kernel."""
     from torch.profiler import ProfilerActivity, profile
 
     batch = sorted(padded, key=lambda b: b.ids.numel())[len(padded) // 2]
@@ -402,17 +394,11 @@ def _profile(stepper: StaticStep, padded: list[PaddedBatch], size: Size) -> None
     )
 
 
-def _copied(model: NMTModel) -> NMTModel:
-    import copy
-
-    return copy.deepcopy(model)
-
-
-# --- losses and mappings ---------------------------------------------------------------------
+# --- losses and mappings ---
 
 
 def time_losses(device: Device, quick: bool) -> Iterator[Result]:
-    """Forward and backward of the loss over cross-entropy's, the same scores."""
+    """Time forward and backward pass of the loss, relative to cross-entropy."""
     sizes = [(1280, 776), (1280, 18_000), (4096, 32_000)] if device.is_gpu else [(64, 776)]
     repeats = 20 if quick else 50
     for rows, classes in sizes:
@@ -440,7 +426,7 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
 
 
 def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
-    """Forward and backward of the mapping over softmax, with an alpha for all or for each row."""
+    """Time the mapping relative to softmax, with one alpha or one for each row."""
     sizes = [(2560, 50), (65_536, 512), (1280, 18_000)] if device.is_gpu else [(64, 50)]
     repeats = 10 if quick else 30
     for rows, classes in sizes:
@@ -463,11 +449,11 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
         yield result
 
 
-# --- the screen ------------------------------------------------------------------------------
+# --- printing ---
 
 
 def _print_steps(steps: list[Result]) -> None:
-    print(f"\n{'training step':24} {'ms':>8} {'over stock':>11} {'in a row':>9}  support  GB")
+    print(f"\n{'training step':24} {'ms':>8} {'/ stock':>11} {'no waits':>9}  support  GB")
     stock: dict[tuple[str, int], float] = {}
     for row in steps:
         key = row["size"], row["pairs"]
@@ -491,7 +477,7 @@ def _print_table(title: str, rows: list[Result]) -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -508,7 +494,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Runs the benchmark; returns the exit status, 1 if a check fails."""
+    """Run the benchmark; return the exit status, 1 if a check or a table fails."""
     options = parse_arguments()
     device = Device(options.device)
     started = time.monotonic()
@@ -529,10 +515,8 @@ def main() -> int:
             for row in results:
                 rows.append(row)
                 save()
-        except Exception as error:  # a table that fails must not take the others with it
+        except Exception as error:  # the other tables can still be useful
             rows.append({"what": title, "error": repr(error)[:300], "ok": False})
-            import traceback
-
             traceback.print_exc()
         save()
         return rows
@@ -561,8 +545,6 @@ def main() -> int:
             try:
                 time_steps(device, size, options, say)
             except Exception:
-                import traceback
-
                 traceback.print_exc()
                 failed = True
         _print_steps(steps)
@@ -576,9 +558,11 @@ def main() -> int:
         print(f"  ({time.monotonic() - started:.0f} s)", flush=True)
     if "losses" in options.only:
         rows = section("losses", time_losses(device, options.quick))
+        failed |= not all(row.get("ok", True) for row in rows)
         _print_table("loss, forward and backward, over cross-entropy", rows)
     if "mappings" in options.only:
         rows = section("mappings", time_mappings(device, options.quick))
+        failed |= not all(row.get("ok", True) for row in rows)
         _print_table("mapping, forward and backward, over softmax", rows)
     save()
     print(f"{found['seconds']} s; {options.output}")

@@ -1,0 +1,22 @@
+"""Smoke test of the GPU benchmark on a CPU."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_runs_on_a_cpu(tmp_path: Path) -> None:
+    output = tmp_path / "gpu.json"
+    command = ["-m", "tools.bench.gpu", "--device", "cpu", "--quick", "--output", str(output)]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
+    found = json.loads(output.read_text())
+    contenders = [row["contender"] for row in found["steps"]]
+    assert contenders[:3] == ["stock softmax", "packed 1.5", "plain 1.5"]
+    assert contenders[3:] == ["graph 1.5", "graph 1.33", "graph 1"]
+    assert found["losses"]
+    assert found["mappings"]
