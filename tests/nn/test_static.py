@@ -1,4 +1,4 @@
-"""The static path against the packed one: losses, every gradient, and weights after updates."""
+"""Padded recurrences and loss equal the packed ones, with all gradients, and after updates."""
 
 from __future__ import annotations
 

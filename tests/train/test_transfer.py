@@ -113,7 +113,7 @@ def test_values_of_a_gpu_are_waited_for_when_they_are_read(
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trainer, "_may_read_late", lambda _: True)
+    monkeypatch.setattr(Trainer, "_delay", lambda _: 1)
 
 
 def run_both(
@@ -122,7 +122,7 @@ def run_both(
     """Make the same run twice, reading values at once and late."""
     trainers = []
     for reads_late in (False, True):
-        monkeypatch.setattr(Trainer, "_may_read_late", lambda _, late=reads_late: late)
+        monkeypatch.setattr(Trainer, "_delay", lambda _, delay=int(reads_late): delay)
         path = folder / str(reads_late)
         path.mkdir()
         trainer = trainer_of(path, **changes)

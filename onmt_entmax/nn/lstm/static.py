@@ -471,7 +471,7 @@ def cell_forward(
     second: Tensor | None = None,
     factors: Tensor | None = None,
 ) -> None:
-    """One step of an LSTM in one or two directions (Hochreiter & Schmidhuber 1997).
+    """Take an LSTM step in one or two directions (Hochreiter & Schmidhuber 1997).
 
     Args:
         gates: pre-activations ``(directions, rows, 4 * hidden)``, replaced by the activations.
