@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,6 +66,34 @@ def count_lines(path: Path) -> int:
             return sum(1 for _ in file)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def read_bytes(path: Path, at_most: int) -> bytes:
+    """Return the content of a regular file of bounded size.
+
+    For files that may come from a stranger: a pipe or a device would block, or never end.
+
+    Args:
+        path: links are followed.
+        at_most: largest size in bytes.
+
+    Raises:
+        FileError: it is no regular file, larger than `at_most`, or cannot be read.
+    """
+    if "\0" in str(path):
+        raise FileError(f"{str(path)!a}: a null byte, which no file name has")
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for a writer.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise FileError(f"{path}: is not a regular file")
+            content = file.read(at_most + 1)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(content) > at_most:
+        raise FileError(f"{path}: is larger than the {at_most:,} bytes that such a file may have")
+    return content
 
 
 # --- writing ---------------------------------------------------------------------------------

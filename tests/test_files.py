@@ -13,6 +13,7 @@ from onmt_entmax.files import (
     FileError,
     count_lines,
     is_stream,
+    read_bytes,
     read_lines,
     replaced_when_done,
     write_atomically,
@@ -219,3 +220,22 @@ def test_what_counts_as_a_stream(tmp_path: Path) -> None:
         assert is_stream(Path(path))
     for path in (tmp_path, tmp_path / "new", Path("/dev/shm/new"), Path("/dev/shm")):
         assert not is_stream(path)
+
+
+def test_read_bytes_returns_a_whole_file_up_to_its_bound(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert read_bytes(path, 5) == b"12345"
+    with pytest.raises(FileError, match="larger than the 4 bytes"):
+        read_bytes(path, 4)
+
+
+def test_read_bytes_refuses_what_is_no_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(FileError, match="is not a regular file|directory"):
+            read_bytes(path, 5)
+    for path in (tmp_path / "loop", tmp_path / "missing", tmp_path / "a\0b"):
+        with pytest.raises(FileError, match=r"cannot be read|null byte"):
+            read_bytes(path, 5)
