@@ -6,6 +6,7 @@ A model folder holds
     vocab.json         {"source": [...], "target": [...]}; the index of a token is its id
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
+    SHA256SUMS         the checksum of each file; since format 1.1
 
 A run folder holds a model folder `step_N` for each checkpoint, and `best.json`, which names the
 best one.
@@ -13,9 +14,12 @@ best one.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,15 +31,21 @@ import yaml
 from safetensors import SafetensorError
 from torch import Tensor
 
+from onmt_entmax import checksums
+from onmt_entmax.checksums import CheckedFolder
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_atomically, write_text
+from onmt_entmax.files import FileError, write_atomically, write_text
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.version import __version__
 
 # Retired keys of the network in older folders, with the value that turned each off.
 _RETIRED: Mapping[str, Any] = {"tag_head": None}
-FORMAT_VERSION = (1, 0)  # folders with a larger first number are refused
+FORMAT_VERSION = (1, 1)  # folders with a larger first number are refused
+_FIRST_WITH_CHECKSUMS = (1, 1)
+# Largest sizes in bytes. The YAML parser needs seconds for a megabyte.
+_LARGEST_TEXT = {"config.yaml": 2**22, "vocab.json": 2**28}
+_STATE = "training/state.pt"
 _STEP = re.compile(r"step_(\d+)")
 # Temporary names that a killed run may leave: see `write_atomically` and `Records`.
 _LEFTOVER = re.compile(
@@ -105,10 +115,11 @@ def save(
             shutil.copymode(temporary / "vocab.json", weights)
             if training_state is not None:
                 (temporary / "training").mkdir()
-                torch.save(dict(training_state), temporary / "training" / "state.pt")
+                torch.save(dict(training_state), temporary / _STATE)
         except (SafetensorError, RuntimeError) as error:  # such as a full disk
             reason = str(error).strip().splitlines()[0]
             raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
+        checksums.write_list(temporary)
 
     write_atomically(folder, write)
 
@@ -212,11 +223,24 @@ def find_model(path: Path, newest: bool = False) -> Path:
     raise CheckpointError(f"{path}: not a model folder (it has neither config.yaml nor step_N)")
 
 
-def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+def _read(files: CheckedFolder, name: str, at_most: int) -> bytes:
+    """Return the content of a file of a model folder.
+
+    Raises:
+        CheckpointError: it cannot be read, is larger than `at_most` bytes, or its checksum differs.
+    """
     try:
-        content = parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}") from None
+        return files.read(name, at_most)
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def _parsed(files: CheckedFolder, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the mapping that a text file of a model folder holds."""
+    path = files.path / name
+    raw = _read(files, name, _LARGEST_TEXT[name])
+    try:
+        content = parse(raw.decode("utf-8"))
     except (ValueError, yaml.YAMLError):
         raise CheckpointError(f"{path}: damaged, it cannot be read as text of its kind") from None
     if not isinstance(content, dict):
@@ -224,7 +248,20 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     return content
 
 
-def _check_format(path: Path, version: object) -> None:
+def _opened(folder: Path) -> CheckedFolder:
+    """Return the files of a model folder.
+
+    Raises:
+        CheckpointError: its list of checksums is damaged.
+    """
+    try:
+        return CheckedFolder(folder)
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def _check_format(files: CheckedFolder, version: object) -> None:
+    path = files.path / "config.yaml"
     match = re.fullmatch(r"(\d+)\.(\d+)", str(version))
     if match is None:
         model = path.parent / "model"  # as in the folders of `onmt-entmax experiment`
@@ -235,6 +272,17 @@ def _check_format(path: Path, version: object) -> None:
             f"{path}: format {version} is newer than this program reads "
             f"({FORMAT_VERSION[0]}.x); install a newer onmt_entmax"
         )
+    if files.listed:
+        return
+    if (int(match[1]), int(match[2])) >= _FIRST_WITH_CHECKSUMS:
+        raise CheckpointError(
+            f"{files.path / checksums.NAME}: is missing; restore it, or accept the files as they "
+            f"are with onmt-entmax verify --accept {files.path}"
+        )
+    warnings.warn(
+        f"{files.path}: format {version}, which has no checksums: its files are not checked",
+        stacklevel=2,
+    )
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
@@ -244,9 +292,13 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
         CheckpointError: config.yaml is missing, damaged or of a newer format, or the network has a
             retired part.
     """
-    path = folder / "config.yaml"
-    described = _read(path, yaml.safe_load)
-    _check_format(path, described.get("format_version"))
+    return _config(_opened(folder))
+
+
+def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any]]:
+    path = files.path / "config.yaml"
+    described = _parsed(files, "config.yaml", yaml.safe_load)
+    _check_format(files, described.get("format_version"))
     try:
         network, options = {**described["model"]}, dict(described["options"])
         retired = {key: network.pop(key, off) for key, off in _RETIRED.items()}
@@ -259,10 +311,10 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     return config, options
 
 
-def read_vocabularies(folder: Path) -> Vocabularies:
+def _vocabularies(files: CheckedFolder) -> Vocabularies:
     """Return the vocabularies of a model folder."""
-    path = folder / "vocab.json"
-    tokens = _read(path, json.loads)
+    path = files.path / "vocab.json"
+    tokens = _parsed(files, "vocab.json", json.loads)
     try:
         source = Vocabulary(tuple(tokens["source"]))
         target = Vocabulary(tuple(tokens["target"]))
@@ -278,27 +330,66 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
         CheckpointError: a file is missing, damaged or of a newer format.
     """
     folder = find_model(Path(path))
-    config, options = read_config(folder)
-    vocabularies = read_vocabularies(folder)
+    files = _opened(folder)
+    config, options = _config(files)
+    vocabularies = _vocabularies(files)
     try:
         model = build_model(config, vocabularies)
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder / 'config.yaml'}: no such network ({error})") from None
-    weights = folder / "model.safetensors"
-    try:
-        safetensors.torch.load_model(model, str(weights))
-    except OSError as error:
-        raise CheckpointError(f"{weights}: {error.strerror or error}") from None
-    except (SafetensorError, RuntimeError) as error:
-        if config.position_encoding and config.decoder_type == "rnn" and "pe.pe" in str(error):
-            raise CheckpointError(
-                f"{folder}: was trained with position_encoding in a recurrent decoder, which is no "
-                f"more: such a model was searched as if all steps were the first; train it anew"
-            ) from None
-        reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{weights}: cut short or damaged ({reason})") from None
+    _fill(model, files, config)
     model.to(device or torch.device("cpu")).eval()
     return LoadedModel(model, config, vocabularies, options)
+
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> None:
+    """Copy the saved weights, of any precision, into a model.
+
+    Raises:
+        CheckpointError: names the file and the first weight that is missing, unknown or of another
+            type or shape.
+    """
+    path = files.path / "model.safetensors"
+    names: dict[int, list[str]] = {}  # of each weight; shared ones have several, saved once
+    weights = {}
+    for name, weight in model.state_dict(keep_vars=True).items():
+        names.setdefault(id(weight), []).append(name)
+        weights[id(weight)] = weight
+    # In double precision, and with a description of each.
+    at_most = sum(8 * weight.numel() + 2**10 for weight in weights.values()) + 2**20
+    content = _read(files, path.name, at_most)
+    try:
+        saved = safetensors.torch.load(content)
+    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CheckpointError(f"{path}: cut short or damaged ({reason})") from None
+    for key, weight in weights.items():
+        found = [name for name in names[key] if name in saved]
+        if not found:
+            raise CheckpointError(f"{path}: the weight {names[key][0]} is missing")
+        given = saved.pop(found[0])
+        if given.dtype not in _FLOATS or given.shape != weight.shape:
+            raise CheckpointError(
+                f"{path}: {found[0]}: {_shown(given)}, where the model has {_shown(weight)}"
+            )
+        with torch.no_grad():
+            weight.copy_(given)
+    positions = any("pe.pe" in name for name in saved)
+    if positions and config.position_encoding and config.decoder_type == "rnn":
+        raise CheckpointError(
+            f"{files.path}: was trained with position_encoding in a recurrent decoder, which is no "
+            f"more: such a model was searched as if all steps were the first; train it anew"
+        )
+    if saved:
+        raise CheckpointError(f"{path}: {min(saved)[:100]!r}: the model has no such weight")
+
+
+def _shown(tensor: Tensor) -> str:
+    """Return type and shape of a tensor, for an error."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {[*tensor.shape]}"
 
 
 def read_training_state(folder: Path) -> dict[str, Any]:
@@ -307,11 +398,12 @@ def read_training_state(folder: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: there is none (a released model), or it is damaged.
     """
-    path = folder / "training" / "state.pt"
-    if not path.is_file():
+    path = folder / _STATE
+    if not path.exists():
         raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
+    content = io.BytesIO(_read(_opened(folder), _STATE, sys.maxsize - 1))
     try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        state: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
     except Exception:  # a damaged file raises many kinds, none documented
         raise CheckpointError(f"{path}: cut short or damaged") from None
     return state

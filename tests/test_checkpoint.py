@@ -1,6 +1,8 @@
 """Model folders: saved state comes back, and damaged files are named in one line."""
 
 import json
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from onmt_entmax.checkpoint import (
     remove_leftovers,
     save,
 )
+from onmt_entmax.checksums import write_list
 from onmt_entmax.files import FileError, write_atomically
 from onmt_entmax.model import build_model
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
@@ -59,6 +62,56 @@ def test_a_released_model_has_no_training_state(tmp_path: Path) -> None:
         read_training_state(tmp_path / "m")
 
 
+def read_all(folder: Path) -> None:
+    """Read every file of a folder, as resuming does."""
+    load(folder)
+    read_training_state(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt", "SHA256SUMS"]
+)
+def test_every_flipped_bit_is_noticed(folder: Path, name: str) -> None:
+    path, generator = folder / name, random.Random(name)
+    whole = path.read_bytes()
+    read_all(folder)
+    for _ in range(40):
+        bit = generator.randrange(8 * len(whole))
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(CheckpointError) as caught:
+            read_all(folder)
+        assert str(path) in str(caught.value)
+        assert str(caught.value).count("\n") == 0
+    path.write_bytes(whole)
+    read_all(folder)
+
+
+def test_a_list_that_was_deleted_is_noticed(folder: Path) -> None:
+    (folder / "SHA256SUMS").unlink()
+    with pytest.raises(CheckpointError, match=r"SHA256SUMS: is missing; restore it, or accept"):
+        load(folder)
+
+
+def test_a_folder_of_format_1_0_loads_with_a_note(folder: Path) -> None:
+    (folder / "SHA256SUMS").unlink()
+    path = folder / "config.yaml"
+    path.write_text(path.read_text().replace("format_version: '1.1'", "format_version: '1.0'"))
+    with pytest.warns(UserWarning, match="format 1.0, which has no checksums") as notes:
+        load(folder)
+    assert len(notes) == 1
+
+
+def test_sha256sum_reads_the_list(folder: Path) -> None:
+    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=folder).returncode == 0
+    (folder / "vocab.json").write_text("{}")
+    done = subprocess.run(check, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "vocab.json: FAILED" in done.stdout
+
+
 def halve(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -66,7 +119,10 @@ def halve(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "model.safetensors"])
 @pytest.mark.parametrize("damage", ["halve", "delete", "garbage"])
-def test_damage_is_one_line_that_names_the_file(folder: Path, name: str, damage: str) -> None:
+@pytest.mark.parametrize("accepted", [False, True])
+def test_damage_is_one_line_that_names_the_file(
+    folder: Path, name: str, damage: str, accepted: bool
+) -> None:
     path = folder / name
     if damage == "halve":
         halve(path)
@@ -74,6 +130,8 @@ def test_damage_is_one_line_that_names_the_file(folder: Path, name: str, damage:
         path.unlink()
     else:
         path.write_bytes(b"\x00\xff\xfe not this")
+    if accepted:
+        write_list(folder)
     with pytest.raises(CheckpointError) as caught:
         load(folder)
     message = str(caught.value)
@@ -83,6 +141,9 @@ def test_damage_is_one_line_that_names_the_file(folder: Path, name: str, damage:
 
 def test_a_training_state_cut_in_half(folder: Path) -> None:
     halve(folder / "training" / "state.pt")
+    with pytest.raises(CheckpointError, match=r"state.pt: its content is not what was written"):
+        read_training_state(folder)
+    write_list(folder)
     with pytest.raises(CheckpointError, match=r"state.pt: cut short or damaged"):
         read_training_state(folder)
 
@@ -96,9 +157,11 @@ def test_nothing_is_ever_unpickled(folder: Path) -> None:
             return (Path.touch, (folder / "ran",))
 
     (folder / "training" / "state.pt").write_bytes(pickle.dumps(Evil()))
+    write_list(folder)
     with pytest.raises(CheckpointError):
         read_training_state(folder)
     torch.save(Evil(), folder / "training" / "state.pt")
+    write_list(folder)
     with pytest.raises(CheckpointError):
         read_training_state(folder)
     assert not (folder / "ran").exists()
@@ -113,6 +176,7 @@ def test_newer_formats_are_refused(folder: Path, version: str | None, message: s
     config = yaml.safe_load(path.read_text())
     config["format_version"] = version
     path.write_text(yaml.safe_dump(config))
+    write_list(folder)
     with pytest.raises(CheckpointError, match=message):
         load(folder)
 
@@ -131,6 +195,7 @@ def test_a_newer_minor_format_is_read(folder: Path) -> None:
     config["format_version"] = "1.7"
     del config["model"]["bridge"]  # a field that an older release lacks gets its default
     path.write_text(yaml.safe_dump(config))
+    write_list(folder)
     assert load(folder).config == SMALL
 
 
@@ -138,6 +203,7 @@ def test_weights_of_another_model_are_refused(folder: Path) -> None:
     tokens = json.loads((folder / "vocab.json").read_text())
     tokens["target"].append("more")
     (folder / "vocab.json").write_text(json.dumps(tokens))
+    write_list(folder)
     with pytest.raises(CheckpointError, match=r"model.safetensors"):
         load(folder)
 
@@ -217,6 +283,7 @@ def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
     described = yaml.safe_load((folder / "config.yaml").read_text())
     described["model"] |= yaml.safe_load(change)
     (folder / "config.yaml").write_text(yaml.safe_dump(described))
+    write_list(folder)
     with pytest.raises(CheckpointError, match=r"config.yaml: (no such network|the model is not)"):
         load(folder)
 
@@ -233,9 +300,11 @@ def test_a_part_of_the_network_that_is_retired(folder: Path) -> None:
     described = yaml.safe_load(path.read_text())
     described["model"]["tag_head"] = None
     path.write_text(yaml.safe_dump(described))
+    write_list(folder)
     assert load(folder).config == SMALL
     described["model"]["tag_head"] = "[abc]"
     path.write_text(yaml.safe_dump(described))
+    write_list(folder)
     with pytest.raises(CheckpointError, match=r"config.yaml: tag_head: is retired") as caught:
         load(folder)
     assert "\n" not in str(caught.value)

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "onmt_entmax"
 ROWS = [
     {"errors", "version", "opennmt"},
     {"files", "processes", "sparse"},
-    {"data"},
+    {"checksums", "data"},
     {"nn"},
     {"model"},
     {"checkpoint"},

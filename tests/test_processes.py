@@ -118,11 +118,11 @@ def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path) -> None:
     state.write_bytes(state.read_bytes()[:100])
     longer = ["train.py", "-config", config, "-train_from", run, "-train_steps", 21]
     printed = succeed(*longer)
-    assert "state.pt: cut short or damaged; trying the checkpoint before" in printed
+    assert "state.pt: its content is not what was written" in printed
     assert f"continuing from {run / 'step_10'}" in printed
     for path in run.glob("step_*/model.safetensors"):
         path.write_bytes(b"")
-    assert "model.safetensors: cut short or damaged" in fail(*longer)
+    assert "model.safetensors: its content is not what was written" in fail(*longer)
 
 
 @pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.checksums import write_list
 from tests.commands import ROOT, fail, succeed, toy_ende
 
 
@@ -154,13 +155,14 @@ def test_a_checkpoint_cut_in_half(broken: Path, tmp_path: Path) -> None:
     path = broken / "model.safetensors"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     message = fail("translate.py", *translation(broken, tmp_path))
-    assert "model.safetensors: cut short or damaged" in message
+    assert "model.safetensors: its content is not what was written" in message
     assert not (tmp_path / "out").exists()
 
 
 def test_a_newer_format(broken: Path, tmp_path: Path) -> None:
     path = broken / "config.yaml"
-    path.write_text(path.read_text().replace("format_version: '1.0'", "format_version: '2.0'"))
+    path.write_text(path.read_text().replace("format_version: '1.1'", "format_version: '2.0'"))
+    write_list(broken)
     assert "format 2.0 is newer" in fail("translate.py", *translation(broken, tmp_path))
 
 
@@ -168,6 +170,7 @@ def test_an_ensemble_of_different_vocabularies(trained: Path, broken: Path, tmp_
     tokens = json.loads((broken / "vocab.json").read_text())
     tokens["target"][-1] = "Q"
     (broken / "vocab.json").write_text(json.dumps(tokens))
+    write_list(broken)
     arguments = translation(trained / "run", tmp_path)
     message = fail("translate.py", *arguments[:2], broken, *arguments[2:])
     assert "the target vocabulary of model 2 has 'Q', that of model 1 has not" in message

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps, load
+from onmt_entmax.checksums import write_list
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.errors import UserError
@@ -196,6 +197,7 @@ def test_a_state_of_a_later_version_and_damaged_metrics(begun: list[str], tmp_pa
     state["run"]["later"] = 1
     state["position"]["later"] = 1
     torch.save(state, path)
+    write_list(run / "step_6")
     with open(run / "metrics.jsonl", "ab") as file:
         file.write(b'\0\0}\n\xff}\n[1]}\n{"step": null}\n')
     assert changed(begun, "-train_from", run, "-train_steps", 7) == 0
@@ -288,6 +290,7 @@ def test_another_measure_is_waited_for_anew(begun: list[str], tmp_path: Path) ->
     state = torch.load(path, weights_only=True)
     state["run"]["waited"] = 5
     torch.save(state, path)
+    write_list(tmp_path / "run" / "step_6")
     for selection, waited in (("loss", 5), ("token_accuracy", 0)):
         more = ["-train_from", str(tmp_path / "run"), "-selection", selection]
         made = training_setup([*begun, *more])
