@@ -18,8 +18,8 @@ import io
 import json
 import re
 import shutil
-import sys
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,14 +45,13 @@ FORMAT_VERSION = (1, 1)  # folders with a larger first number are refused
 _FIRST_WITH_CHECKSUMS = (1, 1)
 # Largest sizes in bytes. The YAML parser needs seconds for a megabyte.
 _LARGEST_TEXT = {"config.yaml": 2**22, "vocab.json": 2**28}
-_STATE = "training/state.pt"
+STATE = "training/state.pt"
 _STEP = re.compile(r"step_(\d+)")
 # Temporary names that a killed run may leave: see `write_atomically` and `Records`.
 _LEFTOVER = re.compile(
-    r"\.step_\d+(\.\d+\.tmp|\.old)"
-    r"|\.best\.json\.\d+\.tmp"
-    r"|\.nonfinite_step_\d+\.json\.\d+\.tmp"
-    r"|\.metrics\.jsonl\.tmp"
+    r"\.step_\d+(\.[0-9a-f]+\.tmp|\.old)"
+    r"|\.(best\.json|nonfinite_step_\d+\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
+    r"|\.metrics\.jsonl\.tmp"  # of older versions
 )
 
 
@@ -115,7 +114,7 @@ def save(
             shutil.copymode(temporary / "vocab.json", weights)
             if training_state is not None:
                 (temporary / "training").mkdir()
-                torch.save(dict(training_state), temporary / _STATE)
+                torch.save(dict(training_state), temporary / STATE)
         except (SafetensorError, RuntimeError) as error:  # such as a full disk
             reason = str(error).strip().splitlines()[0]
             raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
@@ -156,7 +155,7 @@ def remove_leftovers(run: Path) -> None:
             continue
         if path.suffix == ".old" and not (named := path.with_name(path.stem[1:])).exists():
             path.rename(named)
-        elif path.is_dir():
+        elif path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()
@@ -392,17 +391,26 @@ def _shown(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {[*tensor.shape]}"
 
 
-def read_training_state(folder: Path) -> dict[str, Any]:
+def read_training_state(folder: Path, at_most: int = 2**32) -> dict[str, Any]:
     """Return the `training_state` that was given to `save`.
+
+    Args:
+        folder: a model folder.
+        at_most: largest size of the file in bytes.
 
     Raises:
         CheckpointError: there is none (a released model), or it is damaged.
     """
-    path = folder / _STATE
+    path = folder / STATE
     if not path.exists():
         raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
-    content = io.BytesIO(_read(_opened(folder), _STATE, sys.maxsize - 1))
+    content = io.BytesIO(_read(_opened(folder), STATE, at_most))
     try:
+        with zipfile.ZipFile(content) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > at_most:  # compressed, which torch never does
+            raise CheckpointError(f"{path}: unpacks to more than {at_most:,} bytes")
+        content.seek(0)
         state: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
     except Exception:  # a damaged file raises many kinds, none documented
         raise CheckpointError(f"{path}: cut short or damaged") from None

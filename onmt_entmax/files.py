@@ -6,24 +6,57 @@ import errno
 import fcntl
 import os
 import re
+import secrets
 import shutil
 import signal
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, TextIO
 
 from onmt_entmax.errors import UserError
-
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors of a full disk
 
 
 class FileError(UserError):
     """A file that cannot be read or written; the message names it."""
+
+
+@contextmanager
+def naming(path: Path, failed: str = "written") -> Iterator[None]:
+    """Raise errors of the system as a FileError that names the file.
+
+    A closed pipe is left to `cli.ending`: the reader has had enough.
+
+    Args:
+        path: the file.
+        failed: what the block does to it: "read" or "written".
+
+    Raises:
+        FileError: the block raised an OSError, or no file can have such a name.
+    """
+    if "\0" in str(path):
+        raise FileError(f"{str(path)!a}: a null byte, which no file name has")
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FileError(f"{path}: cannot be {failed} ({error.strerror or error})") from None
+
+
+def followed(path: Path) -> Path:
+    """Return the absolute path to which links lead; of a loop of links, one in the loop.
+
+    `Path.resolve` raises RuntimeError for a loop.
+    """
+    with naming(path, "read"):
+        return Path(os.path.realpath(path))
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -38,11 +71,8 @@ def read_lines(path: Path) -> Iterator[str]:
     Raises:
         FileError: the file cannot be read, or a line is not UTF-8.
     """
-    try:
-        with open(path, "rb") as file:
-            yield from text_lines(file, str(path))
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror})") from None
+    with naming(path, "read"), open(path, "rb") as file:
+        yield from text_lines(file, str(path))
 
 
 def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
@@ -61,11 +91,8 @@ def count_lines(path: Path) -> int:
     Raises:
         FileError: the file cannot be read.
     """
-    try:
-        with open(path, "rb") as file:
-            return sum(1 for _ in file)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror})") from None
+    with naming(path, "read"), open(path, "rb") as file:
+        return sum(1 for _ in file)
 
 
 def read_bytes(path: Path, at_most: int) -> bytes:
@@ -86,9 +113,11 @@ def read_bytes(path: Path, at_most: int) -> bytes:
         # Without O_NONBLOCK, opening a pipe waits for a writer.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 raise FileError(f"{path}: is not a regular file")
-            content = file.read(at_most + 1)
+            # Not `at_most`: Python reserves as much memory as it is asked to read.
+            content = file.read(min(status.st_size, at_most) + 1)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror})") from None
     if len(content) > at_most:
@@ -98,54 +127,208 @@ def read_bytes(path: Path, at_most: int) -> bytes:
 
 # --- writing ---------------------------------------------------------------------------------
 
+# Open files of this process; `/proc/self/fd/1` is what the link `/dev/stdout` leads to.
+_OPEN_FILE = re.compile(r"/dev/(?:stdin|stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_LONGEST_CHAIN = 40  # links that Linux follows
+_KEPT = 40  # characters of a name that its temporary name keeps; a file name has 255 bytes
 
-def write_atomically(target: Path, write: Callable[[Path], None]) -> None:
-    """Write a temporary file or folder, flush it to disk, and rename it to `target`.
 
-    After an error or a kill, `target` is either unchanged or complete. Replacing a folder takes two
-    renames; a kill between them leaves the old folder as `.NAME.old`.
+@dataclass(frozen=True)
+class _Output:
+    """A file, folder or stream to write.
+
+    Attributes:
+        path: as the user named it, for messages.
+        target: where links lead.
+        place: what to write: a temporary name beside `target`, or `target` if it is a stream.
+        mode: type and permissions of what is there now; 0 if nothing is.
+    """
+
+    path: Path
+    target: Path
+    place: Path
+    mode: int
+
+    @property
+    def stream(self) -> bool:
+        """Whether it is written in place."""
+        return self.place == self.target
+
+
+def _output(path: Path, folder: bool = False) -> _Output:
+    """Decide how to write a path: every writer of this package begins here.
+
+    Links are followed: a link stays, and what it leads to is replaced or created. Devices, pipes
+    and open files are written in place.
 
     Args:
-        target: what to write; a folder replaces only a folder.
-        write: called with the temporary path, to fill it.
+        path: what to write.
+        folder: whether it is to become a folder.
+
+    Raises:
+        FileError: it is of another kind, or a disk, a loop of links, or protected.
+    """
+    mode = 0
+    with naming(path):
+        stream = is_stream(path)
+        target = path if stream else followed(path)
+        with suppress(FileNotFoundError):
+            mode = os.stat(target).st_mode
+        if stat.S_ISBLK(mode):
+            raise FileError(f"{path}: is a disk, not a file to write")
+        if stat.S_ISDIR(mode) and not folder:
+            raise FileError(f"{path}: is a folder, not a file to write")
+        if mode and folder and not stat.S_ISDIR(mode):
+            raise FileError(f"{path}: is a file, not a folder to write")
+        if mode and not os.access(target, os.W_OK):  # a rename would not mind
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    # Nobody can plant a link at a name that nobody can guess.
+    temporary = f".{target.name[:_KEPT]}.{secrets.token_hex(8)}.tmp"
+    return _Output(path, target, target if stream else target.parent / temporary, mode)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is or leads to a device, a pipe or an open file, which no file can replace."""
+    place = os.path.abspath(path)
+    for _ in range(_LONGEST_CHAIN):
+        if _OPEN_FILE.fullmatch(place):
+            return True
+        if not os.path.islink(place):
+            break
+        place = os.path.abspath(os.path.join(os.path.dirname(place), os.readlink(place)))
+    # Unlike the methods of Path, these functions raise no errors.
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+@contextmanager
+def _folders_for(path: Path) -> Iterator[None]:
+    """Create the missing folders above a path, and remove those that stay empty."""
+    missing = [folder for folder in path.absolute().parents if not folder.exists()]
+    try:
+        with naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        for folder in missing:  # the innermost comes first
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _open(output: _Output) -> TextIO:
+    """Open a stream, or a new temporary file with the permissions of the file it will replace."""
+    if not output.stream:
+        new = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        handle = os.open(output.place, os.O_WRONLY | new | os.O_CLOEXEC, 0o666)
+        if output.mode:
+            os.fchmod(handle, output.mode & 0o777)
+    elif own := _OPEN_FILE.fullmatch(os.path.abspath(output.place)):
+        # Opened anew, a regular file would have a position of its own, and what this process
+        # prints would overwrite the output.
+        sys.stdout.flush()
+        handle = os.dup(int(own[1]) if own[1] else _STANDARD[own[0]])
+    else:
+        handle = os.open(output.place, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    return open(handle, "w", encoding="utf-8")
+
+
+@contextmanager
+def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
+    """Open text files that get their names only if the block ends without an error.
+
+    After an error or a kill, each file is either unchanged or complete. Missing folders are
+    created. Links are followed. Devices and pipes, such as `/dev/stdout`, are written directly.
+
+    Raises:
+        FileError: a file cannot be written, or two are the same; if possible, before the block
+            starts.
+    """
+    outputs = [_output(path) for path in paths]
+    for output in outputs:
+        if sum(output.target == other.target for other in outputs) > 1:
+            raise FileError(
+                f"{output.path}: is to be written twice; give each output a file of its own"
+            )
+    with ExitStack() as stack:
+        stack.enter_context(ended_by_exception())
+        files: list[TextIO] = []
+        for output in outputs:
+            stack.enter_context(_folders_for(output.path))
+            if not output.stream:
+                stack.callback(_remove, output.place)
+            with naming(output.path):
+                files.append(_open(output))
+            stack.callback(_discard, files[-1])
+        try:
+            yield files
+        except OSError as error:
+            if error.filename is not None or isinstance(error, BrokenPipeError):
+                raise  # not about these files
+            names = " or ".join(map(str, paths))
+            raise FileError(f"{names}: cannot be written ({error.strerror or error})") from None
+        for output, file in zip(outputs, files, strict=True):
+            with naming(output.path):
+                file.flush()
+                if not output.stream:
+                    os.fsync(file.fileno())
+                file.close()
+        for output in outputs:
+            if not output.stream:
+                with naming(output.path):
+                    os.replace(output.place, output.target)
+                    _flush(output.target.parent)
+
+
+def write_files(contents: Mapping[Path, str | bytes]) -> None:
+    """Write several files: see `replaced_when_done`.
+
+    Raises:
+        FileError: a folder or file cannot be written; none of the files was changed, unless the
+            last step, renaming, fails.
+    """
+    with replaced_when_done(list(contents)) as files:
+        for file, content in zip(files, contents.values(), strict=True):
+            file.buffer.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file: see `replaced_when_done`."""
+    write_files({path: text})
+
+
+def write_atomically(folder: Path, write: Callable[[Path], None]) -> None:
+    """Write a temporary folder, flush it to disk, and rename it to `folder`.
+
+    After an error or a kill, `folder` is either unchanged or complete. Replacing it takes two
+    renames; a kill between them leaves the old one as `.NAME.old`.
+
+    Args:
+        folder: what to write; it replaces only a folder.
+        write: called with the temporary path, to create and fill it.
 
     Raises:
         FileError: it cannot be written.
     """
-    temporary = _temporary(target)
-    with _ended_by_exception():
-        _remove(temporary)  # left by a killed process with the same number
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write(temporary)
-            for path in [*temporary.rglob("*"), temporary]:
+    output = _output(folder, folder=True)
+    with ExitStack() as stack:
+        stack.enter_context(ended_by_exception())
+        stack.enter_context(_folders_for(folder))
+        stack.callback(_remove, output.place)
+        with naming(folder):
+            write(output.place)
+            for path in [*output.place.rglob("*"), output.place]:
                 _flush(path)
-            if target.is_dir() and not temporary.is_dir():
-                raise FileError(f"{target}: is a folder, not a file to write")
-            _take_place(temporary, target)
-            _flush(target.parent)
-        except OSError as error:
-            raise FileError(f"{target}: cannot be written ({error.strerror})") from None
-        finally:
-            _remove(temporary)
-
-
-def write_text(target: Path, text: str) -> None:
-    """Write a text file atomically: see `write_atomically`."""
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
-
-    write_atomically(target, write)
+            _take_place(output.place, output.target)
+            _flush(output.target.parent)
 
 
 def _take_place(temporary: Path, target: Path) -> None:
-    """Rename a file or folder to `target`, which it replaces."""
+    """Rename a folder to `target`, which it replaces."""
     if not target.is_dir():
         os.replace(temporary, target)
         return
     old = target.with_name(f".{target.name}.old")  # a folder cannot be renamed over another
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
     os.replace(target, old)
     try:
         os.replace(temporary, target)
@@ -157,50 +340,7 @@ def _take_place(temporary: Path, target: Path) -> None:
 
 
 @contextmanager
-def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[IO[str]]]:
-    """Open text files that get their names only if the block ends without an error.
-
-    Symbolic links are followed. Devices and pipes, such as `/dev/stdout`, are written directly.
-
-    Raises:
-        FileError: a file cannot be written, or two are the same; if possible, before the block
-            starts.
-    """
-    direct = [is_stream(path) for path in paths]
-    targets = [
-        path.resolve() if path.is_symlink() and not stays else path
-        for path, stays in zip(paths, direct, strict=True)
-    ]
-    for path, target in zip(paths, targets, strict=True):
-        if path.is_dir():
-            raise FileError(f"{path}: is a folder, not a file to write")
-        if sum(target.absolute() == other.absolute() for other in targets) > 1:
-            raise FileError(f"{path}: is to be written twice; give each output a file of its own")
-    places = [t if stays else _temporary(t) for t, stays in zip(targets, direct, strict=True)]
-    with ExitStack() as stack:
-        stack.enter_context(_ended_by_exception())
-        files: list[IO[str]] = []
-        for path, place, stays in zip(paths, places, direct, strict=True):
-            if not stays:
-                stack.callback(_remove, place)
-            with _naming(path):
-                mode = "a" if stays else "w"
-                files.append(stack.enter_context(open(place, mode, encoding="utf-8")))
-        try:
-            yield files
-        except OSError as error:
-            if error.errno not in FULL:  # not about these files
-                raise
-            names = " or ".join(map(str, paths))
-            raise FileError(f"{names}: cannot be written ({error.strerror})") from None
-        for path, file, place, target in zip(paths, files, places, targets, strict=True):
-            with _naming(path):
-                file.close()
-                os.replace(place, target)
-
-
-@contextmanager
-def _ended_by_exception() -> Iterator[None]:
+def ended_by_exception() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
 
     The exit status is 128 plus the signal, as in a shell. Signals with a handler keep it.
@@ -223,21 +363,6 @@ def _ended_by_exception() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def write_files(texts: Mapping[Path, str]) -> None:
-    """Write several text files and create their folders: see `replaced_when_done`.
-
-    Raises:
-        FileError: a folder or file cannot be written; none of the files was changed, unless the
-            last step, renaming, fails.
-    """
-    for path in texts:
-        with _naming(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced_when_done(list(texts)) as files:
-        for file, text in zip(files, texts.values(), strict=True):
-            file.write(text)
-
-
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
     """Refuse outputs that would replace an input.
 
@@ -246,17 +371,10 @@ def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | Non
     Raises:
         FileError: names the file.
     """
-    sources = {path.resolve() for path in read if path is not None and not is_stream(path)}
+    sources = {followed(path) for path in read if path is not None and not is_stream(path)}
     for path in written:
-        if path is not None and path.resolve() in sources:
+        if path is not None and followed(path) in sources:
             raise FileError(f"{path}: is read, and would be overwritten; name another output")
-
-
-def is_stream(path: Path) -> bool:
-    """Whether a path is a device or a pipe, which cannot be replaced by a file."""
-    if re.fullmatch(r"/dev/(stdin|stdout|stderr|fd/.*)|/proc/.*", str(path.absolute())):
-        return True
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _remove(path: Path) -> None:
@@ -268,18 +386,10 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Raise errors of the system as a FileError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-def _temporary(target: Path) -> Path:
-    """Return the temporary path for `target`, on the same disk."""
-    return target.with_name(f".{target.name}.{os.getpid()}.tmp")
+def _discard(file: TextIO) -> None:
+    """Close a file; of a failed output, what is still in memory may go."""
+    with suppress(OSError):
+        file.close()
 
 
 def _flush(path: Path) -> None:

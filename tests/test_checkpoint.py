@@ -23,7 +23,7 @@ from onmt_entmax.checkpoint import (
     save,
 )
 from onmt_entmax.checksums import write_list
-from onmt_entmax.files import FileError, write_atomically
+from onmt_entmax.files import FileError, _output, write_atomically
 from onmt_entmax.model import build_model
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
 
@@ -208,18 +208,20 @@ def test_weights_of_another_model_are_refused(folder: Path) -> None:
         load(folder)
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    target.write_text("old")
+def test_a_failed_write_leaves_the_old_folder(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "file").write_text("old")
 
     def fail(path: Path) -> None:
-        path.write_text("half")
+        path.mkdir()
+        (path / "file").write_text("half")
         raise OSError(28, "No space left on device")
 
     with pytest.raises(FileError, match="No space left"):
         write_atomically(target, fail)
-    assert target.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (target / "file").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
@@ -253,9 +255,17 @@ def test_what_is_named_later_than_the_run_is_does_not_count(tmp_path: Path) -> N
 
 
 def test_leftovers_are_those_of_the_run(tmp_path: Path) -> None:
+    """Older versions have numbers of processes in temporary names."""
+    places = [
+        _output(tmp_path / name).place.name
+        for name in ("step_3", "best.json", "metrics.jsonl", "nonfinite_step_3.json")
+    ]
+    (tmp_path / places[0]).mkdir()
+    (tmp_path / ".step_5.71.tmp").symlink_to("step_2")
     for name in (".step_3.71.tmp", ".step_2.old", "step_2", ".step_4.old"):
         (tmp_path / name).mkdir()
-    for name in (".best.json.71.tmp", ".metrics.jsonl.tmp", ".nonfinite_step_3.json.71.tmp"):
+    older = [".best.json.71.tmp", ".metrics.jsonl.tmp", ".nonfinite_step_3.json.71.tmp"]
+    for name in places[1:] + older:
         (tmp_path / name).touch()
     others = [".test.out.71.tmp", ".step_x.71.tmp", "step_3.tmp", ".mine.old"]
     for name in others:

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import refuse_overwriting, write_atomically
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import read_report
@@ -117,12 +117,7 @@ def main(arguments: Sequence[str]) -> int:
         options.model, transforms=options.transforms, attention=True
     )
     title = options.title or options.report.name
-
-    def write(path: Path) -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            write_page(file, title, records, drawings(translator, records, options.details))
-
-    write_atomically(options.output, write)
-    size = options.output.stat().st_size / 1e6
-    print(f"{options.output}: {len(records)} sentences, {size:.1f} MB")
+    with replaced_when_done([options.output]) as (file,):
+        write_page(file, title, records, drawings(translator, records, options.details))
+    print(f"{options.output}: {len(records)} sentences")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import unicodedata
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_atomically
+from onmt_entmax.files import write_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,22 +152,24 @@ def write_figure(figure: Figure, stem: Path) -> str:
     """
     from matplotlib import pyplot
 
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "png")]
+    # Without the date, the same command gives the same file.
+    metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
+    pictures = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        for path in paths:
-            ending = path.suffix[1:]
-            # Without the date, the same command gives the same file.
-            metadata = {"CreationDate": None} if ending == "pdf" else {"Software": None}
-
-            def write(
-                temporary: Path, ending: str = ending, metadata: dict[str, None] = metadata
-            ) -> None:
-                figure.savefig(temporary, format=ending, metadata=metadata, bbox_inches="tight")
-
-            write_atomically(path, write)
+        for ending, own in metadata.items():
+            path = stem.with_name(f"{stem.name}.{ending}")
+            pictures[path] = _picture(figure, ending, metadata=own, bbox_inches="tight")
+    write_files(pictures)
     pyplot.close(figure)
-    return ", ".join(map(str, paths))
+    return ", ".join(map(str, pictures))
+
+
+def _picture(figure: Figure, ending: str, **settings: Any) -> bytes:
+    """Return the content of a picture file."""
+    content = io.BytesIO()
+    figure.savefig(content, format=ending, **settings)
+    return content.getvalue()
 
 
 def picture_format(path: Path) -> str:
@@ -181,18 +184,17 @@ def picture_format(path: Path) -> str:
 
 
 def write_picture(figure: Figure, path: Path) -> None:
-    """Write a figure atomically in the format that the path ends in.
+    """Write a figure in the format that the path ends in.
 
     Raises:
         UserError: the format is unknown, a name cannot be drawn, or the file cannot be written.
     """
     ending = picture_format(path)
     try:
-        write_atomically(path, lambda temporary: figure.savefig(temporary, format=ending, dpi=120))
-    except UserError:
-        raise
+        content = _picture(figure, ending, dpi=120)
     except ValueError as error:  # text between dollar signs that is no formula
         raise UserError(f"{path}: cannot be written ({' '.join(str(error).split())})") from None
+    write_files({path: content})
 
 
 def output_stem(path: Path) -> Path:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
 from tqdm import tqdm
+
+from onmt_entmax.files import write_text
 
 
 class Records:
@@ -24,11 +25,8 @@ class Records:
     """
 
     def __init__(self, run: Path, first: int, total: int | None, tensorboard: Path | None) -> None:
-        run.mkdir(parents=True, exist_ok=True)
         path = run / "metrics.jsonl"
-        kept = run / ".metrics.jsonl.tmp"  # renamed at the end, so that a kill loses no line
-        kept.write_text("".join(_lines_until(path, first)), encoding="utf-8")
-        os.replace(kept, path)
+        write_text(path, "".join(_lines_until(path, first)))
         self._metrics = open(path, "a", encoding="utf-8")  # noqa: SIM115
         # In a log file, the bar would leave thousands of carriage returns.
         self._bar = tqdm(total=total, initial=first, unit="step", disable=not sys.stderr.isatty())

@@ -1,10 +1,10 @@
 """tools/plot_run.py on written metrics."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from onmt_entmax.figures.curves import read_metrics, series
 from tests.ended import ended
@@ -63,11 +63,10 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path, capsys, monkey
     assert "</svg>" in output.read_text()
     output.write_text("before")
 
-    def fail_within(self: Figure, path: Path, **_: object) -> None:
-        Path(path).write_text("half")
+    def fail(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Figure, "savefig", fail_within)
+    monkeypatch.setattr(os, "fsync", fail)
     assert ended(plot_run.main, [str(run), "--output", str(output)]) == 2
     assert "curves.svg: cannot be written (No space left" in capsys.readouterr().err
     assert output.read_text() == "before"
