@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import (
+    STATE,
     CheckpointError,
     LoadedModel,
     RunFolder,
@@ -45,6 +46,7 @@ from onmt_entmax.processes import ProcessError, Processes, device_for, say, sile
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.records import Records
+from onmt_entmax.train.saved_state import check_state
 
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
@@ -158,6 +160,10 @@ def run_training(
 # --- resuming --------------------------------------------------------------------------------
 
 
+class OtherRunError(CheckpointError):
+    """A whole checkpoint, but of another model or optimiser than the configured ones."""
+
+
 @dataclass(frozen=True)
 class Resumed:
     """A checkpoint to continue from."""
@@ -197,15 +203,15 @@ def resume(
     for number, folder in enumerate(candidates, 1):
         try:
             loaded = load(folder)
-            state = None if weights_only else read_training_state(folder)
+            _check_same_model(folder, model, loaded.config, weights_only)
+            state = None if weights_only else _read_state(folder, loaded, training)
+        except OtherRunError:
+            raise
         except CheckpointError as error:
             if number == len(candidates):
                 raise
             tell(f"warning: {error}; trying the checkpoint before")
             continue
-        _check_same_model(folder, model, loaded.config, weights_only)
-        if not weights_only:
-            _check_same_optimizer(folder, training, loaded.options)
         freeze(loaded.model, model)
         loaded.model.update_dropout(model.dropout, model.attention_dropout)
         other_measure = loaded.options.get("selection", training.selection) != training.selection
@@ -219,13 +225,28 @@ def resume(
     raise AssertionError("the last candidate either loads or raises")
 
 
+def _read_state(folder: Path, loaded: LoadedModel, training: TrainingConfig) -> dict[str, Any]:
+    """Return the training state of a checkpoint, checked against its model and the optimiser.
+
+    Raises:
+        OtherRunError: it was trained with another optimiser.
+        CheckpointError: the state is damaged.
+    """
+    _check_same_optimizer(folder, training, loaded.options)
+    # Weights, averages and two moments in double precision, random states of many processes.
+    at_most = 64 * sum(weight.numel() for weight in loaded.model.parameters()) + 2**26
+    state = read_training_state(folder, at_most)
+    check_state(folder / STATE, state, loaded.model, training.optimizer.optim)
+    return state
+
+
 def _check_same_model(
     folder: Path, model: ModelConfig, saved: ModelConfig, weights_only: bool
 ) -> None:
     """Refuse a checkpoint of another model.
 
     Raises:
-        CheckpointError: names the first difference.
+        OtherRunError: names the first difference.
     """
     for field in fields(model):
         wanted, found = getattr(model, field.name), getattr(saved, field.name)
@@ -233,7 +254,7 @@ def _check_same_model(
         if wanted == found or field.name in _FREE or (frozen and weights_only):
             continue
         hint = "; -reset_optim all takes the weights alone" if frozen else ""
-        raise CheckpointError(
+        raise OtherRunError(
             f"{folder}: cannot continue: the model was made with {field.name} {found!r}, "
             f"the configuration now says {wanted!r}{hint}"
         )
@@ -245,12 +266,12 @@ def _check_same_optimizer(
     """Refuse a checkpoint whose optimiser state does not fit the configured optimiser.
 
     Raises:
-        CheckpointError: names the first difference.
+        OtherRunError: names the first difference.
     """
     for name in _OPTIMIZER:
         wanted, found = getattr(training.optimizer, name), options.get(name)
         if found is not None and wanted != found:
-            raise CheckpointError(
+            raise OtherRunError(
                 f"{folder}: cannot continue: it was trained with {name} {found!r}, the "
                 f"configuration now says {wanted!r}; -reset_optim all takes the weights alone"
             )

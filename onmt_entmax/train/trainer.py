@@ -515,7 +515,9 @@ class Trainer:
             self._saved = self.state.step  # this checkpoint itself
         position = saved["position"]
         self.batches.position = Position(**{name: position[name] for name in _names(Position)})
-        self.optimizer.load_state_dict(saved["optimizer"])
+        # Its parameters, such as betas, are the configuration's, which the saved ones equal.
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({**saved["optimizer"], "param_groups": groups})
         self.average.restore(saved.get("raw_weights"))
         states, rank = saved["random"], self.processes.rank
         if len(states["cpu"]) == self.processes.count:
