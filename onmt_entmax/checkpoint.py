@@ -17,6 +17,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import secrets
 import shutil
 import warnings
 import zipfile
@@ -46,6 +47,7 @@ _FIRST_WITH_CHECKSUMS = (1, 1)
 # Largest sizes in bytes. The YAML parser needs seconds for a megabyte.
 _LARGEST_TEXT = {"config.yaml": 2**22, "vocab.json": 2**28}
 STATE = "training/state.pt"
+_LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
 # Temporary names that a killed run may leave: see `write_atomically` and `Records`.
 _LEFTOVER = re.compile(
@@ -63,6 +65,7 @@ class CheckpointError(UserError):
 class LoadedModel:
     """A model folder in memory."""
 
+    folder: Path
     model: SparseNMTModel
     config: ModelConfig
     vocabularies: Vocabularies
@@ -176,7 +179,10 @@ def prune(run: Path, keep: int, newest: int) -> None:
     kept = {*steps[max(len(steps) - keep, 0) :], best_step(run)}
     for step in steps:
         if step not in kept:
-            shutil.rmtree(run / f"step_{step}")
+            # Readers find it whole or not at all.
+            hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
+            (run / f"step_{step}").rename(hidden)
+            shutil.rmtree(hidden)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -325,10 +331,32 @@ def _vocabularies(files: CheckedFolder) -> Vocabularies:
 def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
     """Load a model folder, or the best checkpoint of a run folder, in evaluation mode.
 
+    A run may delete or replace a checkpoint while it is read; then this looks again.
+
     Raises:
         CheckpointError: a file is missing, damaged or of a newer format.
     """
-    folder = find_model(Path(path))
+    for _ in range(_LOOKS):
+        folder = find_model(Path(path))
+        before = _identity(folder)
+        try:
+            return _load(folder, device)
+        except CheckpointError:
+            if before is not None and before == _identity(folder):
+                raise
+    raise CheckpointError(f"{path}: changes while it is read; try again when its run has ended")
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what tells a folder from another of the same name; None if there is no folder."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _load(folder: Path, device: torch.device | None) -> LoadedModel:
     files = _opened(folder)
     config, options = _config(files)
     vocabularies = _vocabularies(files)
@@ -338,7 +366,7 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
         raise CheckpointError(f"{folder / 'config.yaml'}: no such network ({error})") from None
     _fill(model, files, config)
     model.to(device or torch.device("cpu")).eval()
-    return LoadedModel(model, config, vocabularies, options)
+    return LoadedModel(folder, model, config, vocabularies, options)
 
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

@@ -4,11 +4,13 @@ import json
 import random
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import yaml
 
+from onmt_entmax import checkpoint
 from onmt_entmax.checkpoint import (
     CheckpointError,
     RunFolder,
@@ -235,6 +237,39 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
     assert best_step(run.path) == 2
     assert find_model(run.path).name == "step_2"
     assert find_model(run.path, newest=True).name == "step_5"
+
+
+@pytest.mark.parametrize("change", ["delete", "replace"])
+@pytest.mark.parametrize("times", [3, 100])
+def test_a_checkpoint_that_changes_while_it_is_read(
+    tmp_path: Path, change: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each look at the weights, the run goes on."""
+    model = build_model(SMALL, VOCABULARIES)
+    run = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {}, keep=1)
+    run.save(0, model, {})
+    remember_best(run.path, 0, "loss", 0.1)
+    steps = iter(range(1, times + 1))
+    fill = checkpoint._fill
+
+    def interrupted(*arguments: Any) -> None:
+        step = next(steps, None)
+        if step is not None:
+            with torch.no_grad():
+                model.generator.bias += 1
+            run.save(step if change == "delete" else 0, model, {})
+            remember_best(run.path, step if change == "delete" else 0, "loss", 0.1)
+            prune(run.path, 1, step)
+        fill(*arguments)
+
+    monkeypatch.setattr(checkpoint, "_fill", interrupted)
+    if times == 100:
+        with pytest.raises(CheckpointError, match="run: changes while it is read; try again"):
+            load(run.path)
+        return
+    loaded = load(run.path)
+    assert loaded.folder == run.path / ("step_3" if change == "delete" else "step_0")
+    assert loaded.model.generator.bias.equal(model.generator.bias)
 
 
 @pytest.mark.parametrize("keep", [1, 2, 3, 4, 5, 10, -1])
