@@ -34,18 +34,26 @@ from torch import Tensor
 
 from onmt_entmax import checksums
 from onmt_entmax.checksums import CheckedFolder
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import FileError, write_atomically, write_text
-from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.files import FileError, read_bytes, write_atomically, write_text
+from onmt_entmax.model import (
+    ModelConfig,
+    NetworkError,
+    SparseNMTModel,
+    build_model,
+    weights_of,
+)
+from onmt_entmax.parsing import ParseError, parse_json, parse_yaml
+from onmt_entmax.rules import shown
 from onmt_entmax.version import __version__
 
 # Retired keys of the network in older folders, with the value that turned each off.
 _RETIRED: Mapping[str, Any] = {"tag_head": None}
 FORMAT_VERSION = (1, 1)  # folders with a larger first number are refused
 _FIRST_WITH_CHECKSUMS = (1, 1)
-# Largest sizes in bytes. The YAML parser needs seconds for a megabyte.
-_LARGEST_TEXT = {"config.yaml": 2**22, "vocab.json": 2**28}
+# Largest sizes in bytes; each is read within a second or two.
+_LARGEST_TEXT = {"config.yaml": 2**20, "vocab.json": 2**26, "best.json": 2**16}
 STATE = "training/state.pt"
 _LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
@@ -197,9 +205,11 @@ def checkpoint_steps(run: Path) -> list[int]:
 def best_step(run: Path) -> int | None:
     """Return the step in `best.json`; None if the file is missing or damaged."""
     try:
-        return int(json.loads((run / "best.json").read_text(encoding="utf-8"))["step"])
-    except (OSError, ValueError, KeyError, TypeError):
+        content = parse_json(read_bytes(run / "best.json", _LARGEST_TEXT["best.json"]).decode())
+    except (FileError, ParseError, UnicodeDecodeError):
         return None
+    step = content.get("step") if isinstance(content, dict) else None
+    return step if type(step) is int and step >= 0 else None
 
 
 def find_model(path: Path, newest: bool = False) -> Path:
@@ -246,8 +256,10 @@ def _parsed(files: CheckedFolder, name: str, parse: Callable[[str], Any]) -> dic
     raw = _read(files, name, _LARGEST_TEXT[name])
     try:
         content = parse(raw.decode("utf-8"))
-    except (ValueError, yaml.YAMLError):
-        raise CheckpointError(f"{path}: damaged, it cannot be read as text of its kind") from None
+    except UnicodeDecodeError:
+        raise CheckpointError(f"{path}: damaged: not UTF-8") from None
+    except ParseError as error:
+        raise CheckpointError(f"{path}: damaged: {error}") from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{path}: damaged, it does not hold what a model folder holds there")
     return content
@@ -302,30 +314,33 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
 
 def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any]]:
     path = files.path / "config.yaml"
-    described = _parsed(files, "config.yaml", yaml.safe_load)
+    described = _parsed(files, "config.yaml", parse_yaml)
     _check_format(files, described.get("format_version"))
+    for key in ("model", "options"):
+        if not isinstance(described.get(key), dict):
+            raise CheckpointError(
+                f"{path}: {key}: must be a mapping, not {shown(described.get(key))}"
+            )
+    network, options = described["model"], described["options"]
+    for key, off in _RETIRED.items():
+        if (value := network.pop(key, off)) != off:
+            raise CheckpointError(
+                f"{path}: {key}: is retired, and this model has it: {shown(value)}"
+            )
     try:
-        network, options = {**described["model"]}, dict(described["options"])
-        retired = {key: network.pop(key, off) for key, off in _RETIRED.items()}
-        config = ModelConfig(**network)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: the model is not described as expected ({error})") from None
-    for key, value in retired.items():
-        if value != _RETIRED[key]:
-            raise CheckpointError(f"{path}: {key}: is retired, and this model has it: {value!r}")
-    return config, options
+        return ModelConfig.read(network), options
+    except NetworkError as error:
+        raise CheckpointError(f"{path}: model: {error}") from None
 
 
 def _vocabularies(files: CheckedFolder) -> Vocabularies:
     """Return the vocabularies of a model folder."""
     path = files.path / "vocab.json"
-    tokens = _parsed(files, "vocab.json", json.loads)
+    tokens = _parsed(files, "vocab.json", parse_json)
     try:
-        source = Vocabulary(tuple(tokens["source"]))
-        target = Vocabulary(tuple(tokens["target"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: damaged ({error})") from None
-    return Vocabularies(source, source if source == target else target)
+        return read_vocabularies(tokens.get("source"), tokens.get("target"))
+    except VocabularyError as error:
+        raise CheckpointError(f"{path}: damaged: {error}") from None
 
 
 def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
@@ -360,13 +375,33 @@ def _load(folder: Path, device: torch.device | None) -> LoadedModel:
     files = _opened(folder)
     config, options = _config(files)
     vocabularies = _vocabularies(files)
+    _check_size(files, config, vocabularies)
     try:
         model = build_model(config, vocabularies)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder / 'config.yaml'}: no such network ({error})") from None
+    except NetworkError as error:
+        raise CheckpointError(f"{folder / 'config.yaml'}: model: {error}") from None
     _fill(model, files, config)
     model.to(device or torch.device("cpu")).eval()
     return LoadedModel(folder, model, config, vocabularies, options)
+
+
+def _check_size(files: CheckedFolder, config: ModelConfig, vocabularies: Vocabularies) -> None:
+    """Refuse a network that is larger than its file of weights, before it takes memory.
+
+    Raises:
+        CheckpointError: names both.
+    """
+    path = files.path / "model.safetensors"
+    weights = sum(weights_of(config, *map(len, vocabularies)).values())
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
+    if size < 2 * weights:  # in half precision
+        raise CheckpointError(
+            f"{path}: cut short or damaged: has {size:,} bytes, too few for the {weights:,} "
+            f"weights that config.yaml and vocab.json describe"
+        )
 
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

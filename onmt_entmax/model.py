@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.memory import TooLargeError, free_bytes, gigabytes
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
@@ -28,8 +31,62 @@ from onmt_entmax.opennmt import (
     str2dec,
     str2enc,
 )
+from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, shown, whole
 
+_SMALL = 1 << 28  # bytes for which nobody need ask what is free
 _WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
+
+_LAYERS = whole(1, 1000)
+_SIZE = whole(1, 1_000_000)
+_ALPHA = number(1, 1e6, " (1 is softmax, 2 is sparsemax)")
+
+# What each field of `ModelConfig` may be; the options of the same names share these rules.
+RULES: Mapping[str, Rule] = {
+    "encoder_type": one_of("rnn", "brnn", "mean", "transformer"),
+    "decoder_type": one_of("rnn", "transformer"),
+    "rnn_type": one_of("LSTM", "GRU"),
+    "enc_layers": _LAYERS,
+    "dec_layers": _LAYERS,
+    "rnn_size": _SIZE,
+    "src_word_vec_size": _SIZE,
+    "tgt_word_vec_size": _SIZE,
+    "input_feed": FLAG,
+    "bridge": FLAG,
+    "context_gate": Rule(str, names=("source", "target", "both"), off=None),
+    "global_attention": one_of("dot", "general", "mlp", "none"),
+    "global_attention_alpha": _ALPHA,
+    "generator_alpha": _ALPHA,
+    "dropout": SHARE,
+    "attention_dropout": SHARE,
+    "position_encoding": FLAG,
+    "share_embeddings": FLAG,
+    "share_decoder_embeddings": FLAG,
+    "heads": whole(1, 1000),
+    "transformer_ff": _SIZE,
+    "self_attn_type": one_of("scaled-dot", "average"),
+    "max_relative_positions": whole(0, 10_000),
+    "aan_useffn": FLAG,
+    "pos_ffn_activation_fn": one_of("relu", "gelu"),
+    "param_init": number(0, 100),
+    "param_init_glorot": FLAG,
+    "freeze_encoder": FLAG,
+    "freeze_decoder": FLAG,
+    "freeze_word_vecs_enc": FLAG,
+    "freeze_word_vecs_dec": FLAG,
+}
+
+
+class NetworkError(UserError):
+    """A network that cannot be; the message names the key.
+
+    Attributes:
+        key: the field of `ModelConfig`.
+        reason: the message without the key.
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
+        self.key, self.reason = key, reason
 
 
 @dataclass(frozen=True)
@@ -68,6 +125,9 @@ class ModelConfig:
         freeze_decoder: do not train the decoder, but for its embeddings.
         freeze_word_vecs_enc: do not train the source embeddings.
         freeze_word_vecs_dec: do not train the target embeddings, unless they are shared.
+
+    Raises:
+        NetworkError: names the first value that breaks its rule or does not fit another.
     """
 
     encoder_type: str = "rnn"
@@ -101,6 +161,73 @@ class ModelConfig:
     freeze_decoder: bool = False
     freeze_word_vecs_enc: bool = False
     freeze_word_vecs_dec: bool = False
+
+    def __post_init__(self) -> None:
+        for name, rule in RULES.items():
+            value = getattr(self, name)
+            if not rule.fits(value):
+                raise NetworkError(name, f"{rule}, not {shown(value)}")
+        for name, reason in self._misfits():
+            raise NetworkError(name, reason)
+
+    def _misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields whose values do not fit those of others, and why."""
+        size, transformer = self.rnn_size, self.decoder_type == "transformer"
+        if (self.encoder_type == "transformer") is not transformer:
+            yield "encoder_type", "a Transformer needs it on both sides"
+        if self.encoder_type == "brnn" and size % 2:
+            yield "rnn_size", f"must be even for the two directions of brnn, not {size}"
+        fits = self.enc_layers == self.dec_layers
+        fits |= self.input_feed and self.enc_layers > self.dec_layers
+        if not transformer and not fits:
+            yield (
+                "dec_layers",
+                f"{self.dec_layers} of a recurrent decoder do not fit enc_layers: "
+                f"{self.enc_layers}, whose last states they begin with; make them equal",
+            )
+        if self.encoder_type == "mean" and self.src_word_vec_size != size:
+            yield "src_word_vec_size", f"must equal rnn_size {size} with encoder_type: mean"
+        sides = {"src": self.src_word_vec_size, "tgt": self.tgt_word_vec_size}
+        for words in sides.values():
+            if self.position_encoding and words % 2:
+                yield "position_encoding", f"needs an even word_vec_size, not {words}"
+        if transformer:
+            if size % self.heads:
+                yield "heads", f"must divide rnn_size {size}"
+            for side, words in sides.items():
+                if words != size:
+                    yield f"{side}_word_vec_size", f"must equal rnn_size {size} in a Transformer"
+        if self.bridge and self.enc_layers > 1:
+            yield (
+                "bridge",
+                "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
+            )
+        if self.share_embeddings:
+            if self.src_word_vec_size != self.tgt_word_vec_size:
+                yield "share_embeddings", "needs equal word_vec_size on both sides"
+            if self.freeze_word_vecs_enc != self.freeze_word_vecs_dec:
+                yield "share_embeddings", "is one table: freeze it for both sides or neither"
+        if self.share_decoder_embeddings:
+            if self.freeze_word_vecs_dec:
+                yield "freeze_word_vecs_dec", "would freeze the output layer that shares it"
+            if self.tgt_word_vec_size != size:
+                yield "share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size"
+
+    @classmethod
+    def read(cls, values: object) -> ModelConfig:
+        """Return the network that a file describes; keys that it lacks have their defaults.
+
+        Raises:
+            NetworkError: a key is unknown, or see the class.
+        """
+        if not isinstance(values, Mapping):
+            raise NetworkError("model", f"must be a mapping, not {shown(values)}")
+        known = {field.name for field in fields(cls)}
+        for key in values:
+            if key not in known:
+                name = key[:80] if isinstance(key, str) else shown(key)
+                raise NetworkError(name, f"no such key{nearest(name, known)}")
+        return cls(**values)
 
     @property
     def dense_attention(self) -> bool:
@@ -218,6 +345,104 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
                 nn.init.xavier_uniform_(parameter)
 
 
+def weights_of(config: ModelConfig, source_words: int, target_words: int) -> dict[str, int]:
+    """Return the number of weights of the network's parts, without building it.
+
+    Args:
+        config: the network.
+        source_words: size of the source vocabulary.
+        target_words: size of the target vocabulary.
+
+    Returns:
+        By the names of the options that decide the size of each part; empty parts too.
+    """
+    size, feed, heads = config.rnn_size, config.transformer_ff, config.heads
+    source, target = config.src_word_vec_size, config.tgt_word_vec_size
+    attention = 4 * (size * size + size)
+    relative = (2 * config.max_relative_positions + 1) * (size // heads)
+    relative *= config.max_relative_positions > 0
+    forward = 2 * size * feed + feed + 3 * size
+    if config.decoder_type == "transformer":
+        encoder = config.enc_layers * (attention + relative + forward + 2 * size) + 2 * size
+        own = attention + relative
+        if config.self_attn_type == "average":
+            own = 4 * size * size + 2 * size
+            own += (2 * size * size + 4 * size) if config.aan_useffn else 0
+        decoder = config.dec_layers * (own + attention + forward + 4 * size) + 2 * size
+    else:
+        encoder = _recurrent_encoder_weights(config)
+        fed = target + size if config.input_feed else target
+        decoder = _recurrent_weights(config, config.dec_layers, fed, size, 1)
+        if config.context_gate is not None:
+            decoder += 2 * (fed + size) * size + 2 * size * size + 3 * size
+        if config.global_attention != "none":
+            scores = {"general": size * size, "mlp": 2 * size * size + 3 * size}
+            decoder += 2 * size * size + scores.get(config.global_attention, 0)
+    return {
+        "src_vocab_size times src_word_vec_size": source_words * source,
+        "tgt_vocab_size times tgt_word_vec_size": (
+            0 if config.share_embeddings else target_words * target
+        ),
+        "enc_layers and rnn_size": encoder,
+        "dec_layers and rnn_size": decoder,
+        "tgt_vocab_size times rnn_size": (
+            target_words + (0 if config.share_decoder_embeddings else target_words * size)
+        ),
+    }
+
+
+def refuse_too_large(
+    config: ModelConfig,
+    vocabularies: Vocabularies,
+    copies: int = 1,
+    device: torch.device | None = None,
+) -> None:
+    """Refuse a network that does not fit in the memory that is free.
+
+    Args:
+        config: the network.
+        vocabularies: give their sizes.
+        copies: numbers for each weight, such as its gradient and the optimiser's.
+        device: the CPU if None.
+
+    Raises:
+        TooLargeError: names the largest part.
+    """
+    weights = weights_of(config, *map(len, vocabularies))
+    total = sum(weights.values())
+    needed = 4 * copies * total
+    if needed < _SMALL:
+        return
+    free = free_bytes(device or torch.device("cpu"))
+    if needed > free:
+        part = max(weights, key=weights.__getitem__)
+        raise TooLargeError(
+            f"the network has {total:,} weights and needs {gigabytes(needed)}, {gigabytes(free)} "
+            f"are free; {part}: {weights[part]:,} weights, the largest part: make it smaller"
+        )
+
+
+def _recurrent_weights(
+    config: ModelConfig, layers: int, inputs: int, size: int, directions: int
+) -> int:
+    """Return the weights of stacked LSTM or GRU layers, each direction of `size` units."""
+    gates = 4 if config.rnn_type == "LSTM" else 3
+    widths = inputs + (layers - 1) * size * directions  # summed over the layers
+    return directions * gates * size * (widths + layers * (size + 2))
+
+
+def _recurrent_encoder_weights(config: ModelConfig) -> int:
+    if config.encoder_type == "mean":
+        return 0
+    directions = 2 if config.encoder_type == "brnn" else 1
+    size = config.rnn_size // directions
+    weights = _recurrent_weights(
+        config, config.enc_layers, config.src_word_vec_size, size, directions
+    )
+    states = 2 if config.rnn_type == "LSTM" else 1
+    return weights + config.bridge * states * (size * size + size)
+
+
 def _encoder_class(config: ModelConfig) -> Any:
     recurrent = config.encoder_type in ("rnn", "brnn")
     return FastRNNEncoder if recurrent else str2enc[config.encoder_type]
@@ -234,7 +459,14 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     Args:
         config: the network.
         vocabularies: give sizes and padding ids.
+
+    Raises:
+        NetworkError: the network shares embeddings, and there are two vocabularies.
+        TooLargeError: the weights do not fit in memory.
     """
+    if config.share_embeddings and vocabularies.source != vocabularies.target:
+        raise NetworkError("share_embeddings", "needs one vocabulary for both sides")
+    refuse_too_large(config, vocabularies)
     options = _opennmt_options(config)
     source_embeddings, target_embeddings = _embeddings(config, vocabularies)
     with warnings.catch_warnings():

@@ -329,7 +329,9 @@ def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
     described["model"] |= yaml.safe_load(change)
     (folder / "config.yaml").write_text(yaml.safe_dump(described))
     write_list(folder)
-    with pytest.raises(CheckpointError, match=r"config.yaml: (no such network|the model is not)"):
+    with pytest.raises(
+        CheckpointError, match=r"config.yaml: model: (encoder_|rnn_size|layers)"
+    ):
         load(folder)
 
 

@@ -12,9 +12,9 @@ PACKAGE = ROOT / "onmt_entmax"
 
 # The table of docs/architecture.md.
 ROWS = [
-    {"errors", "version", "opennmt"},
-    {"files", "processes", "sparse"},
-    {"checksums", "data"},
+    {"errors", "opennmt", "rules", "version"},
+    {"files", "memory", "parsing", "processes", "sparse"},
+    {"checksums", "data", "locks"},
     {"nn"},
     {"model"},
     {"checkpoint"},

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
+from onmt_entmax.rules import shown
 
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
 SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
@@ -53,7 +54,7 @@ class Vocabulary:
         ids = {token: i for i, token in enumerate(self.tokens)}
         if len(ids) < len(self.tokens):
             twice = next(token for token, n in Counter(self.tokens).items() if n > 1)
-            raise VocabularyError(f"the token {twice!r} is in the vocabulary twice")
+            raise VocabularyError(f"the token {shown(twice)} is in the vocabulary twice")
         for special in SOURCE_SPECIALS:
             if special not in ids:
                 raise VocabularyError(f"the special token {special!r} is not in the vocabulary")
@@ -140,6 +141,34 @@ class Vocabularies(NamedTuple):
 
     source: Vocabulary
     target: Vocabulary
+
+
+def read_vocabularies(source: object, target: object) -> Vocabularies:
+    """Return the vocabularies of the content of a file, which should be two lists of tokens.
+
+    Raises:
+        VocabularyError: names the side and what is wrong.
+    """
+    sides = []
+    for side, tokens, specials in (
+        ("source", source, SOURCE_SPECIALS),
+        ("target", target, TARGET_SPECIALS),
+    ):
+        if not isinstance(tokens, list):
+            raise VocabularyError(f"{side}: must be a list of tokens, not {shown(tokens)}")
+        for token in tokens:
+            if not isinstance(token, str):
+                raise VocabularyError(f"{side}: {shown(token)} is no token, which is a string")
+        try:
+            vocabulary = Vocabulary(tuple(tokens))
+        except VocabularyError as error:
+            raise VocabularyError(f"{side}: {error}") from None
+        for special in specials:
+            if special not in vocabulary:
+                raise VocabularyError(f"{side}: the special token {special!r} is missing")
+        sides.append(vocabulary)
+    first, second = sides
+    return Vocabularies(first, first if first == second else second)
 
 
 # Count of the first token of a file without counts: above any minimum frequency.

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.parsing import ParseError, parse_yaml
+from onmt_entmax.rules import shown
+
+_LARGEST_FILE = 1 << 22  # bytes
 
 # Hints for options that other versions or commands of OpenNMT-py have.
 _ELSEWHERE = {
@@ -89,7 +91,7 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
     if "config" in flags:
         path = values["config"] = _from_flag(flags.pop("config"), known["config"])
         for key, value in read_yaml(path).items():
-            action = _look_up(str(key), known, path)
+            action = _look_up(key if isinstance(key, str) else shown(key), known, path)
             values[canonical(action)] = _convert(value, action, f"{path}: {key}")
             origin[canonical(action)] = path
     for name, texts in flags.items():
@@ -106,66 +108,23 @@ def read_yaml(path: str) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 
     Raises:
-        OptionError: the file cannot be read, is empty or not YAML, or has a key twice.
+        OptionError: the file cannot be read, is too large, empty or not YAML, or has a key twice.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            content = yaml.load(file, Loader=_UniqueKeys)
+        with open(path, "rb") as file:
+            text = file.read(_LARGEST_FILE + 1)
+        if len(text) > _LARGEST_FILE:
+            raise OptionError(f"{path}: larger than {_LARGEST_FILE:,} bytes")
+        content = parse_yaml(text.decode("utf-8"))
     except OSError as error:
         raise OptionError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise OptionError(f"{path}: not valid UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise OptionError(f"{path}: line {line}: not valid YAML: {error.problem}") from None
-    except RecursionError:
-        raise OptionError(f"{path}: not valid YAML: nested too deeply") from None
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
-    except ValueError as error:  # an impossible date or number
-        raise OptionError(f"{path}: not valid YAML: {error}") from None
+    except ParseError as error:
+        raise OptionError(f"{path}: {error}") from None
     if not isinstance(content, dict):
         raise OptionError(f"{path}: expected `key: value` lines")
     return content
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """A safe loader that refuses duplicate keys; PyYAML silently keeps the last.
-
-    It also reads 1e-3 as a number, for which YAML 1.1 needs 1.0e-3.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self._checked: set[int] = set()
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key."""
-        if id(node) not in self._checked:
-            self._checked.add(id(node))
-            self._check_keys(node)
-        super().flatten_mapping(node)
-
-    def _check_keys(self, node: yaml.MappingNode) -> None:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":  # `<<` may occur several times
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, Hashable):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a word or a number", key_node.start_mark
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key)
-
-
-_UniqueKeys.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)
 
 
 def _split_flags(
@@ -192,7 +151,7 @@ def _look_up(
 ) -> argparse.Action:
     if name not in known:
         hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else nearest(name, known)
-        raise OptionError(f"{where}: {prefix}{name}: no such option{hint}")
+        raise OptionError(f"{where}: {prefix}{name:.80}: no such option{hint}")
     return known[name]
 
 
@@ -223,19 +182,18 @@ def _convert(value: Any, action: argparse.Action, where: str) -> Any:
 
 
 def _boolean(value: Any, where: str) -> bool:
-    text = str(value).lower()
+    text = value.lower() if isinstance(value, str) else shown(value).lower()
     if text not in _TRUE + _FALSE:
-        raise OptionError(f"{where}: expected true or false, not {value!r}")
+        raise OptionError(f"{where}: expected true or false, not {shown(value)}")
     return text in _TRUE
 
 
 def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
     if canonical(action) == "data":  # a mapping, checked later
         try:
-            return yaml.load(value, Loader=_UniqueKeys) if isinstance(value, str) else value
-        except (yaml.YAMLError, ValueError) as error:
-            problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-            raise OptionError(f"{where}: not valid YAML: {problem}") from None
+            return parse_yaml(value) if isinstance(value, str) else value
+        except ParseError as error:
+            raise OptionError(f"{where}: {error}") from None
     kind = action.type if callable(action.type) else str
     if value is None and action.default in (None, ""):
         return action.default
@@ -254,10 +212,13 @@ def _scalar(value: Any, action: argparse.Action, where: str) -> Any:
     except (TypeError, ValueError, OverflowError):
         names: dict[Any, str] = {int: "a whole number", float: "a number", str: "a word or path"}
         expected = names.get(kind, "another kind of value")
-        raise OptionError(f"{where}: expected {expected}, not {value!r}") from None
+        raise OptionError(f"{where}: expected {expected}, not {shown(value)}") from None
     if action.choices is not None and result not in action.choices:
         choices = [str(choice) for choice in action.choices]
         raise OptionError(
-            f"{where}: {result!r} is not one of {', '.join(choices)}{nearest(str(result), choices)}"
+            f"{where}: {shown(result)} is not one of {', '.join(choices)}"
+            f"{nearest(str(result), choices)}"
         )
+    if "\0" in str(result):
+        raise OptionError(f"{where}: {shown(result)} has a null character")
     return result

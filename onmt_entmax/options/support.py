@@ -7,12 +7,14 @@ test checks this. A refused option may be given with the value that turns it off
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from onmt_entmax.model import RULES as NETWORK
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.options.reader import Options, canonical, register
+from onmt_entmax.rules import SHARE, Rule, number, positive, shown, whole
 
 _FEATURES = "source features are not supported"
 _PRETRAINED = "it is a pickle; give src_embeddings, tgt_embeddings or both_embeddings as text"
@@ -119,15 +121,15 @@ FEATURE_TRANSFORMS = ("inferfeats", "filterfeats")  # of source features
 
 # Values that are supported, where OpenNMT-py's option has more.
 SUPPORTED_VALUES: Mapping[str, Sequence[str]] = {
-    "encoder_type": ("rnn", "brnn", "mean", "transformer"),
-    "decoder_type": ("rnn", "transformer"),
-    "rnn_type": ("LSTM", "GRU"),
+    "encoder_type": NETWORK["encoder_type"].names,
+    "decoder_type": NETWORK["decoder_type"].names,
+    "rnn_type": NETWORK["rnn_type"].names,
     "optim": ("sgd", "adagrad", "adadelta", "adam", "adafactor"),
     "model_task": ("seq2seq",),
     "model_dtype": ("fp32",),
     "model_type": ("text",),
     "data_type": ("text",),
-    "self_attn_type": ("scaled-dot", "average"),
+    "self_attn_type": NETWORK["self_attn_type"].names,
     "reset_optim": ("none", "all"),
     "transforms": tuple(name for name in AVAILABLE_TRANSFORMS if name not in FEATURE_TRANSFORMS),
 }
@@ -136,54 +138,98 @@ SUPPORTED_VALUES: Mapping[str, Sequence[str]] = {
 RETIRED_IN_TRAINING: Mapping[str, Any] = {"tag_head": None, "rdrop": 0.0}
 RETIRED = "is retired: it did not help (see docs/results-inflection.md)"
 
-Check = tuple[Callable[[Any], bool], str]
-_POSITIVE: Check = (lambda value: value > 0, "must be above 0")
-_NOT_NEGATIVE: Check = (lambda value: value >= 0, "must not be negative")
-_PROBABILITY: Check = (lambda value: 0 <= value < 1, "must be at least 0 and below 1")
-_FINITE: Check = (lambda value: 0 <= value < float("inf"), "must be a number from 0 up")
-_ALPHA: Check = (
-    lambda value: 1 <= value < float("inf"),
-    "must be a number of at least 1 (1 is softmax, 2 is sparsemax)",
-)
+_COUNT, _LIMIT = whole(0, 10**12), whole(1, 10**12)  # of sentences, updates and the like
+_TEMPERATURE = number(0, 1000)
+_SHARE_OR_ALL = number(0, 1)
+_SUBWORDS = whole(-1, 512, off=0)
 
-CHECKS: Mapping[str, Check] = {
-    "global_attention_alpha": _ALPHA,
-    "generator_alpha": _ALPHA,
-    "alpha": _FINITE,
-    "beta": _FINITE,
-    "dropout": _PROBABILITY,
-    "attention_dropout": _PROBABILITY,
-    "label_smoothing": _PROBABILITY,
-    "average_decay": _PROBABILITY,
-    "copy_rate": _PROBABILITY,
-    "adam_beta1": _PROBABILITY,
-    "adam_beta2": _PROBABILITY,
-    "adagrad_accumulator_init": _FINITE,
-    "seed": (lambda value: -1 <= value < 2**32, "must be a number from 0 to 4294967295"),
-    "mass": (lambda value: 0 < value <= 1, "must be above 0 and at most 1"),
-    "save_model": (lambda value: bool(value.strip()), "must name a folder"),
-    "keep_checkpoint": (lambda value: value == -1 or value > 0, "must be -1 (all) or above 0"),
-    **dict.fromkeys(
-        (
-            "enc_layers dec_layers enc_rnn_size dec_rnn_size src_word_vec_size tgt_word_vec_size "
-            "heads transformer_ff batch_size valid_batch_size bucket_size train_steps train_epochs "
-            "valid_steps valid_epochs save_checkpoint_steps report_every accum_count world_size "
-            "learning_rate max_seconds src_vocab_size tgt_vocab_size vocab_size_multiple "
-            "src_seq_length_trunc tgt_seq_length_trunc warmup_steps decay_steps "
-            "learning_rate_decay average_every queue_size budget beam_size n_best max_length "
-            "valid_beam_size copy_symbols"
-        ).split(),
-        _POSITIVE,
-    ),
-    **dict.fromkeys(
-        (
-            "param_init max_grad_norm early_stopping valid_decode_size valid_loss_size min_length "
-            "src_words_min_frequency tgt_words_min_frequency max_relative_positions "
-            "start_decay_steps attention_warmup_steps num_workers dropout_steps "
-            "accum_steps block_ngram_repeat"
-        ).split(),
-        _NOT_NEGATIVE,
-    ),
+# The ranges of all numeric options; those of the network stand in `onmt_entmax.model`. A bound that
+# no use comes near is there because the program would run out of time or memory beyond it.
+RULES: Mapping[str, Rule] = {
+    **{name: rule for name, rule in NETWORK.items() if rule.kind in (int, float)},
+    "enc_rnn_size": NETWORK["rnn_size"],
+    "dec_rnn_size": NETWORK["rnn_size"],
+    "rnn_size": replace(NETWORK["rnn_size"], off=-1),
+    "layers": replace(NETWORK["enc_layers"], off=-1),
+    "word_vec_size": replace(NETWORK["src_word_vec_size"], off=-1),
+    "input_feed": whole(0, 1),
+    # the data
+    "src_vocab_size": whole(1, 10**9),
+    "tgt_vocab_size": whole(1, 10**9),
+    "vocab_size_multiple": whole(1, 100_000),
+    "src_words_min_frequency": _COUNT,
+    "tgt_words_min_frequency": _COUNT,
+    "src_seq_length_trunc": _LIMIT,
+    "tgt_seq_length_trunc": _LIMIT,
+    "batch_size": whole(1, 10**7),
+    "valid_batch_size": whole(1, 10**7),
+    "bucket_size": whole(1, 10**9),
+    "num_workers": whole(0, 256),
+    "queue_size": whole(1, 10_000),
+    "seed": whole(0, 2**32 - 1, off=-1),
+    # transforms
+    "src_seq_length": _LIMIT,
+    "tgt_seq_length": _LIMIT,
+    "copy_symbols": whole(1, 10_000),
+    "copy_rate": SHARE,
+    "switchout_temperature": _TEMPERATURE,
+    "tokendrop_temperature": _TEMPERATURE,
+    "tokenmask_temperature": _TEMPERATURE,
+    "src_subword_nbest": _SUBWORDS,
+    "tgt_subword_nbest": _SUBWORDS,
+    "src_subword_alpha": _SHARE_OR_ALL,
+    "tgt_subword_alpha": _SHARE_OR_ALL,
+    "src_vocab_threshold": _COUNT,
+    "tgt_vocab_threshold": _COUNT,
+    "permute_sent_ratio": _SHARE_OR_ALL,
+    "rotate_ratio": _SHARE_OR_ALL,
+    "insert_ratio": _SHARE_OR_ALL,
+    "random_ratio": _SHARE_OR_ALL,
+    "mask_ratio": _SHARE_OR_ALL,
+    "poisson_lambda": number(0.1, 16),  # below, OpenNMT-py's spans are empty; above, wrong
+    "replace_length": whole(-1, 1),
+    # training
+    "learning_rate": positive(1000),
+    "learning_rate_decay": positive(1),
+    "start_decay_steps": _COUNT,
+    "decay_steps": _LIMIT,
+    "warmup_steps": _LIMIT,
+    "adam_beta1": SHARE,
+    "adam_beta2": SHARE,
+    "adagrad_accumulator_init": number(0, 1e6),
+    "max_grad_norm": number(0, 1e9),
+    "label_smoothing": SHARE,
+    "average_decay": SHARE,
+    "average_every": _LIMIT,
+    "accum_count": whole(1, 100_000),
+    "accum_steps": _COUNT,
+    "dropout_steps": _COUNT,
+    "attention_warmup_steps": _COUNT,
+    "world_size": whole(1, 10_000),
+    "gpu_ranks": whole(0, 10_000),
+    "train_steps": _LIMIT,
+    "train_epochs": _LIMIT,
+    "max_seconds": positive(1e10),
+    "valid_steps": _LIMIT,
+    "valid_epochs": _LIMIT,
+    "valid_decode_size": _COUNT,
+    "valid_loss_size": _COUNT,
+    "valid_beam_size": whole(1, 10_000),
+    "early_stopping": _COUNT,
+    "save_checkpoint_steps": _LIMIT,
+    "keep_checkpoint": whole(1, 10**12, off=-1),
+    "report_every": _LIMIT,
+    # search
+    "beam_size": whole(1, 10_000),
+    "n_best": whole(1, 10_000),
+    "max_length": whole(1, 10**6),
+    "min_length": whole(0, 10**6),
+    "block_ngram_repeat": whole(0, 10**6),
+    "alpha": number(0, 1000),
+    "beta": number(0, 1000),
+    "budget": _LIMIT,
+    "mass": positive(1),
+    "gpu": whole(0, 10_000, off=-1),
 }
 
 
@@ -224,11 +270,11 @@ def check_values(options: Options) -> None:
     Raises:
         OptionError: names the first one and its range.
     """
-    for name, (fits, message) in CHECKS.items():
-        value = options.values.get(name)
-        values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        # A default may lie outside, such as -1 for "not given".
-        if options.given(name) and not all(single is None or fits(single) for single in values):
-            raise options.error(name, f"{message}, not {value}")
-        if any(isinstance(single, float) and math.isinf(single) for single in values):
-            raise options.error(name, f"must be a finite number, not {value}")
+    if options.given("save_model") and not options["save_model"].strip():
+        raise options.error("save_model", "must name a folder")
+    for name, rule in RULES.items():
+        # A default may lie outside, such as None for "not given".
+        if options.given(name) and (value := options[name]) is not None:
+            for single in value if isinstance(value, list) else [value]:
+                if not rule.fits(single):
+                    raise options.error(name, f"{rule}, not {shown(single)}")

@@ -10,7 +10,8 @@ from typing import Any
 from onmt_entmax.data.corpus import VALID, CorpusConfig, DataConfig
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.errors import nearest
-from onmt_entmax.model import ModelConfig
+from onmt_entmax.model import RULES as NETWORK
+from onmt_entmax.model import ModelConfig, NetworkError
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
 from onmt_entmax.options.reader import Options, canonical, read_options, register
 from onmt_entmax.options.support import (
@@ -48,6 +49,7 @@ def training_parser() -> ArgumentParser:
     known = register(parser)
     for name in ("global_attention_function", "generator_function"):
         known[name].choices = list(ALPHAS)
+    known["global_attention"].choices = list(NETWORK["global_attention"].names)
     known["decay_method"].choices = [*(known["decay_method"].choices or ()), "plateau", "cosine"]
     known["src_vocab"].required = False  # without a file, tokens are counted
     known["bucket_size"].default = DataConfig.bucket_size
@@ -152,8 +154,6 @@ def _alpha(options: Options, function: str, alpha: str) -> float:
 def _size(options: Options, both: str, side: str) -> int:
     """Return the size of a side; as in OpenNMT-py, the option for both sides wins."""
     value: int = options[both]
-    if options.given(both) and value <= 0 and value != -1:
-        raise options.error(both, f"must be above 0, not {value}")
     return value if value > 0 else options[side]
 
 
@@ -165,28 +165,28 @@ def _model(options: Options) -> ModelConfig:
         raise options.error(
             "enc_rnn_size", f"must equal dec_rnn_size, {encoder_size} is not {size}"
         )
-    if options["encoder_type"] == "brnn" and size % 2:
-        raise options.error("rnn_size", f"must be even for the two directions of brnn, not {size}")
-    config = ModelConfig(
-        **_pick(
-            options,
-            ModelConfig,
-            rnn_size=size,
-            enc_layers=_size(options, "layers", "enc_layers"),
-            dec_layers=_size(options, "layers", "dec_layers"),
-            src_word_vec_size=_size(options, "word_vec_size", "src_word_vec_size"),
-            tgt_word_vec_size=_size(options, "word_vec_size", "tgt_word_vec_size"),
-            input_feed=bool(options["input_feed"]),
-            dropout=options["dropout"][0],
-            attention_dropout=options["attention_dropout"][0],
-            global_attention_alpha=_alpha(
-                options, "global_attention_function", "global_attention_alpha"
-            ),
-            generator_alpha=_alpha(options, "generator_function", "generator_alpha"),
-        )
+    values = _pick(
+        options,
+        ModelConfig,
+        rnn_size=size,
+        enc_layers=_size(options, "layers", "enc_layers"),
+        dec_layers=_size(options, "layers", "dec_layers"),
+        src_word_vec_size=_size(options, "word_vec_size", "src_word_vec_size"),
+        tgt_word_vec_size=_size(options, "word_vec_size", "tgt_word_vec_size"),
+        input_feed=bool(options["input_feed"]),
+        dropout=options["dropout"][0],
+        attention_dropout=options["attention_dropout"][0],
+        global_attention_alpha=_alpha(
+            options, "global_attention_function", "global_attention_alpha"
+        ),
+        generator_alpha=_alpha(options, "generator_function", "generator_alpha"),
     )
-    _check_sizes(options, config)
-    return config
+    if options["share_embeddings"] and not options["share_vocab"]:
+        raise options.error("share_embeddings", "needs share_vocab: true")
+    try:
+        return ModelConfig(**values)
+    except NetworkError as error:
+        raise options.error(error.key, error.reason) from None
 
 
 def _refuse_models(options: Options) -> None:
@@ -196,54 +196,11 @@ def _refuse_models(options: Options) -> None:
             raise options.error(
                 name, f"{options[name]!r} is not supported; supported: {', '.join(values)}"
             )
-    transformer = [options[side] == "transformer" for side in ("encoder_type", "decoder_type")]
-    if any(transformer) and not all(transformer):
-        raise options.error("encoder_type", "a Transformer needs it on both sides")
-    if all(transformer) and options["global_attention_function"] != "softmax":
+    transformer = options["decoder_type"] == "transformer"
+    if transformer and options["global_attention_function"] != "softmax":
         raise options.error(
             "global_attention_function", "is of recurrent decoders; a Transformer's is softmax"
         )
-
-
-def _check_sizes(options: Options, config: ModelConfig) -> None:
-    recurrent = config.decoder_type == "rnn"
-    fits = config.enc_layers == config.dec_layers
-    fits |= config.input_feed and config.enc_layers > config.dec_layers
-    if recurrent and not fits:
-        raise options.error(
-            "dec_layers",
-            f"{config.dec_layers} of a recurrent decoder do not fit enc_layers: "
-            f"{config.enc_layers}, whose last states they begin with; make them equal",
-        )
-    if config.encoder_type == "mean" and config.src_word_vec_size != config.rnn_size:
-        raise options.error(
-            "src_word_vec_size", f"must equal rnn_size {config.rnn_size} with encoder_type: mean"
-        )
-    for side in ("src", "tgt"):
-        size = getattr(config, f"{side}_word_vec_size")
-        if config.position_encoding and size % 2:
-            raise options.error("position_encoding", f"needs an even word_vec_size, not {size}")
-    if config.decoder_type == "transformer":
-        if config.rnn_size % config.heads:
-            raise options.error("heads", f"must divide rnn_size {config.rnn_size}")
-        for name in ("src_word_vec_size", "tgt_word_vec_size"):
-            if getattr(config, name) != config.rnn_size:
-                raise options.error(name, f"must equal rnn_size {config.rnn_size} in a Transformer")
-    if config.bridge and config.enc_layers > 1:
-        raise options.error(
-            "bridge",
-            "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
-        )
-    if config.share_embeddings and not options["share_vocab"]:
-        raise options.error("share_embeddings", "needs share_vocab: true")
-    if config.share_embeddings and config.src_word_vec_size != config.tgt_word_vec_size:
-        raise options.error("share_embeddings", "needs equal word_vec_size on both sides")
-    if config.share_embeddings and config.freeze_word_vecs_enc != config.freeze_word_vecs_dec:
-        raise options.error("share_embeddings", "is one table: freeze it for both sides or neither")
-    if config.share_decoder_embeddings and config.freeze_word_vecs_dec:
-        raise options.error("freeze_word_vecs_dec", "would freeze the output layer that shares it")
-    if config.share_decoder_embeddings and config.tgt_word_vec_size != config.rnn_size:
-        raise options.error("share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size")
 
 
 def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:

@@ -290,7 +290,7 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-budget", 5], "budget: is only read with search: exact or enumerate, or verify"),
         (["-mass", 0.5, "-search", "exact"], "mass: is only read with search: enumerate"),
         (["-length_penalty", "wu", "-alpha", 300], "alpha: too large"),
-        (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 up"),
+        (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 to 1,000"),
         (["-alpha", 0.7], "alpha: is only read with length_penalty"),
         (["-beta", 0.7], "beta: is only read with coverage_penalty"),
         (["-length_penalty", "avg", "-alpha", 0.7], "alpha: is only read with length_penalty: wu"),

@@ -224,7 +224,7 @@ class TestCommands:
         ("changes", "message"),
         [
             ({"copy_rate": 1.0}, "copy_rate: must be at least 0 and below 1"),
-            ({"copy_symbols": 0}, "copy_symbols: must be above 0"),
+            ({"copy_symbols": 0}, "copy_symbols: must be a whole number from 1"),
         ],
     )
     def test_bad_values(self, tmp_path: Path, changes: dict, message: str) -> None:

@@ -171,7 +171,7 @@ def test_equals_the_packed_path(attention: str, alpha: float, handed_in: list[Te
         {"encoder_type": "rnn", "global_attention": "dot"},
         {"enc_layers": 1, "dec_layers": 1},
         {"enc_layers": 3, "dec_layers": 2},
-        {"bridge": True},
+        {"bridge": True, "enc_layers": 1, "dec_layers": 1},
         {
             "share_decoder_embeddings": True,
             "tgt_word_vec_size": 12,

@@ -108,7 +108,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         (["-overwrite", "true", "rubbish"], "-overwrite: expected one value, got 2"),
         (["file.yaml"], "does not follow an option"),
         (["-config"], "-config: expected one value, got 0"),
-        (["-data", "{c: [}"], "-data: not valid YAML"),
+        (["-data", "{c: [}"], "-data: line 1: not valid YAML"),
         (["-data", "{c: 1, c: 2}"], "the key 'c' is given twice"),
     ],
 )

@@ -93,7 +93,10 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
 
 
 @pytest.mark.parametrize("table", [0, 1 << 26], ids=["multiplied", "from a table"])
-@pytest.mark.parametrize("changes", [*COVERED, {"bridge": True, "encoder_type": "brnn"}])
+@pytest.mark.parametrize(
+    "changes",
+    [*COVERED, {"bridge": True, "encoder_type": "brnn", "enc_layers": 1, "dec_layers": 1}],
+)
 @torch.inference_mode()
 def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> None:
     monkeypatch.setattr("onmt_entmax.nn.lstm.encoder._TABLE_BYTES", table)
