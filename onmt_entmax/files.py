@@ -1,9 +1,8 @@
-"""Reading text line by line, atomic writing, and locked folders."""
+"""Reading text line by line, and atomic writing."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import secrets
@@ -12,13 +11,12 @@ import signal
 import stat
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, TextIO
+from typing import TextIO
 
 from onmt_entmax.errors import UserError
 
@@ -399,51 +397,3 @@ def _flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-# --- locks -----------------------------------------------------------------------------------
-
-_LOCK = ".lock"
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[IO[str] | None]:
-    """Lock a folder, which is created if necessary; yield None if another process holds the lock.
-
-    The lock belongs to the open file that is yielded: child processes that inherit the file hold it
-    too, until the last of them ends. A file system without locks gives no protection.
-
-    Raises:
-        FileError: the folder cannot be created or written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = open(folder / _LOCK, "w", encoding="utf-8")  # noqa: SIM115
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be written ({error.strerror})") from None
-    with file:
-        # Retry: `is_locked` holds the lock for a moment, and so do readers of a dead process.
-        for _ in range(10):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(0.05)
-            except OSError:
-                break
-        else:
-            yield None
-            return
-        yield file
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether a process holds the lock of a folder."""
-    try:
-        with open(folder / _LOCK, encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +21,8 @@ from torch import Tensor, nn
 
 from onmt_entmax.errors import UserError
 
+# Environment variable: the number of the process that this one is to end with.
+PARENT = "ONMT_ENTMAX_PARENT"
 # How long processes wait for the first one, which validates alone.
 _TIMEOUT = timedelta(hours=2)
 
@@ -108,6 +113,25 @@ class Processes:
     def _where(self) -> str:
         """Return the type of device whose tensors the processes can exchange."""
         return "cuda" if dist.get_backend() == "nccl" else "cpu"
+
+
+def end_with_parent() -> None:
+    """Send this process SIGTERM when the process ends that started it, even if that is killed.
+
+    So that no process of `onmt-entmax experiment` or `torchrun` goes on without it: training saves
+    its state and ends. All other processes may outlive their parent, such as a shell.
+    """
+    named = os.environ.pop(PARENT, None)  # not for the children of this process
+    if named is None and "WORLD_SIZE" not in os.environ:
+        return
+    parent = os.getppid() if named is None else int(named)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def say(message: str) -> None:

@@ -178,12 +178,14 @@ def _become(request: dict[str, Any], server: str) -> None:
     import numpy
 
     from onmt_entmax.experiment import runner
+    from onmt_entmax.processes import PARENT
 
     random.seed()
     numpy.random.seed()
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    os.environ.pop(PARENT, None)  # whose number is not that of this process's parent, the server
     script = request["script"]
     sys.argv = [script, *request["arguments"]]
     # Commands that this one starts are run by the same server.

@@ -8,6 +8,7 @@ from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.help import ALL, TRAINING, help_text, is_help
 from onmt_entmax.options.train import training_parser, training_setup
+from onmt_entmax.processes import end_with_parent
 from onmt_entmax.train.run import run_training
 
 
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     if is_help(arguments):
         print(help_text(training_parser(), TRAINING, bool(set(ALL) & set(arguments))))
         return 0
+    end_with_parent()
     setup = training_setup(arguments)
     try:
         return run_training(

@@ -14,7 +14,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
 from onmt_entmax.options.help import ALL, TRANSLATION, help_text, is_help
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
-from onmt_entmax.processes import Processes, device_for
+from onmt_entmax.processes import Processes, device_for, end_with_parent
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.translator import Translator
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     if is_help(arguments):
         print(help_text(translation_parser(), TRANSLATION, bool(set(ALL) & set(arguments))))
         return 0
+    end_with_parent()
     processes = Processes()
     with connected(processes):
         if not processes.writes:

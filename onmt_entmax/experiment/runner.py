@@ -1,7 +1,7 @@
 """Run the trainings and ensembles of a matrix, each in processes of the console command.
 
 A folder is locked while a run works in it. Its processes inherit the lock, so that it holds until
-the last of them ends, even if this program is killed.
+the last of them ends. If this program is killed, they notice it, save their state and end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 from tqdm import tqdm
 
@@ -36,9 +36,10 @@ from onmt_entmax.experiment.matrix import (
     write_yaml,
 )
 from onmt_entmax.experiment.measures import figures_of, measure
-from onmt_entmax.files import is_locked, locked
+from onmt_entmax.locks import FolderLock, LockedError, is_locked, locked
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
+from onmt_entmax.processes import PARENT
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
@@ -60,20 +61,20 @@ class Processes:
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _changing: threading.RLock = field(default_factory=threading.RLock)
 
-    def run(self, command: Sequence[str], log: Path, core: int | None, lock: IO[str]) -> None:
+    def run(self, command: Sequence[str], log: Path, core: int | None, lock: FolderLock) -> None:
         """Run a command to its end.
 
         Args:
             command: a command of `onmt-entmax` and its arguments.
             log: the file to append its output to.
             core: the processor to run on, or None for any.
-            lock: an open file that the process inherits.
+            lock: of the folder that the process works in; it inherits the lock.
 
         Raises:
             Stopped: a signal came.
             ExperimentError: the command failed.
         """
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", PARENT: str(os.getpid())}
         with open(log, "ab") as output:
             start = output.seek(0, os.SEEK_END)
             with self._changing:
@@ -85,10 +86,11 @@ class Processes:
                     stdout=output,
                     stderr=output,
                     env=environment,
-                    pass_fds=[lock.fileno()],
+                    pass_fds=[lock.file.fileno()],
                     start_new_session=True,  # else a terminal would signal it too
                 )
                 self._running.add(process)
+            lock.name(process.pid)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
             status = process.wait()
@@ -106,7 +108,7 @@ class Processes:
         with self._changing:
             self.received = number
             for process in self._running:
-                process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+                process.send_signal(number)
 
     @contextmanager
     def passing_on(self) -> Iterator[None]:
@@ -151,7 +153,6 @@ class Runner:
         # Trainings that wait for others come last, else they would block a job.
         self.trainings = sorted(trainings, key=lambda training: _waits(training, names))
         self.processes = Processes()
-        self.failed = 0
         self._over = {training.name: threading.Event() for training in trainings}
         self._claimed: set[str] = set()  # ensembles that a job here has started
         self._claiming = threading.Lock()
@@ -183,7 +184,18 @@ class Runner:
         if self.processes.received:
             self._say("stopped; the same command continues")
             return 128 + self.processes.received
-        return 1 if self.failed else 0
+        undone = [work.name for work in self._asked() if figures_of(work) is None]
+        if undone:
+            self._say(f"not done: {', '.join(undone)}; the same command tries again")
+        return 1 if undone else 0
+
+    def _asked(self) -> Iterator[Work]:
+        """Yield the trainings to do, and the ensembles of their cells that can be done."""
+        yield from self.trainings
+        cells = {training.cell.name for training in self.trainings}
+        for ensemble in self.matrix.ensembles():
+            if ensemble.cell.name in cells and all(map(figures_of, ensemble.members())):
+                yield ensemble
 
     def _train(self, training: Training) -> None:
         """Finish a training, and the ensemble of its cell if it was the last one."""
@@ -217,9 +229,6 @@ class Runner:
             if isinstance(work, Ensemble) and not self._claim(work):
                 return
             with locked(work.folder) as lock:
-                if lock is None:
-                    self._say(f"{work.name}: another process works on it")
-                    return
                 log = work.folder / "log.txt"
                 if isinstance(work, Training):
                     self._say(f"{work.name}: training")
@@ -229,8 +238,9 @@ class Runner:
                 figures = measure(work)
         except Stopped:
             self._say(f"{work.name}: stopped")
+        except LockedError as error:
+            self._say(f"{work.name}: left to another process: {error}")
         except (UserError, OSError) as error:
-            self.failed += 1
             self._say(f"{work.name}: failed: {error}")
         else:
             first = next(iter(figures))

@@ -12,7 +12,7 @@ from typing import Any
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.experiment.matrix import Cell, Matrix, Training
 from onmt_entmax.experiment.measures import figures_of, last_measurement, read_json
-from onmt_entmax.files import is_locked
+from onmt_entmax.locks import is_locked
 
 # Peters, Niculae and Martins (2019), Table 1: test accuracy in percent by (output alpha, attention
 # alpha): mean of three runs, and their ensemble.

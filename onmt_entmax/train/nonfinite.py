@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from onmt_entmax.data.batch import Batch
@@ -20,11 +20,11 @@ class NonfiniteRule:
     Args:
         skip: skip such updates; otherwise stop at the first.
         run: the run folder, where the batches are saved for inspection.
-        writes: whether this process writes files.
+        may_write: whether this process may write to the run folder now.
     """
 
-    def __init__(self, skip: bool, run: Path, writes: bool) -> None:
-        self._skip, self._run, self._writes = skip, run, writes
+    def __init__(self, skip: bool, run: Path, may_write: Callable[[], bool]) -> None:
+        self._skip, self._run, self._may_write = skip, run, may_write
         self._in_a_row = 0
 
     def skips(self, step: int, loss: float, norm: float, batches: Sequence[Batch]) -> bool:
@@ -47,7 +47,7 @@ class NonfiniteRule:
         if self._skip and self._in_a_row < MAX_SKIPPED:
             return True
         path = self._run / f"nonfinite_step_{step}.json"
-        if self._writes:
+        if self._may_write():
             _save(path, step, loss, norm, batches)
         what = f"the gradient norm is {norm}" if math.isfinite(loss) else f"the loss is {loss}"
         often = f" and {self._in_a_row} updates in a row were skipped" if self._skip else ""

@@ -6,12 +6,13 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 
 from tqdm import tqdm
 
-from onmt_entmax.files import write_text
+from onmt_entmax.files import naming, write_text
 
 
 class Records:
@@ -22,12 +23,18 @@ class Records:
         first: the step that training starts from.
         total: the last step, or None.
         tensorboard: folder of the event files, or None.
+
+    Raises:
+        FileError: `metrics.jsonl` cannot be written, in every method that writes.
     """
 
     def __init__(self, run: Path, first: int, total: int | None, tensorboard: Path | None) -> None:
         path = run / "metrics.jsonl"
         write_text(path, "".join(_lines_until(path, first)))
-        self._metrics = open(path, "a", encoding="utf-8")  # noqa: SIM115
+        self._path = path
+        with naming(path):
+            # Without a buffer, which would fail again when closed.
+            self._metrics = FileIO(path, "a")
         # In a log file, the bar would leave thousands of carriage returns.
         self._bar = tqdm(total=total, initial=first, unit="step", disable=not sys.stderr.isatty())
         self._writer = None
@@ -60,8 +67,8 @@ class Records:
 
     def _write(self, kind: str, step: int, values: Mapping[str, float]) -> None:
         line = json.dumps({"kind": kind, "step": step, **values})
-        self._metrics.write(line + "\n")
-        self._metrics.flush()
+        with naming(self._path):
+            self._metrics.write(f"{line}\n".encode())
         if self._writer is not None:
             for name, value in values.items():
                 self._writer.add_scalar(f"{kind}/{name}", value, step)

@@ -33,7 +33,8 @@ from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import locked, write_files
+from onmt_entmax.files import FileError, write_files
+from onmt_entmax.locks import FolderLock, locked
 from onmt_entmax.model import (
     ModelConfig,
     SparseNMTModel,
@@ -85,7 +86,6 @@ def run_training(
     """
     processes = Processes()
     tell = say if processes.writes else silent
-    folder = Path(run.save_model)
     device = device_for(run.gpu, processes.local_rank if processes.count > 1 else None)
     if training.matmul_dtype == "tf32" and device.type != "cuda":
         raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
@@ -94,66 +94,56 @@ def run_training(
     training = replace(
         training, accum_count=_shared_updates(training.accum_count, run.world_size, processes.count)
     )
-    resumed = resume(run, model, training, tell)
-    for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
-        check_corpus(corpus)
-    files: dict[Path, str] = {}
-    tokens = encoded.read_tokens(data) if encoded.covers(data) else None
-    if resumed is not None:
-        network, vocabularies = resumed.loaded.model, resumed.loaded.vocabularies
-        _check_specials(str(run.train_from), data, vocabularies)
-        torch.manual_seed(run.seed)
-    else:
-        counts = None if tokens is None else tokens.counts
-        vocabularies, files = build_vocabularies(
-            vocabulary, all_pairs(data), extra_specials(data), counts
-        )
-        torch.manual_seed(run.seed)
-        network = build_model(model, vocabularies)
-        _load_vectors(run, network, vocabularies, tell)
-    pairs = None if tokens is None else tokens.encode(vocabularies)
-    del tokens  # frees its memory
-    if run.label_smoothing_prior == "unigram":
-        network.generator.prior = target_frequencies(data, vocabularies, pairs)
-    network.to(device)
-    if processes.rank > 0:  # each process draws its own dropout masks
-        torch.manual_seed(run.seed + 1_000_003 * processes.rank)
-    _describe(network, model, vocabularies, tell)
-    if run.world_size > processes.count:
-        tell(
-            f"note: world_size {run.world_size} but {processes.count} process: it "
-            f"accumulates the gradients of all batches, which gives the same updates"
-        )
-    processes.connect(device)
-    try:
+    folder = Path(run.save_model)
+    with _connected(processes, device, folder), _alone(folder, processes) as lock:
+        resumed = resume(run, model, training, tell)
+        for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
+            check_corpus(corpus)
+        files: dict[Path, str] = {}
+        tokens = encoded.read_tokens(data) if encoded.covers(data) else None
+        if resumed is not None:
+            network, vocabularies = resumed.loaded.model, resumed.loaded.vocabularies
+            _check_specials(str(run.train_from), data, vocabularies)
+            torch.manual_seed(run.seed)
+        else:
+            counts = None if tokens is None else tokens.counts
+            vocabularies, files = build_vocabularies(
+                vocabulary, all_pairs(data), extra_specials(data), counts
+            )
+            torch.manual_seed(run.seed)
+            network = build_model(model, vocabularies)
+            _load_vectors(run, network, vocabularies, tell)
+        pairs = None if tokens is None else tokens.encode(vocabularies)
+        del tokens  # frees its memory
+        if run.label_smoothing_prior == "unigram":
+            network.generator.prior = target_frequencies(data, vocabularies, pairs)
+        network.to(device)
+        if processes.rank > 0:  # each process draws its own dropout masks
+            torch.manual_seed(run.seed + 1_000_003 * processes.rank)
+        _describe(network, model, vocabularies, tell)
+        if run.world_size > processes.count:
+            tell(
+                f"note: world_size {run.world_size} but {processes.count} process: it "
+                f"accumulates the gradients of all batches, which gives the same updates"
+            )
         evaluate = None
         if data.valid is not None:
             evaluate = make_evaluate(data, validation, vocabularies, tell)
         with ExitStack() as stack:
             records = None
             if processes.writes:
-                stack.enter_context(_exclusive(folder))
                 _clean_folder(run, data, vocabularies, pairs, resumed, files, tell)
                 first = resumed.step if resumed else 0
                 board = None if run.tensorboard is None else Path(run.tensorboard)
                 records = stack.enter_context(Records(folder, first, training.train_steps, board))
             saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint)
             batches = TrainingBatches(data, vocabularies, pairs=pairs)
-            trainer = Trainer(network, batches, training, evaluate, saves, records, processes)
+            trainer = Trainer(network, batches, training, evaluate, saves, records, processes, lock)
             if trainer.no_graphs is not None:
                 tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
             if resumed is not None and resumed.state is not None:
                 trainer.load_state_dict(resumed.state)
             outcome = trainer.train()
-    except RuntimeError as error:
-        if processes.count == 1:
-            raise
-        raise ProcessError(
-            f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-            f"continue from the last checkpoint with -train_from {run.save_model}"
-        ) from None
-    finally:
-        processes.disconnect()
     return _report_end(outcome, run.save_model, tell)
 
 
@@ -336,19 +326,25 @@ def _check_specials(train_from: str, data: DataConfig, vocabularies: Vocabularie
 
 
 @contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    """Lock the run folder; two runs at once would delete each other's files.
+def _alone(folder: Path, processes: Processes) -> Iterator[FolderLock | None]:
+    """Lock the run folder in the first process; two runs at once would delete each other's files.
+
+    Reading needs no lock: a checkpoint gets its name when it is complete.
 
     Raises:
-        CheckpointError: another run holds the lock.
+        LockedError: another run holds the lock.
+        SystemExit: the first process was refused, and says so; this is another process.
     """
-    with locked(folder) as lock:
-        if lock is None:
-            raise CheckpointError(
-                f"{folder}: another process is training here; end it first, or give "
-                f"another save_model"
-            )
-        yield
+    with ExitStack() as stack:
+        lock = refusal = None
+        if processes.writes:
+            try:
+                lock = stack.enter_context(locked(folder))
+            except FileError as error:
+                refusal = error
+        if processes.from_first(refusal is not None):
+            raise refusal or SystemExit(2)
+        yield lock
 
 
 def _clean_folder(
@@ -407,6 +403,27 @@ def clear(folder: Path, step: int) -> None:
 
 
 # --- several processes -----------------------------------------------------------------------
+
+
+@contextmanager
+def _connected(processes: Processes, device: torch.device, folder: Path) -> Iterator[None]:
+    """Connect to the other processes, if there are any, and disconnect at the end.
+
+    Raises:
+        ProcessError: communication failed, since another process has.
+    """
+    processes.connect(device)
+    try:
+        yield
+    except RuntimeError as error:
+        if processes.count == 1:
+            raise
+        raise ProcessError(
+            f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
+            f"continue from the last checkpoint with -train_from {folder}"
+        ) from None
+    finally:
+        processes.disconnect()
 
 
 def _check_same_batches(data: DataConfig) -> None:

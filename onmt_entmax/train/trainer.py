@@ -8,8 +8,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
+from pathlib import Path
+from tempfile import mkdtemp
 from types import FrameType
 from typing import Any
 
@@ -20,11 +22,13 @@ from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
+from onmt_entmax.errors import UserError
+from onmt_entmax.locks import FolderLock
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.processes import Processes
 from onmt_entmax.train import graphs
-from onmt_entmax.train.config import Outcome, TrainingConfig, value_at
+from onmt_entmax.train.config import Outcome, TrainingConfig, TrainingError, value_at
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
 from onmt_entmax.train.nonfinite import NonfiniteRule
 from onmt_entmax.train.optimiser import (
@@ -99,29 +103,34 @@ class Measurements:
 
 
 @contextmanager
-def collected_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM in a list; a second signal ends the process as usual.
+def collected_signals(alone: bool = True) -> Iterator[list[int]]:
+    """Collect SIGINT, SIGTERM and SIGHUP in a list, so that a run saves its state before it ends.
 
-    Ignored signals stay ignored, such as SIGINT in a background job of a script.
+    Ignored signals stay ignored, such as SIGHUP after `nohup` or SIGINT in a script's background
+    job. Signals often come twice: SIGHUP from the kernel and from the shell of a closed terminal,
+    the others from `torchrun` or a job scheduler and from who asked that. Only a SIGINT after
+    another signal has its usual effect, for a user who does not want to wait.
+
+    Args:
+        alone: this is the only process of the run; otherwise a second SIGINT has no effect either.
     """
     received: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        restore()
+        if alone and signal.SIGINT in before:
+            signal.signal(signal.SIGINT, before[signal.SIGINT])
 
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: signal.getsignal(number) for number in numbers}
     before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, handle)
     try:
         yield received
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -177,6 +186,7 @@ class Trainer:
         run: the folder for checkpoints.
         records: the log; None in all processes but the first.
         processes: the processes of the run.
+        lock: of the run folder, which may be moved or deleted; None in all processes but the first.
     """
 
     def __init__(
@@ -188,16 +198,17 @@ class Trainer:
         run: RunFolder,
         records: Records | None,
         processes: Processes,
+        lock: FolderLock | None = None,
     ) -> None:
         self.model, self.batches, self.config = model, batches, config
         self.evaluate, self.run, self.records = evaluate, run, records
-        self.processes = processes
+        self.processes, self.lock = processes, lock
         self.state = RunState()
         self.optimizer = build_optimizer(model, config.optimizer)
         self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
         self.average = MovingAverage(model, config.average_decay, config.average_every)
         self.warmup = AttentionWarmup(model, config.attention_warmup_steps)
-        self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, processes.writes)
+        self.nonfinite = NonfiniteRule(config.on_nonfinite == "skip", run.path, self._may_write)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
         self.no_graphs: str | None = None  # why updates on a GPU are without graphs
@@ -218,12 +229,15 @@ class Trainer:
         self._started = time.monotonic() - self.state.seconds
         self._name_best()
         stream = iter(self.batches)
-        with frozen_heap(), collected_signals() as received, closing(stream):
+        alone = self.processes.count == 1
+        with frozen_heap(), collected_signals(alone) as received, closing(stream):
             outcome = self._finished()
             while outcome is None:
                 epochs = self.batches.position.epoch
                 with self.warmup.applied(self.state.step):
                     self._update(self._next_batches(stream), received)
+                if self.state.step % self.config.report_every == 0 and self._moved():
+                    received.append(signal.SIGTERM)  # all processes end; `_save` says why
                 if self._due(epochs):
                     self._validate()
                 elif self.state.step % self.config.save_checkpoint_steps == 0:
@@ -449,7 +463,7 @@ class Trainer:
         """Write best.json. A resumed run does so too: it may have been killed between saving and
         naming the best checkpoint."""
         state, path = self.state, self.run.path
-        if not self.processes.writes or state.best is None:
+        if state.best is None or not self._may_write():
             return
         if state.best_step in checkpoint_steps(path):
             remember_best(path, state.best_step, self.config.selection, state.best)
@@ -483,8 +497,43 @@ class Trainer:
         saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
             with self.average.applied() as raw:
-                self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
+                self._write(saved | {"raw_weights": raw})
         self._saved = self.state.step
+
+    def _write(self, state: Mapping[str, Any]) -> None:
+        """Write a checkpoint to the run folder; if this is no longer there, save the run elsewhere.
+
+        Raises:
+            TrainingError: the run folder was renamed, deleted or replaced; names the checkpoint.
+        """
+        run, step = self.run, self.state.step
+        if not self._moved():
+            try:
+                run.save(step, self.model, state)
+            except (UserError, OSError):
+                if not self._moved():
+                    raise
+        if not self._moved():
+            return
+        assert self.lock is not None
+        place = self.lock.place()
+        if place is None:
+            parent = run.path.parent
+            parent.mkdir(parents=True, exist_ok=True)
+            place = Path(mkdtemp(prefix=f"{run.path.name}.rescued-", dir=parent))
+        replace(run, path=place).save(step, self.model, state)
+        raise TrainingError(
+            f"{run.path}: was renamed, deleted or replaced while this run trained, which has ended "
+            f"at step {step}; continue with -train_from {place} -save_model {place}"
+        )
+
+    def _moved(self) -> bool:
+        """Whether the run folder is no longer the one that this process has locked."""
+        return self.lock is not None and self.lock.place() != self.run.path
+
+    def _may_write(self) -> bool:
+        """Whether this process may write to the run folder."""
+        return self.processes.writes and not self._moved()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what resuming needs besides the weights: tensors, numbers and dicts."""

@@ -21,7 +21,7 @@ from onmt_entmax.experiment import table as experiment_table
 from onmt_entmax.experiment.matrix import check_configuration, data_digests, digest
 from onmt_entmax.experiment.measures import EVALUATIONS, _files, figures_of, last_measurement
 from onmt_entmax.experiment.runner import ExperimentError, Processes, Stopped
-from onmt_entmax.files import is_locked, locked
+from onmt_entmax.locks import is_locked, locked
 from tests.ended import ended
 from tests.matrices import read, write_matrix
 
@@ -164,12 +164,13 @@ class TestRun:
     def test_a_folder_that_someone_works_in_is_left_alone(self, copied, capfd):
         folder = copied.parent / "runs" / "one" / "seed-1"
         (folder / "figures.json").unlink()
-        with locked(folder) as lock:
-            assert lock is not None
+        with locked(folder):
             assert is_locked(folder)
             assert "running" in experiment_table.status(read(copied))
-            assert experiment.main(["run", str(copied), "--seeds", "1"]) == 0
-        assert "another process works on it" in capfd.readouterr().err
+            assert experiment.main(["run", str(copied), "--seeds", "1"]) == 1
+        said = capfd.readouterr().err
+        assert f"one seed 1: left to another process: {folder}: process {os.getpid()} on " in said
+        assert "not done: one seed 1; the same command tries again" in said
         assert not is_locked(folder)
 
 

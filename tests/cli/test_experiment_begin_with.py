@@ -10,7 +10,7 @@ import yaml
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli import experiment
 from onmt_entmax.experiment.runner import ExperimentError, Processes, Runner
-from onmt_entmax.files import locked
+from onmt_entmax.locks import locked
 from tests.ended import ended
 from tests.matrices import command, read
 
@@ -62,11 +62,10 @@ def test_another_process_may_be_at_what_it_begins_with(path, monkeypatch, capfd)
     figures = path.parent / "runs" / "one" / "seed-1" / "figures.json"
     figures.unlink()
     monkeypatch.setattr(Processes, "run", lambda *_: pytest.fail("nothing can begin"))
-    with locked(figures.parent) as lock:
-        assert lock is not None
-        assert experiment.main(["run", str(path), "--seeds", "1", "--jobs", "2"]) == 0
+    with locked(figures.parent):
+        assert experiment.main(["run", str(path), "--seeds", "1", "--jobs", "2"]) == 1
     said = capfd.readouterr().err
-    assert "one seed 1: another process works on it" in said
+    assert f"one seed 1: left to another process: {figures.parent}: process " in said
     for name in ("two", "three"):
         assert f"{name} seed 1: waits for one seed 1: another process works on it" in said
 

@@ -1,0 +1,233 @@
+"""The folder of a run: one run at a time, no trace of a refused one, and what if it is moved."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.cli.train import main as train
+from onmt_entmax.errors import UserError
+from onmt_entmax.locks import LockedError, locked
+from onmt_entmax.processes import Processes
+from onmt_entmax.train import run as training_run
+from onmt_entmax.train import trainer
+from onmt_entmax.train.config import TrainingError
+from tests.commands import ENVIRONMENT, weights
+from tests.test_locks import deleted, deleted_and_made_again, moved_up, renamed, replaced, unlocked
+from tests.test_processes import torchrun
+from tests.toy import write_config
+
+
+def short(folder: Path, **changes: object) -> list[str]:
+    """Return the arguments of a run of six updates that validates every two."""
+    settings = {"train_steps": 6, "valid_steps": 2, "save_checkpoint_steps": 4, "rnn_size": 8}
+    return ["-config", str(write_config(folder, **settings | changes))]
+
+
+def while_counting(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Do something once, when a run counts its vocabulary."""
+    count = training_run.build_vocabularies
+
+    def counting(*arguments: object) -> object:
+        monkeypatch.setattr(training_run, "build_vocabularies", count)
+        do()
+        return count(*arguments)
+
+    monkeypatch.setattr(training_run, "build_vocabularies", counting)
+
+
+def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Do something once, in the first validation."""
+    make = training_run.make_evaluate
+
+    def make_evaluate(*arguments: object) -> object:
+        evaluate = make(*arguments)
+
+        def evaluating(model: object) -> object:
+            if todo:
+                todo.pop()()
+            return evaluate(model)
+
+        return evaluating
+
+    todo = [do]
+    monkeypatch.setattr(training_run, "make_evaluate", make_evaluate)
+
+
+def test_a_second_run_is_refused_while_the_first_counts_its_vocabulary(
+    tmp_path: Path, monkeypatch
+) -> None:
+    arguments, refused = short(tmp_path), []
+
+    def second() -> None:
+        with pytest.raises(LockedError, match=r"run: process .* works here; end it first"):
+            train([*arguments, "-seed", "9", "-overwrite"])
+        refused.append(True)
+
+    while_counting(monkeypatch, second)
+    assert train(arguments) == 0
+    assert refused == [True]
+    first = weights(tmp_path / "run", 6)
+    assert train(short(tmp_path, save_model=str(tmp_path / "alone"))) == 0
+    assert all(first[name].equal(weight) for name, weight in weights(tmp_path / "alone", 6).items())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["-train_from", "missing"], "no such model folder"),
+        (["-src_vocab_size", "5", "-src_embeddings", "missing"], "missing"),
+        (["-data", '{"a": {"path_src": "missing", "path_tgt": "missing"}}'], "missing"),
+        (["-transforms", "filtertoolong", "-src_seq_length", "1"], "no pair is left"),
+    ],
+)
+def test_a_refused_start_leaves_no_trace(tmp_path: Path, more: Sequence[str], message: str) -> None:
+    arguments = short(tmp_path, save_model=str(tmp_path / "new" / "run"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=message):
+        train([*arguments, *more])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_signal_while_counting_leaves_no_trace(tmp_path: Path, monkeypatch) -> None:
+    arguments = short(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    while_counting(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit) as raised:
+        train(arguments)
+    assert raised.value.code == 128 + signal.SIGTERM
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_no_process_goes_on_if_the_first_is_refused(tmp_path: Path, monkeypatch) -> None:
+    processes = Processes()
+    processes.rank, processes.count = 1, 2
+    monkeypatch.setattr(processes, "from_first", lambda value: True)
+    with pytest.raises(SystemExit) as raised, training_run._alone(tmp_path / "run", processes):
+        pytest.fail("it goes on")
+    assert raised.value.code == 2
+    monkeypatch.setattr(processes, "from_first", lambda value: False)
+    with training_run._alone(tmp_path / "run", processes) as lock:
+        assert lock is None
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_several_processes_are_refused_together(tmp_path: Path) -> None:
+    arguments = short(tmp_path)
+    with locked(tmp_path / "run"):
+        done = subprocess.run(
+            torchrun(2, *arguments), env=ENVIRONMENT, capture_output=True, text=True, timeout=120
+        )
+    assert done.returncode != 0
+    assert done.stderr.count("train.py: error: ") == 1
+    assert f"run: process {os.getpid()} on" in done.stderr
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what is in a folder, by name."""
+    return {str(p): p.read_bytes() if p.is_file() else b"" for p in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("change", [renamed, moved_up, replaced])
+def test_a_run_that_is_renamed_ends_and_loses_nothing(
+    tmp_path: Path, monkeypatch, change: Callable[[Path], Path]
+) -> None:
+    run, there = tmp_path / "runs" / "run", {}
+
+    def move() -> None:
+        there["place"] = change(run)
+        there["content"] = contents(run)
+
+    while_evaluating(monkeypatch, move)
+    arguments = short(tmp_path, save_model=str(run))
+    with pytest.raises(TrainingError, match=r"was renamed, .* ended at step 2; continue with -tr"):
+        train(arguments)
+    place = there["place"]
+    assert contents(run) == there["content"]  # nothing is written to what may be another run's
+    assert checkpoint_steps(place) == [2]
+    assert train([*arguments, "-train_from", str(place), "-save_model", str(place)]) == 0
+    whole = short(tmp_path, save_model=str(tmp_path / "whole"))
+    assert train(whole) == 0
+    assert all(
+        weights(place, 6)[name].equal(weight)
+        for name, weight in weights(tmp_path / "whole", 6).items()
+    )
+
+
+@pytest.mark.parametrize("change", [deleted, deleted_and_made_again, unlocked])
+def test_a_run_that_is_deleted_ends_and_is_saved_beside(
+    tmp_path: Path, monkeypatch, change: Callable[[Path], None]
+) -> None:
+    run, there = tmp_path / "run", []
+
+    def delete() -> None:
+        change(run)
+        there.extend(sorted(run.rglob("*")))
+
+    while_evaluating(monkeypatch, delete)
+    with pytest.raises(TrainingError, match=r"run: was renamed, deleted .*run.rescued-") as raised:
+        train(short(tmp_path))
+    assert sorted(run.rglob("*")) == there
+    (rescued,) = tmp_path.glob("run.rescued-*")
+    assert checkpoint_steps(rescued) == [2]
+    assert f"-train_from {rescued} -save_model {rescued}" in str(raised.value)
+
+
+def test_it_is_noticed_between_validations(tmp_path: Path, monkeypatch) -> None:
+    """A report is enough: the next checkpoint may be hours away."""
+    say, run = trainer.Records.training, tmp_path / "run"
+
+    def saying(self: object, step: int, values: dict[str, float]) -> None:
+        say(self, step, values)
+        if step == 3:
+            renamed(run)
+
+    monkeypatch.setattr(trainer.Records, "training", saying)
+    far = {"train_steps": 100, "valid_steps": 100, "save_checkpoint_steps": 100, "report_every": 3}
+    with pytest.raises(TrainingError, match="ended at step 4; continue with"):
+        train(short(tmp_path, **far))
+    assert checkpoint_steps(tmp_path / "later") == [4]
+    assert not run.exists()
+
+
+def test_a_folder_that_vanishes_while_a_checkpoint_is_written(tmp_path: Path, monkeypatch) -> None:
+    save, run = trainer.RunFolder.save, tmp_path / "run"
+
+    def saving(self: trainer.RunFolder, *arguments: object) -> None:
+        if self.path == run:
+            shutil.rmtree(run)
+            raise FileNotFoundError(2, "No such file or directory", str(run))
+        save(self, *arguments)
+
+    monkeypatch.setattr(trainer.RunFolder, "save", saving)
+    with pytest.raises(TrainingError, match=r"continue with -train_from .*rescued"):
+        train(short(tmp_path))
+    assert not run.exists()
+    (rescued,) = tmp_path.glob("run.rescued-*")
+    assert checkpoint_steps(rescued) == [2]
+
+
+def test_the_batch_of_a_nonfinite_update_is_not_written_elsewhere(
+    tmp_path: Path, monkeypatch
+) -> None:
+    run = tmp_path / "run"
+    loss = trainer.TrainingLoss.forward
+
+    def infinite(self: trainer.TrainingLoss, batch: object) -> object:
+        if run.exists():
+            shutil.rmtree(run)
+        result = loss(self, batch)
+        return result._replace(loss=result.loss * torch.inf)
+
+    monkeypatch.setattr(trainer.TrainingLoss, "forward", infinite)
+    with pytest.raises(TrainingError, match="the loss is"):
+        train(short(tmp_path))
+    assert not run.exists()
