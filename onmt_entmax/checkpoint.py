@@ -14,6 +14,7 @@ best one.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -155,8 +156,13 @@ class _Weights(torch.nn.Module):
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
     """Write `best.json`: checkpoint `step` is the best of the run."""
-    text = json.dumps({"step": step, "metric": metric, "value": value}) + "\n"
-    write_text(run / "best.json", text)
+    write_text(run / "best.json", _best_text({"step": step, "metric": metric, "value": value}))
+
+
+def _best_text(fields: Mapping[str, Any]) -> str:
+    """Return the content of `best.json`, with its checksum."""
+    digest = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+    return json.dumps({**fields, "sha256": digest}) + "\n"
 
 
 def remove_leftovers(run: Path) -> None:
@@ -202,14 +208,39 @@ def checkpoint_steps(run: Path) -> list[int]:
     return sorted(int(match[1]) for match in map(_STEP.fullmatch, names) if match)
 
 
+def read_best(run: Path) -> dict[str, Any] | None:
+    """Return the fields of `best.json`: step, metric and value; None if there is no such file.
+
+    Raises:
+        CheckpointError: it is damaged, or its checksum differs. Files of versions that wrote none
+            are not checked.
+    """
+    path = run / "best.json"
+    if not path.exists() and not path.is_symlink():
+        return None
+    try:
+        text = read_bytes(path, _LARGEST_TEXT["best.json"]).decode("utf-8")
+        fields = parse_json(text)
+    except (FileError, ParseError, UnicodeDecodeError):
+        text, fields = "", None
+    listed = isinstance(fields, dict) and fields.pop("sha256", None) is not None
+    whole = isinstance(fields, dict) and fields.keys() == {"step", "metric", "value"}
+    whole = whole and type(fields["step"]) is int and fields["step"] >= 0
+    if not whole or (listed and text != _best_text(fields)):
+        raise CheckpointError(
+            f"{path}: damaged; name a checkpoint instead, such as {run}/step_N, or accept a change "
+            f"made by hand with onmt-entmax verify --accept {run}"
+        )
+    return dict(fields)
+
+
 def best_step(run: Path) -> int | None:
     """Return the step in `best.json`; None if the file is missing or damaged."""
     try:
-        content = parse_json(read_bytes(run / "best.json", _LARGEST_TEXT["best.json"]).decode())
-    except (FileError, ParseError, UnicodeDecodeError):
+        best = read_best(run)
+    except CheckpointError:
         return None
-    step = content.get("step") if isinstance(content, dict) else None
-    return step if type(step) is int and step >= 0 else None
+    return None if best is None else int(best["step"])
 
 
 def find_model(path: Path, newest: bool = False) -> Path:
@@ -220,14 +251,15 @@ def find_model(path: Path, newest: bool = False) -> Path:
         newest: take the newest checkpoint of a run, not the best.
 
     Raises:
-        CheckpointError: there is no model.
+        CheckpointError: there is no model, or the name of the best checkpoint is damaged.
     """
     if (path / "config.yaml").is_file():
         return path
     steps = checkpoint_steps(path)
-    best = best_step(path)
     if steps:
-        return path / f"step_{steps[-1] if newest or best not in steps else best}"
+        best = None if newest else read_best(path)
+        step = best["step"] if best is not None and best["step"] in steps else steps[-1]
+        return path / f"step_{step}"
     if not path.exists():
         raise CheckpointError(f"{path}: no such model folder")
     if path.is_file():

@@ -318,6 +318,24 @@ def test_a_damaged_name_of_the_best_is_no_name(tmp_path: Path, text: str) -> Non
     for step in (1, 2):
         (tmp_path / f"step_{step}").mkdir()
     assert best_step(tmp_path) is None
+    assert find_model(tmp_path, newest=True).name == "step_2"
+    with pytest.raises(CheckpointError, match=r"best.json: damaged; name a checkpoint instead"):
+        find_model(tmp_path)
+
+
+def test_every_flipped_bit_in_the_name_of_the_best_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "best.json"
+    for step in (1, 2, 12):
+        (tmp_path / f"step_{step}").mkdir()
+    remember_best(tmp_path, 2, "loss", 0.25)
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(CheckpointError):
+            find_model(tmp_path)
+    path.write_text('{"step": 2, "metric": "loss", "value": 0.25}\n')  # of an older version
     assert find_model(tmp_path).name == "step_2"
 
 
@@ -329,9 +347,7 @@ def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
     described["model"] |= yaml.safe_load(change)
     (folder / "config.yaml").write_text(yaml.safe_dump(described))
     write_list(folder)
-    with pytest.raises(
-        CheckpointError, match=r"config.yaml: model: (encoder_|rnn_size|layers)"
-    ):
+    with pytest.raises(CheckpointError, match=r"config.yaml: model: (encoder_|rnn_size|layers)"):
         load(folder)
 
 

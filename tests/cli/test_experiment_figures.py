@@ -19,7 +19,8 @@ from tests.matrices import read, write_matrix
 
 def test_figures_are_those_of_the_best_checkpoint_and_its_report(copied: Path) -> None:
     training = read(copied).trainings()[0]
-    remember_best(training.run, 2, "loss", 0.1)  # of 4
+    best = {"metric": "loss", "value": 0.125}
+    remember_best(training.run, 2, **best)  # of 4
     assert training.models() == [training.run / "step_2"]
     references = training.matrix.reference.read_text().splitlines()
     wrong = ["x" if i % 4 == 0 else line for i, line in enumerate(references)]  # half of a's
