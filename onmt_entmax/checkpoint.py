@@ -33,8 +33,7 @@ import yaml
 from safetensors import SafetensorError
 from torch import Tensor
 
-from onmt_entmax import checksums
-from onmt_entmax.checksums import CheckedFolder
+from onmt_entmax.checksums import LIST_NAME, CheckedFolder, digests, write_list
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, read_bytes, write_atomically, write_text
@@ -56,6 +55,7 @@ _FIRST_WITH_CHECKSUMS = (1, 1)
 # Largest sizes in bytes; each is read within a second or two.
 _LARGEST_TEXT = {"config.yaml": 2**20, "vocab.json": 2**26, "best.json": 2**16}
 STATE = "training/state.pt"
+_LARGEST_STATE = 2**34
 _LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
 # Temporary names that a killed run may leave: see `write_atomically` and `Records`.
@@ -79,6 +79,7 @@ class LoadedModel:
     config: ModelConfig
     vocabularies: Vocabularies
     options: dict[str, Any]  # options of the run that trained the model
+    folder: Path = Path()  # for errors
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def save(
         except (SafetensorError, RuntimeError) as error:  # such as a full disk
             reason = str(error).strip().splitlines()[0]
             raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
-        checksums.write_list(temporary)
+        write_list(temporary)
 
     write_atomically(folder, write)
 
@@ -208,8 +209,12 @@ def checkpoint_steps(run: Path) -> list[int]:
     return sorted(int(match[1]) for match in map(_STEP.fullmatch, names) if match)
 
 
-def read_best(run: Path) -> dict[str, Any] | None:
+def read_best(run: Path, accepted: bool = False) -> dict[str, Any] | None:
     """Return the fields of `best.json`: step, metric and value; None if there is no such file.
+
+    Args:
+        run: the run folder.
+        accepted: do not compare the checksum.
 
     Raises:
         CheckpointError: it is damaged, or its checksum differs. Files of versions that wrote none
@@ -226,7 +231,7 @@ def read_best(run: Path) -> dict[str, Any] | None:
     listed = isinstance(fields, dict) and fields.pop("sha256", None) is not None
     whole = isinstance(fields, dict) and fields.keys() == {"step", "metric", "value"}
     whole = whole and type(fields["step"]) is int and fields["step"] >= 0
-    if not whole or (listed and text != _best_text(fields)):
+    if not whole or (listed and not accepted and text != _best_text(fields)):
         raise CheckpointError(
             f"{path}: damaged; name a checkpoint instead, such as {run}/step_N, or accept a change "
             f"made by hand with onmt-entmax verify --accept {run}"
@@ -311,7 +316,7 @@ def _opened(folder: Path) -> CheckedFolder:
 
 def _check_format(files: CheckedFolder, version: object) -> None:
     path = files.path / "config.yaml"
-    match = re.fullmatch(r"(\d+)\.(\d+)", str(version))
+    match = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", str(version))
     if match is None:
         model = path.parent / "model"  # as in the folders of `onmt-entmax experiment`
         there = f"; is it {model} that you mean?" if model.is_dir() else ""
@@ -325,7 +330,7 @@ def _check_format(files: CheckedFolder, version: object) -> None:
         return
     if (int(match[1]), int(match[2])) >= _FIRST_WITH_CHECKSUMS:
         raise CheckpointError(
-            f"{files.path / checksums.NAME}: is missing; restore it, or accept the files as they "
+            f"{files.path / LIST_NAME}: is missing; restore it, or accept the files as they "
             f"are with onmt-entmax verify --accept {files.path}"
         )
     warnings.warn(
@@ -387,7 +392,7 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
         folder = find_model(Path(path))
         before = _identity(folder)
         try:
-            return _load(folder, device)
+            return _load(_opened(folder), device)
         except CheckpointError:
             if before is not None and before == _identity(folder):
                 raise
@@ -403,18 +408,32 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _load(folder: Path, device: torch.device | None) -> LoadedModel:
-    files = _opened(folder)
+def accept(folder: Path) -> None:
+    """Record the files of a model folder as they are, after a change by hand.
+
+    Raises:
+        CheckpointError: the folder cannot be loaded; nothing was recorded.
+        FileError: a file cannot be read, or the list cannot be written.
+    """
+    sums = digests(folder)
+    files = CheckedFolder(folder, sums)
+    _load(files)
+    if STATE in sums:
+        _training_state(files, _LARGEST_STATE)
+    write_list(folder, sums)
+
+
+def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedModel:
     config, options = _config(files)
     vocabularies = _vocabularies(files)
     _check_size(files, config, vocabularies)
     try:
         model = build_model(config, vocabularies)
     except NetworkError as error:
-        raise CheckpointError(f"{folder / 'config.yaml'}: model: {error}") from None
+        raise CheckpointError(f"{files.path / 'config.yaml'}: model: {error}") from None
     _fill(model, files, config)
     model.to(device or torch.device("cpu")).eval()
-    return LoadedModel(folder, model, config, vocabularies, options)
+    return LoadedModel(files.path, model, config, vocabularies, options)
 
 
 def _check_size(files: CheckedFolder, config: ModelConfig, vocabularies: Vocabularies) -> None:
@@ -486,7 +505,7 @@ def _shown(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {[*tensor.shape]}"
 
 
-def read_training_state(folder: Path, at_most: int = 2**32) -> dict[str, Any]:
+def read_training_state(folder: Path, at_most: int = _LARGEST_STATE) -> dict[str, Any]:
     """Return the `training_state` that was given to `save`.
 
     Args:
@@ -496,10 +515,14 @@ def read_training_state(folder: Path, at_most: int = 2**32) -> dict[str, Any]:
     Raises:
         CheckpointError: there is none (a released model), or it is damaged.
     """
-    path = folder / STATE
-    if not path.exists():
+    if not (folder / STATE).exists():
         raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
-    content = io.BytesIO(_read(_opened(folder), STATE, at_most))
+    return _training_state(_opened(folder), at_most)
+
+
+def _training_state(files: CheckedFolder, at_most: int) -> dict[str, Any]:
+    path = files.path / STATE
+    content = io.BytesIO(_read(files, STATE, at_most))
     try:
         with zipfile.ZipFile(content) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())

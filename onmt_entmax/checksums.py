@@ -11,25 +11,70 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from onmt_entmax.files import FileError, read_bytes
+from onmt_entmax.files import FileError, naming, read_bytes, write_text
 
-NAME = "SHA256SUMS"
+LIST_NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 _LAST = "# of the lines above: "
 _LARGEST_LIST = 2**20
 _BLOCK = 2**20
+_CHANGED = "its content is not what was written (checksum differs)"
 
 
-def write_list(folder: Path) -> None:
-    """Write the list of all files that a folder holds now."""
-    sums = {name: _digest(folder / name) for name in files_in(folder)}
-    (folder / NAME).write_text(_text(sums), encoding="utf-8")
+def digests(folder: Path) -> dict[str, str]:
+    """Return the checksums of the files that a folder holds now, by name.
+
+    Raises:
+        FileError: a file cannot be read, or is none.
+    """
+    return {name: _digest(folder / name) for name in _files_in(folder)}
 
 
-def files_in(folder: Path) -> list[str]:
+def write_list(folder: Path, sums: Mapping[str, str] | None = None) -> None:
+    """Write the list of a folder.
+
+    Args:
+        folder: its old list is replaced.
+        sums: checksums by name; those of the files it holds now if None.
+
+    Raises:
+        FileError: a file cannot be read, or the list cannot be written.
+    """
+    write_text(folder / LIST_NAME, _text(digests(folder) if sums is None else sums))
+
+
+def _files_in(folder: Path) -> list[str]:
     """Return the names of all files in a folder and below it, the list itself left out."""
     paths = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
-    return sorted(path.relative_to(folder).as_posix() for path in paths if path != folder / NAME)
+    return sorted(
+        path.relative_to(folder).as_posix() for path in paths if path != folder / LIST_NAME
+    )
+
+
+def differences(folder: Path) -> list[str]:
+    """Return a line for each file that is not as listed, missing, or not listed.
+
+    Raises:
+        FileError: there is no list, or it is damaged.
+    """
+    sums = read_list(folder)
+    if sums is None:
+        raise FileError(f"{folder / LIST_NAME}: is missing")
+    there, found = _files_in(folder), []
+    for name in sorted({*sums, *there}):
+        if name not in there:
+            found.append(f"{folder / name}: is missing")
+        elif name not in sums:
+            found.append(f"{folder / name}: was not there when the folder was written")
+        else:
+            try:
+                same = _digest(folder / name) == sums[name]
+            except FileError as error:
+                found.append(str(error))
+                continue
+            if not same:
+                found.append(f"{folder / name}: {_CHANGED}")
+    return found
 
 
 def read_list(folder: Path) -> dict[str, str] | None:
@@ -38,7 +83,7 @@ def read_list(folder: Path) -> dict[str, str] | None:
     Raises:
         FileError: the list cannot be read, or is damaged.
     """
-    path = folder / NAME
+    path = folder / LIST_NAME
     if not path.exists() and not path.is_symlink():
         return None
     text = read_bytes(path, _LARGEST_LIST).decode("utf-8", errors="replace")
@@ -54,6 +99,7 @@ class CheckedFolder:
 
     Args:
         path: the folder.
+        sums: the checksums to check against, in place of the list.
 
     Attributes:
         path: the folder.
@@ -63,9 +109,9 @@ class CheckedFolder:
         FileError: the list cannot be read, or is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sums: Mapping[str, str] | None = None) -> None:
         self.path = path
-        self._sums = read_list(path)
+        self._sums = read_list(path) if sums is None else sums
         self.listed = self._sums is not None
 
     def read(self, name: str, at_most: int) -> bytes:
@@ -82,12 +128,9 @@ class CheckedFolder:
         content = read_bytes(path, at_most)
         if self._sums is not None:
             if name not in self._sums:
-                raise FileError(f"{path}: is not listed in {NAME}; {_remedy(self.path)}")
+                raise FileError(f"{path}: is not listed in {LIST_NAME}; {_remedy(self.path)}")
             if hashlib.sha256(content).hexdigest() != self._sums[name]:
-                raise FileError(
-                    f"{path}: its content is not what was written (checksum differs); "
-                    f"{_remedy(self.path)}"
-                )
+                raise FileError(f"{path}: {_CHANGED}; {_remedy(self.path)}")
         return content
 
 
@@ -98,7 +141,9 @@ def _remedy(folder: Path) -> str:
 def _digest(path: Path) -> str:
     """Return the checksum of a file of any size."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path}: is not a regular file")
+    with naming(path, "read"), open(path, "rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

@@ -34,6 +34,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "combine": ("combine", "average the reports of several models"),
         "distill": ("distill", "make training pairs from the predictions of several models"),
         "import-onmt": ("import_onmt", "convert a checkpoint of OpenNMT-py 2.3.0"),
+        "verify": ("verify", "check that model folders are as they were written"),
     },
     "Evaluate and show": {
         "evaluate": ("evaluate", "compute the accuracy of inflections, by language"),
