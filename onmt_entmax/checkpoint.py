@@ -79,7 +79,6 @@ class LoadedModel:
     config: ModelConfig
     vocabularies: Vocabularies
     options: dict[str, Any]  # options of the run that trained the model
-    folder: Path = Path()  # for errors
 
 
 # --- writing ---------------------------------------------------------------------------------
