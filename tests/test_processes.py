@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from onmt_entmax import processes
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.processes import ProcessError, device_for
+from onmt_entmax.processes import ProcessError, device_for, end_with_parent
 from tests.commands import ENVIRONMENT, ROOT, fail, succeed, weights
 from tests.toy import write_config
 
@@ -136,3 +137,41 @@ def test_the_chosen_gpu_becomes_the_current_one(
     assert device_for(gpu, local_rank) == torch.device("cuda", expected)
     assert current == [torch.device("cuda", expected)]
     assert device_for(None) == torch.device("cpu")
+
+
+_CHILD = """
+import signal, sys, time
+from onmt_entmax.processes import end_with_parent
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("saved"))
+end_with_parent()
+print("ready", flush=True)
+time.sleep(60)
+"""
+_KILLED = """
+import os, subprocess, sys, time
+from onmt_entmax.processes import PARENT
+environment = {**os.environ, PARENT: str(os.getpid())}
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], env=environment)
+time.sleep(60)
+"""
+
+
+def test_a_process_ends_with_the_one_that_it_is_part_of() -> None:
+    command = [sys.executable, "-c", _KILLED, _CHILD]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, env=ENVIRONMENT, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stderr is not None
+        assert parent.stdout.readline() == "ready\n"
+        started = time.monotonic()
+        parent.kill()
+        assert parent.stderr.read() == "saved\n"  # the child's, which holds the pipe until it ends
+        assert time.monotonic() - started < 30
+
+
+def test_other_processes_may_outlive_their_parent(monkeypatch) -> None:
+    monkeypatch.setattr(processes.threading, "Thread", lambda **_: pytest.fail("watches"))
+    end_with_parent()
+    monkeypatch.setenv(processes.PARENT, "1")
+    with pytest.raises(pytest.fail.Exception):
+        end_with_parent()
+    end_with_parent()  # the number is for one process, and not for its children

@@ -161,3 +161,33 @@ def test_a_killed_worker_leaves_no_output(trained: Path, tmp_path: Path) -> None
     assert "another process of the run has died" in errors[0]
     assert not list(tmp_path.glob("*out*"))
     assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc")
+@pytest.mark.slow
+def test_workers_end_if_torchrun_is_killed(trained: Path, tmp_path: Path) -> None:
+    source = write_source(tmp_path, 30_000)
+    options = arguments(trained, source, tmp_path / "out")
+    command = torchrun(2, *options, script="translate.py")
+    process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    while not list(tmp_path.glob(".out.*.tmp")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = children(process.pid)
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 30
+    while any(is_running(pid) for pid in workers):
+        assert time.monotonic() < until, "a worker lives on"
+        time.sleep(0.05)
+    assert not list(tmp_path.glob("*out*"))
+    assert not list(tmp_path.glob(".out*"))
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

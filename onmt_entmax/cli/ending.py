@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, TextIO
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, printable
+from onmt_entmax.rules import Rule, shown
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
@@ -19,6 +22,18 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+
+
+def following(rule: Rule) -> Callable[[str], Any]:
+    """Return a reader for `type=` of an argument that must follow a rule."""
+
+    def read(text: str) -> Any:
+        with suppress(ValueError):
+            if rule.fits(value := rule.kind(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"{rule}, not {shown(text)}")
+
+    return read
 
 
 def run_script(main: Callable[[Sequence[str]], int]) -> None:
@@ -37,6 +52,11 @@ def ending(program: str, work: Callable[[], int]) -> int:
         program: the name that error messages begin with.
         work: the command.
     """
+    with _lasting_messages():
+        return _ending(program, work)
+
+
+def _ending(program: str, work: Callable[[], int]) -> int:
     try:
         try:
             return work()
@@ -62,8 +82,38 @@ def ending(program: str, work: Callable[[], int]) -> int:
         if loaded is None or not isinstance(error, loaded.SequenceTooLongError):
             raise
         message, status = f"longer than a Transformer model reads ({error})", 2
-    print(f"{program}: error: {message}", file=sys.stderr)
+    print(f"{program}: error: {printable(message)}", file=sys.stderr)
     return status
+
+
+class _Messages(io.FileIO):
+    """A file that takes everything, and discards what cannot be written."""
+
+    def write(self, content: Any) -> int:
+        """Return the length of `content`."""
+        try:
+            return super().write(content)
+        except OSError:
+            return memoryview(content).nbytes
+
+
+@contextmanager
+def _lasting_messages() -> Iterator[None]:
+    """Discard messages if stderr is gone, as after its terminal was closed: work goes on or ends,
+    and is saved, whether or not it can be told."""
+    before: TextIO = sys.stderr
+    if sys.__stderr__ is None or before is not sys.__stderr__:  # not there, or replaced already
+        yield
+        return
+    messages = _Messages(before.fileno(), "w", closefd=False)
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(messages), before.encoding, before.errors, line_buffering=True
+    )
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        sys.stderr = before
 
 
 def _discard_output() -> None:

@@ -22,7 +22,7 @@ from torch import Tensor
 from onmt_entmax.errors import UserError
 
 START_METHOD: str | None = None  # "fork" or "spawn"; None: the default of the platform
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ReaderError(UserError):
@@ -32,7 +32,7 @@ class ReaderError(UserError):
 class PrefetchProcess(Iterator[Any]):
     """Iterate over the items of an iterator that runs in another process.
 
-    The process ends with this one, even if this one is killed. It ignores SIGINT and SIGTERM, which
+    The process ends with this one, even if this one is killed. It ignores signals to end, which
     this process handles.
 
     Args:

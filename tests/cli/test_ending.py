@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli.ending import ending
+from onmt_entmax.cli.ending import ending, following
 from onmt_entmax.errors import UserError
+from onmt_entmax.rules import positive
 from tests.commands import ENVIRONMENT
 
 
@@ -29,6 +31,27 @@ def test_what_stops_a_command_is_one_line_and_a_status(raised, status, said, cap
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_a_message_cannot_steer_the_terminal(capsys) -> None:
+    """Names of files, tokens and options may come from a stranger."""
+
+    def work() -> int:
+        raise UserError("a\x1b]0;title\x07\nb\r\u2028\u202ec\x9bd\udc80 è ک\u200cم\u00a0.")
+
+    assert ending("tool.py", work) == 2
+    shown = "a\\x1b]0;title\\x07\\nb\\r\\u2028\\u202ec\\x9bd\\udc80 è ک\u200cم\u00a0."
+    assert capsys.readouterr().err == f"tool.py: error: {shown}\n"
+
+
+@pytest.mark.parametrize("text", ["nan", "1e400", "-1", "0", "x", "9" * 5000, "1.5\x1b[2J"])
+def test_a_number_outside_its_range_is_refused(text: str) -> None:
+    read = following(positive(100))
+    assert read("100") == 100
+    with pytest.raises(ArgumentTypeError, match="must be above 0 and at most 100, not ") as raised:
+        read(text)
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 200
 
 
 def test_the_status_of_a_command_is_its_own_and_its_mistakes_are_shown() -> None:
@@ -56,3 +79,27 @@ sys.exit(ending("tool.py", work))
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(30) == 141  # as of SIGPIPE, and not as of success
+
+
+def test_a_message_that_nobody_can_read_changes_nothing() -> None:
+    """As after a terminal was closed: the work goes on, and its status is as ever."""
+    code = """
+import os, sys
+from onmt_entmax.cli.ending import ending
+from onmt_entmax.errors import UserError
+
+def work():
+    for _ in range(3):
+        print("message", file=sys.stderr)
+    os.write(1, b"done")
+    raise UserError("no such thing")
+
+status = ending("tool.py", work)
+os.write(1, b" " + str(status).encode())
+sys.exit(status)
+"""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=-1, stderr=full, env=ENVIRONMENT, check=False
+        )
+    assert (done.stdout, done.returncode) == (b"done 2", 2)

@@ -127,7 +127,8 @@ def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
     started = set(workers_of(os.getpid())) - before
     assert len(started) == 3
     for pid in started:
-        os.kill(pid, signal.SIGTERM)  # they leave it to this process when to end
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            os.kill(pid, number)  # they leave it to this process when to end
     assert len(list(islice(batches, 40))) == 40
     batches.close()
     assert not set(workers_of(os.getpid())) & started

@@ -1,8 +1,12 @@
 """The log of a run, and the part of it that a resumed run keeps."""
 
 import json
+import os
 from pathlib import Path
 
+import pytest
+
+from onmt_entmax.files import FileError
 from onmt_entmax.train.records import Records
 
 
@@ -29,3 +33,15 @@ def test_a_new_run_begins_anew(tmp_path):
         with Records(tmp_path, 0, None, None) as records:
             records.training(1, {"loss": loss})
     assert lines(tmp_path) == [{"kind": "train", "step": 1, "loss": 2.0}]
+
+
+def test_a_disk_that_fails_is_one_line(tmp_path):
+    """/dev/full stands for a disk that is full, or gone."""
+    with open("/dev/full", "wb") as full, Records(tmp_path, 0, None, None) as records:
+        os.dup2(full.fileno(), records._metrics.fileno())
+        with pytest.raises(FileError, match=r"metrics.jsonl: cannot be written \(No space left"):
+            records.training(1, {"loss": 2.0})
+    (tmp_path / "metrics.jsonl").unlink()
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(FileError, match=r"metrics.jsonl: is a folder"):
+        Records(tmp_path, 0, None, None)
