@@ -1,7 +1,11 @@
 """The base class of errors that a user can fix, and a hint for misspelt words."""
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
+
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
+_DIRECTION = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 class UserError(ValueError):
@@ -9,6 +13,18 @@ class UserError(ValueError):
 
     Commands print it without a traceback. Each module derives its own errors from it.
     """
+
+
+def printable(text: str) -> str:
+    """Return a text in one line that a terminal shows as it is.
+
+    Control characters, line ends and marks that change the direction of writing are escaped: names
+    of files, tokens and options may come from a stranger.
+    """
+    return "".join(
+        c if unicodedata.category(c) not in _UNPRINTABLE and c not in _DIRECTION else ascii(c)[1:-1]
+        for c in text
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

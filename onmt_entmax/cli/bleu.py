@@ -25,10 +25,11 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
 
@@ -209,16 +210,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--lowercase", action="store_true", help="ignore case in BLEU")
     add(
         "--resamples",
-        type=int,
+        type=following(whole(0, 100_000)),
         default=1000,
         metavar="N",
         help="bootstrap samples; 0: compare nothing",
     )
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
-    options = parser.parse_args(arguments)
-    if options.resamples < 0:
-        parser.error("--resamples must not be negative")
-    return options
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:

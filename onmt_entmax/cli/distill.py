@@ -41,7 +41,7 @@ from onmt_entmax.data.vocabulary import COPY_SYMBOL
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment import runner
 from onmt_entmax.experiment.matrix import digest
-from onmt_entmax.files import read_lines, refuse_overwriting, write_files, write_text
+from onmt_entmax.files import followed, read_lines, refuse_overwriting, write_files, write_text
 from onmt_entmax.report.reading import read_report
 
 _UNWRITABLE = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
@@ -231,7 +231,7 @@ def distill(options: argparse.Namespace) -> None:
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     work = options.out.with_name(f"{options.out.name}.work")
-    teachers = [[str(model.resolve()), digest(model / "model.safetensors")] for model in models]
+    teachers = [[str(followed(model)), digest(model / "model.safetensors")] for model in models]
     wanted = {"train": digest(options.train), "models": teachers}
     begin(work, wanted | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
     reports = predict(work, models, options.beam)
@@ -269,12 +269,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError("name the models to distill: --models, --reversed or both")
     if options.weights and len(options.weights) != count:
         raise UserError(f"--weights has {len(options.weights)} numbers for {count} models")
-    if not all(weight > 0 for weight in options.weights or ()):
-        raise UserError("--weights must be positive numbers")
-    if options.each < 1:
-        raise UserError(f"--each must be at least 1, not {options.each}")
-    if options.beam < 1:
-        raise UserError(f"--beam must be at least 1, not {options.beam}")
+    if not 0 < sum(options.weights or [1]) < float("inf") or min(options.weights or [1]) <= 0:
+        raise UserError("--weights must be positive numbers, whose sum a float can hold")
+    for name, value in (("each", options.each), ("beam", options.beam)):
+        if not 1 <= value <= 10_000:
+            raise UserError(f"--{name} must be from 1 to 10,000, not {value}")
     if not 0 < options.prob <= options.at_most <= 1:
         raise UserError(
             "--prob must be above 0 and --at-most from there to 1, "

@@ -152,7 +152,7 @@ def one_line_warnings() -> Iterator[None]:
     """Print each Python warning as one line, without the source code it came from."""
 
     def show(message: Warning | str, *_: object) -> None:
-        print(f"warning: {message}", file=sys.stderr)
+        print(f"warning: {printable(str(message))}", file=sys.stderr)
 
     before, warnings.showwarning = warnings.showwarning, show  # type: ignore[assignment]
     try:

@@ -5,31 +5,36 @@
     onmt-entmax prepare fetch-sigmorphon --out conll2018 --from my-clone-of-conll2018
 
 The files of github.com/sigmorphon/conll2018, folders `task1/all` and `task1/surprise`, go into one
-folder, and their numbers of rows are checked (except for test sets). Complete files are not fetched
-again: after an interruption, run the same command. The data is UniMorph's, licence CC BY-SA.
+folder, and are compared with their known checksums (except for test sets). Complete files are not
+fetched again: after an interruption, run the same command. The data is UniMorph's (CC BY-SA).
 """
 
 from __future__ import annotations
 
 import argparse
-import http.client
+import io
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import SETTINGS, read_rows
+from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.data.download import DownloadError, Limits, NotThereError, download
+from onmt_entmax.data.download import check as compare
+from onmt_entmax.data.inflection import SETTINGS, rows_of
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.files import count_lines, read_lines
+from onmt_entmax.files import read_bytes, read_lines, text_lines, write_files
+from onmt_entmax.rules import positive
 
 REVISION = "490e2e0"
 URL = f"https://raw.githubusercontent.com/sigmorphon/conll2018/{REVISION}"
 FOLDERS = ("task1/all", "task1/surprise")
 COUNTS = Path(__file__).resolve().parents[1] / "data" / "conll2018_counts.tsv"
+CHECKSUMS = COUNTS.with_name("conll2018.sha256")
+LARGEST = 1 << 24  # bytes of a file; the largest has 0.74 MB
+SECONDS = 600  # longest download of one file
 
 
 def expected_counts() -> dict[str, dict[str, int]]:
@@ -79,55 +84,60 @@ def choose_files(
     return files
 
 
-def check(path: Path, name: str, rows: int | None) -> None:
-    """Read a task file and check its number of rows, if that is known.
+def known_checksums() -> dict[str, str]:
+    """Return the SHA-256 by name, of all files but the test sets."""
+    lines = (line.split("  ") for line in read_lines(CHECKSUMS))
+    return {name: checksum for checksum, name in lines}
+
+
+def check(content: bytes, name: str, sha256: str | None) -> None:
+    """Compare a task file with its known checksum; without one, look at its rows.
 
     Raises:
-        UserError: a row is malformed, or there is another number of rows.
+        UserError: it is another file, or a row is malformed.
     """
-    found = len(read_rows(path))
-    if rows is not None and found != rows:
-        raise UserError(f"{name}: {found} rows, expected {rows}; the copy is cut or another one")
+    compare(content, sha256, name)
+    if sha256 is None:
+        rows_of(text_lines(io.BytesIO(content), name), name)
 
 
-def download(url: str, name: str, timeout: float) -> bytes:
-    """Return the bytes of a file of the repository, from the first folder that has it.
+def from_repository(url: str, name: str, limits: Limits) -> bytes:
+    """Return the content of a file of the repository, from the first folder that has it.
 
     Raises:
-        UserError: there is no connection, another response, or no such file.
+        UserError: it cannot be downloaded, or there is no such file.
     """
     for folder in FOLDERS:
-        address = f"{url.rstrip('/')}/{folder}/{name}"
-        try:
-            with urllib.request.urlopen(address, timeout=timeout) as answer:
-                content: bytes = answer.read()
-            return content
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
-                raise UserError(f"{address}: {error.code} {error.reason}") from None
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", None) or error or type(error).__name__
-            raise UserError(
-                f"{address}: cannot download: {reason}; run again to continue, or give a local "
-                "copy with --from FOLDER"
-            ) from None
+        with suppress(NotThereError):
+            return download(f"{url.rstrip('/')}/{folder}/{name}", limits)
     raise UserError(f"{url}: no {name} in {' or '.join(FOLDERS)}")
 
 
 def copy(source: Path, name: str) -> bytes:
-    """Return the bytes of a file from a local folder or a clone of the repository.
+    """Return the content of a file from a local folder or a clone of the repository.
 
     Raises:
         UserError: the file is not there, or cannot be read.
     """
     for folder in (source, *(source / each for each in FOLDERS)):
-        path = folder / name
-        if path.is_file():
-            try:
-                return path.read_bytes()
-            except OSError as error:
-                raise UserError(f"{path}: cannot read: {error.strerror}") from None
+        if (folder / name).is_file():
+            return read_bytes(folder / name, LARGEST)
     raise UserError(f"{source}: no file {name}, here or in {' or '.join(FOLDERS)}")
+
+
+def is_there(path: Path, sha256: str | None) -> bool:
+    """Whether a file need not be fetched.
+
+    Raises:
+        UserError: it is a test set with a malformed row.
+    """
+    if not path.is_file():
+        return False
+    try:
+        check(read_bytes(path, LARGEST), str(path), sha256)
+    except DownloadError:  # damaged
+        return False
+    return True
 
 
 def fetch(options: argparse.Namespace) -> None:
@@ -135,30 +145,20 @@ def fetch(options: argparse.Namespace) -> None:
     files = choose_files(options.languages, options.settings, options.test)
     if options.source and not options.source.is_dir():
         raise UserError(f"{options.source}: no such folder")
+    limits = Limits(options.timeout, SECONDS, LARGEST)
+    checksums = known_checksums()
     new = 0
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        for name, rows in tqdm(files.items(), unit="file", disable=not sys.stderr.isatty()):
-            path = options.out / name
-            if path.is_file() and rows in (None, count_lines(path)):
-                if rows is None:
-                    check(path, name, rows)
-                continue
-            content = (
-                copy(options.source, name)
-                if options.source
-                else download(options.url, name, options.timeout)
-            )
-            part = options.out / f".{name}.part"
-            try:
-                part.write_bytes(content)
-                check(part, name, rows)
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
-            new += 1
-    except OSError as error:
-        raise UserError(f"{options.out}: cannot write: {error.strerror}") from None
+    for name in tqdm(files, unit="file", disable=not sys.stderr.isatty()):
+        if is_there(options.out / name, checksums.get(name)):
+            continue
+        content = (
+            copy(options.source, name)
+            if options.source
+            else from_repository(options.url, name, limits)
+        )
+        check(content, name, checksums.get(name))
+        write_files({options.out / name: content})
+        new += 1
     counted = f"{sum(rows or 0 for rows in files.values())} rows"
     if options.test:
         counted += " besides the test sets"
@@ -175,6 +175,11 @@ def main(arguments: Sequence[str]) -> int:
     add("--test", action="store_true", help="fetch the test sets too")
     add("--from", dest="source", type=Path, help="local copy to take the files from")
     add("--url", default=URL, help="address of the repository's files (default: GitHub)")
-    add("--timeout", type=float, default=30.0, help="seconds to wait for a response (default 30)")
+    add(
+        "--timeout",
+        type=following(positive(SECONDS)),
+        default=30.0,
+        help="seconds to wait for a response (default 30)",
+    )
     fetch(parser.parse_args(arguments))
     return 0

@@ -25,11 +25,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.runs import draw_sweep, draw_time, read_curves, read_points
 from onmt_entmax.figures.sentence import draw_attention, draw_forced, sentence
 from onmt_entmax.figures.style import output_stem, prepare, write_figure
+from onmt_entmax.rules import number
 
 
 def of_sentence(options: argparse.Namespace) -> str:
@@ -80,7 +81,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("paths", nargs="+", type=Path, metavar="PATH", help="folders, or CSV files")
     add("--measure", help="such as bleu, accuracy, token_accuracy (default: the first found)")
     add("--label", help="label of the vertical axis")
-    add("--fixed", type=float, default=1.5, help="value of the other alpha (default 1.5)")
+    alpha = following(number(1, 10**6))
+    add("--fixed", type=alpha, default=1.5, help="value of the other alpha (default 1.5)")
     add("--output", type=Path, required=True, help="path without .pdf and .png")
     add = commands.add_parser("time").add_argument
     add("paths", nargs="+", type=Path, metavar="RUN", help="run folders")

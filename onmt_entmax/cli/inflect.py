@@ -33,10 +33,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.errors import UserError
+from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.rules import whole
 
 
 def read_question(line: str, language: str | None) -> Question:
@@ -125,7 +126,7 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
                     inflector.answers([read_question(line.rstrip("\n"), options.language)])
                 )
             except UserError as error:
-                print(f"{options.program}: {error}", file=sys.stderr)
+                print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
             else:
                 print(as_json(answer) if options.json else as_tsv(answer), flush=True)
 
@@ -146,21 +147,25 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
+    beam = following(whole(1, 10_000))
     parser.add_argument(
         "models", nargs="*", type=Path, metavar="MODEL", help="run or model folders"
     )
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--language", help="language of all queries, which then omit it")
-    parser.add_argument("--n_best", type=int, default=1, help="forms per query (default 1)")
+    parser.add_argument("--n_best", type=beam, default=1, help="forms per query (default 1)")
     parser.add_argument(
         "--all",
         action="store_true",
         help="list every possible form, within 10,000 decoder steps",
     )
-    parser.add_argument("--beam_size", type=int, default=5, help="beam size (default 5)")
+    parser.add_argument("--beam_size", type=beam, default=5, help="beam size (default 5)")
     parser.add_argument(
-        "--batch_size", type=int, default=64, help="queries searched together (default 64)"
+        "--batch_size",
+        type=following(whole(1, 10**7)),
+        default=64,
+        help="queries searched together (default 64)",
     )
     parser.add_argument(
         "--reversed", action="append", type=Path, default=[], metavar="MODEL",
@@ -169,8 +174,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)
-    if min(options.n_best, options.beam_size, options.batch_size) < 1:
-        parser.error("--n_best, --beam_size and --batch_size must be at least 1")
     if not options.models and not options.reversed:
         parser.error("name a model")
     return options

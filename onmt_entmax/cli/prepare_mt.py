@@ -28,10 +28,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.parallel import (
     CORPORA,
     PARTS,
+    SECONDS,
     Corpus,
     Pairs,
     SubwordPlan,
@@ -47,8 +48,10 @@ from onmt_entmax.data.parallel import (
     read_pairs,
 )
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.files import FileError, followed, read_bytes, refuse_overwriting, write_files
+from onmt_entmax.rules import number, positive, whole
 
+RECORD = "prepare.json"
 _OWN = Corpus(("", ""), {}, {}, "", {})  # defaults for the user's own files
 
 
@@ -67,8 +70,10 @@ def plan_of(options: argparse.Namespace, corpus: Corpus) -> SubwordPlan:
     )
 
 
-def read_corpus(options: argparse.Namespace, corpus: Corpus) -> dict[str, Pairs]:
-    """Return the lines of the corpus.
+def read_corpus(
+    options: argparse.Namespace, corpus: Corpus
+) -> tuple[dict[str, Pairs], dict[str, str]]:
+    """Return the lines of the corpus, and the checksum of each downloaded file.
 
     Raises:
         UserError: they cannot be read or downloaded, or are not those expected.
@@ -78,15 +83,26 @@ def read_corpus(options: argparse.Namespace, corpus: Corpus) -> dict[str, Pairs]
         parts = {"train": train}
         if options.val is not None:
             parts["val"] = read_pairs(*options.val)
-        return parts
+        return parts, {}
+    downloaded: dict[str, str] = {}
     if options.source is not None:
         pairs = local(corpus, options.source)
     else:
-        pairs = fetch(corpus, options.url or corpus.url, options.timeout)
+        known = _downloaded_before(options.out / RECORD)
+        pairs, downloaded = fetch(corpus, options.url or corpus.url, options.timeout, known)
     # Without files of its own, a corpus is split here, and has no published sizes.
     if options.source is not None or corpus.files:
         check_counts(options.corpus, pairs, corpus.counts)
-    return pairs
+    return pairs, downloaded
+
+
+def _downloaded_before(record: Path) -> dict[str, str]:
+    """Return the checksums of files that an earlier call downloaded; {} if there was none."""
+    try:
+        known = json.loads(read_bytes(record, 1 << 20))["downloaded"]
+        return {str(name): str(checksum) for name, checksum in known.items()}
+    except (FileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def prepare(options: argparse.Namespace) -> str:
@@ -96,7 +112,7 @@ def prepare(options: argparse.Namespace) -> str:
     languages: tuple[str, str] = tuple(options.languages or corpus.languages)
     plan = plan_of(options, corpus)
     _keep_what_is_read(options, [options.out / f"{p}.{name}" for p in PARTS for name in languages])
-    raw = read_corpus(options, corpus)
+    raw, downloaded = read_corpus(options, corpus)
     pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
     if "val" not in pairs:
         pairs = hold_out(pairs["train"], options.val_size, options.seed)
@@ -106,28 +122,24 @@ def prepare(options: argparse.Namespace) -> str:
         what = f"line {blank[0]} is empty on one side" if blank else "no lines"
         raise UserError(f"{place}: {what}")
     read = len(pairs["train"])
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        # Replace old files only when all new ones are there: trained models may use them.
-        with TemporaryDirectory(dir=options.out, prefix=".learning") as folder:
-            learned = model_paths(Path(folder), plan, languages)
-            pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
-            files = _write(options.out, languages, pairs)
-            models = model_paths(options.out, plan, languages)
-            for new, model in dict(zip(learned, models, strict=True)).items():
-                new.replace(model)
-    except OSError as error:
-        raise UserError(f"{error.filename or options.out}: {error.strerror}") from None
+    models = model_paths(options.out, plan, languages)
+    with TemporaryDirectory(prefix="learning") as folder:
+        learned = model_paths(Path(folder), plan, languages)
+        pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
+        contents = _texts(options.out, languages, pairs)
+        contents |= {path: new.read_bytes() for path, new in zip(models, learned, strict=True)}
     record: dict[str, Any] = {
         "corpus": options.corpus,
         "languages": languages,
         "pairs": {"read": read, **{part: len(pairs[part]) for part in PARTS}},
         "subwords": {"type": plan.kind, "symbols": plan.symbols, "joint": plan.joint},
         "pyonmttok": pyonmttok().__version__,
-        "sha256": {path.name: _digest(path) for path in [*files, *dict.fromkeys(models)]},
+        "downloaded": downloaded,
+        "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},
     }
-    with replaced_when_done([options.out / "prepare.json"]) as (file,):
-        file.write(json.dumps(record, indent=2) + "\n")
+    # Old files are replaced only when all new ones are there: trained models may use them.
+    text = json.dumps(record, indent=2) + "\n"
+    write_files({**contents, options.out / RECORD: text})
     left_out = read - len(pairs["train"])
     note(
         f"{options.out}: {len(pairs['train'])} pairs to train on ({left_out} left out), "
@@ -143,7 +155,7 @@ def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> 
         UserError: a file would be overwritten, or the folders are the same.
     """
     refuse_overwriting([*(options.train or []), *(options.val or [])], written)
-    if options.source is not None and options.source.resolve() == options.out.resolve():
+    if options.source is not None and followed(options.source) == followed(options.out):
         raise UserError(f"--out {options.out}: is the folder that is read; name another")
 
 
@@ -187,18 +199,13 @@ def _with_subwords(
     return left
 
 
-def _write(out: Path, languages: tuple[str, str], pairs: dict[str, Pairs]) -> list[Path]:
-    """Write the text files, all or none; return their paths."""
-    paths = [out / f"{part}.{language}" for part in PARTS for language in languages]
-    with replaced_when_done(paths) as files:
-        for number, file in enumerate(files):
-            part, side = PARTS[number // 2], number % 2
-            file.writelines(pair[side] + "\n" for pair in pairs[part])
-    return paths
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _texts(out: Path, languages: tuple[str, str], pairs: dict[str, Pairs]) -> dict[Path, bytes]:
+    """Return the content of the text files, by path."""
+    return {
+        out / f"{part}.{language}": "".join(pair[side] + "\n" for pair in pairs[part]).encode()
+        for part in PARTS
+        for side, language in enumerate(languages)
+    }
 
 
 def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
@@ -215,14 +222,14 @@ def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    add = parser.add_argument
+    add, count = parser.add_argument, following(whole(1, 10**9))
     add("corpus", choices=[*CORPORA, "files"], help="a known corpus, or files of your own")
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="a local copy of the corpus")
     add("--url", help="address of the corpus (default: its publisher's)")
     add(
         "--timeout",
-        type=float,
+        type=following(positive(SECONDS)),
         default=60.0,
         metavar="SECONDS",
         help="to wait for a response",
@@ -236,16 +243,16 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FILE",
         help="for `files` (default: sampled pairs)",
     )
-    add("--val_size", type=int, default=1000, metavar="N", help="default 1000")
+    add("--val_size", type=count, default=1000, metavar="N", help="default 1000")
     add("--seed", type=int, default=1, help="seed for sampling validation pairs (default 1)")
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add("--subword_type", choices=["bpe", "sentencepiece"])
     add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
-    add("--symbols", type=int, metavar="N", help="merges (BPE) or pieces, of each model")
-    add("--max_tokens", type=int, metavar="N", help="drop longer training pairs (in subwords)")
+    add("--symbols", type=count, metavar="N", help="merges (BPE) or pieces, of each model")
+    add("--max_tokens", type=count, metavar="N", help="drop longer training pairs (in subwords)")
     add(
         "--max_ratio",
-        type=float,
+        type=following(number(1, 10**6)),
         default=9.0,
         metavar="R",
         help="drop pairs whose lengths differ by a larger factor (default 9)",
@@ -258,11 +265,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("--val and --tokens are of files")
     if own and (options.source or options.url):
         parser.error("--from and --url are of a known corpus")
-    for name in ("symbols", "max_tokens", "val_size", "timeout"):
-        if getattr(options, name) is not None and getattr(options, name) <= 0:
-            parser.error(f"--{name} must be above 0")
-    if options.max_ratio < 1:
-        parser.error("--max_ratio must be at least 1")
     if options.languages and len(set(options.languages)) == 1:
         parser.error("--languages must be two")
     if any("/" in name for name in options.languages or ()):

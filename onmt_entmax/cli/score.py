@@ -27,7 +27,7 @@ from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.batch import group_by_length, make_batch
 from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
@@ -36,6 +36,7 @@ from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.opennmt import SequenceTooLongError
+from onmt_entmax.rules import whole
 from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
 from onmt_entmax.translator import make_stepper
 
@@ -153,11 +154,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-src", type=Path, required=True, metavar="FILE", help="sources, tokens between spaces")
     add("-tgt", type=Path, required=True, metavar="FILE", help="targets, one for each source")
     add("-output", type=Path, required=True, metavar="FILE", help="JSON lines to write")
-    add("-batch_size", type=int, default=64, metavar="N", help="pairs scored together (default 64)")
-    options = parser.parse_args(arguments)
-    if options.batch_size < 1:
-        parser.error("-batch_size must be at least 1")
-    return options
+    add(
+        "-batch_size",
+        type=following(whole(1, 10**7)),
+        default=64,
+        metavar="N",
+        help="pairs scored together (default 64)",
+    )
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:

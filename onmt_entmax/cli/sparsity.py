@@ -27,11 +27,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.sparsity import Counts, Pair, draw, forced_steps, markdown, read, table3
 from onmt_entmax.figures.style import prepare, write_figure
 from onmt_entmax.files import read_lines, write_text
+from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 
@@ -107,15 +108,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--target", type=Path, required=True, metavar="FILE")
     add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
     add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and pictures here")
-    add("--limit", type=int, metavar="N", help="read only the first N sentences")
-    add("--beam_size", type=int, default=5, metavar="N")
-    add("--batch_size", type=int, default=64, metavar="N")
-    options = parser.parse_args(arguments)
-    for name in ("limit", "beam_size", "batch_size"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} must be at least 1")
-    return options
+    add(
+        "--limit",
+        type=following(whole(1, 10**9)),
+        metavar="N",
+        help="read only the first N sentences",
+    )
+    add("--beam_size", type=following(whole(1, 10_000)), default=5, metavar="N")
+    add("--batch_size", type=following(whole(1, 10**7)), default=64, metavar="N")
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:

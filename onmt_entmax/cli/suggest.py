@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.errors import printable
 from onmt_entmax.files import text_lines
+from onmt_entmax.rules import whole
 from onmt_entmax.suggester import Suggester, SuggestionError, Suggestions
 
 END = "</s>"
@@ -46,7 +48,7 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
         lines.append(f"          {mass:.6f}  on {len(rest)} more")
     forced = [*found.completion, *([END] if found.complete else [])]
     lines.append(f"forced    {' '.join(forced) or '-'}")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def converse(suggester: Suggester, options: argparse.Namespace) -> None:
@@ -68,7 +70,7 @@ def converse(suggester: Suggester, options: argparse.Namespace) -> None:
         try:
             found = suggester(source, prefix, options.max_length)
         except SuggestionError as error:
-            print(f"{options.program}: {error}", file=sys.stderr)
+            print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
         else:
             print(text_of(found, prefix.split(), options.top), flush=True)
 
@@ -76,21 +78,20 @@ def converse(suggester: Suggester, options: argparse.Namespace) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
+    count = following(whole(1, 10**6))
     parser.add_argument("model", type=Path, metavar="MODEL", help="run or model folder")
     parser.add_argument("--source", metavar="TOKENS", help="the source (default: read from input)")
     parser.add_argument("--prefix", metavar="TOKENS", help="the prefix (default: read from input)")
     parser.add_argument(
-        "--max_length", type=int, default=100, metavar="N", help="longest output (default 100)"
+        "--max_length", type=count, default=100, metavar="N", help="longest output (default 100)"
     )
     parser.add_argument(
-        "--top", type=int, default=20, metavar="N", help="next tokens to list (default 20)"
+        "--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)"
     )
     parser.set_defaults(program=parser.prog)
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")
-    if min(options.top, options.max_length) < 1:
-        parser.error("--top and --max_length must be at least 1")
     return options
 
 

@@ -110,24 +110,33 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         UserError: names the file and the line that has another form.
     """
+    return rows_of(read_lines(path), str(path))
+
+
+def rows_of(lines: Iterable[str], name: str) -> list[Row]:
+    """Return the rows of the lines of a task file; `name` is for errors.
+
+    Raises:
+        UserError: names the line that has another form.
+    """
     rows = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         columns = line.split("\t")
         if len(columns) != 3:
             raise UserError(
-                f"{path}:{number}: expected lemma, form and tags divided by tabs, "
+                f"{name}:{number}: expected lemma, form and tags divided by tabs, "
                 f"found {len(columns)} column{'s' * (len(columns) != 1)}"
             )
         lemma, form, tags = columns[0], columns[1], columns[2].split(";")
         if not lemma or not form or "" in tags:
-            raise UserError(f"{path}:{number}: empty lemma, form or tag")
+            raise UserError(f"{name}:{number}: empty lemma, form or tag")
         rows.append(Row(lemma, form, tuple(tags)))
     if not rows:
-        raise UserError(f"{path}: no rows")
+        raise UserError(f"{name}: no rows")
     divided = sum(";" in row.form for row in rows)
     if 2 * divided > len(rows) and all(len(row.tags) == 1 for row in rows):
         raise UserError(
-            f"{path}: the columns look like lemma, tags, form; expected the form second"
+            f"{name}: the columns look like lemma, tags, form; expected the form second"
         )
     return rows
 

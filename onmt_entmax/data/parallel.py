@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
 import importlib
 import io
 import lzma
@@ -13,18 +12,16 @@ import re
 import sys
 import tarfile
 import unicodedata
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tqdm import tqdm
-
+from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines as read_text_lines
 
@@ -48,6 +45,8 @@ def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], l
 Pairs = list[tuple[str, str]]
 PARTS = ("train", "val")
 TATOEBA_VAL = 1500  # pairs in the development set that is split off
+LARGEST = 1 << 30  # bytes of a downloaded file, and of a file in an archive
+SECONDS = 7200  # longest download of a file
 # What a damaged or unexpected archive raises.
 _ARCHIVE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError, OSError)
 
@@ -68,6 +67,7 @@ class Corpus:
         subwords: `bpe`, or `sentencepiece` for text without spaces.
         symbols: default number of merges or pieces.
         max_tokens: default length limit of a training sentence.
+        sha256: known checksums of the files of each part and language, such as `train.de`.
     """
 
     languages: tuple[str, str]
@@ -80,6 +80,7 @@ class Corpus:
     subwords: str = "bpe"
     symbols: int = 10_000
     max_tokens: int = 100
+    sha256: Mapping[str, str] = field(default_factory=dict)
 
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -92,6 +93,12 @@ CORPORA = {
         f"{_GITHUB}/multi30k/dataset/a3d2e0d/data/task1/tok",
         {"train": ("train.lc.norm.tok.{}",), "val": ("val.lc.norm.tok.{}",)},
         tokens=True,
+        sha256={
+            "train.de": "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505",
+            "train.en": "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119",
+            "val.de": "97232bd273eceb7207f689527386a97e4be2616b18ada47576bdaf96c8ae1f00",
+            "val.en": "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec",
+        },
     ),
     # 50,000 short sentences of the Tanaka corpus, tokenised by KyTea and Stepp. CC BY.
     "tanaka": Corpus(
@@ -102,6 +109,12 @@ CORPORA = {
         {"train": tuple(f"train.{{}}.{n:03}" for n in range(5)), "val": ("dev.{}",)},
         tokens=True,
         symbols=8_000,
+        sha256={
+            "train.en": "148b05dcd28638fe20ee84f2b1127001c80982be352007dda241fb759adadc76",
+            "train.ja": "fc81a1434349ec98a449d7ae9cd2530057f689637684ecfed3501ea6a8a07ecc",
+            "val.en": "04a2673449770657fd5e3b963cb856be3130923212b6db8ac7eaeef18f06c041",
+            "val.ja": "cd534f56b8639dc130f86a365e5ec0aa70042000bdd740a622fbbf8b6be4acca",
+        },
     ),
     # Short sentences for learners (tatoeba.org), as text. CC BY 2.0 FR.
     "tatoeba": Corpus(
@@ -117,7 +130,7 @@ CORPORA = {
         ("ja", "en"),
         {"train": 440_288, "val": 1_166},
         {"train": "kyoto-train.{}", "val": "kyoto-dev.{}"},
-        "http://www.phontron.com/kftt/download",
+        "https://www.phontron.com/kftt/download",
         {
             "train": ("kftt-data-1.0/data/orig/kyoto-train.{}",),
             "val": ("kftt-data-1.0/data/orig/kyoto-dev.{}",),
@@ -202,56 +215,59 @@ def check_counts(name: str, pairs: Mapping[str, Pairs], counts: Mapping[str, int
             )
 
 
-def download(address: str, timeout: float) -> bytes:
-    """Download a file, with a progress bar; `timeout` is in seconds.
+def fetch(
+    corpus: Corpus, url: str, timeout: float, known: Mapping[str, str]
+) -> tuple[dict[str, Pairs], dict[str, str]]:
+    """Download a corpus.
 
-    Raises:
-        UserError: the file cannot be downloaded.
-    """
-    chunks = []
-    try:
-        with urllib.request.urlopen(address, timeout=timeout) as answer:
-            total = int(answer.headers.get("Content-Length") or 0) or None
-            name = address.rsplit("/", 1)[-1]
-            with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=None) as bar:
-                while chunk := answer.read(1 << 16):
-                    chunks.append(chunk)
-                    bar.update(len(chunk))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", None) or error or type(error).__name__
-        raise UserError(
-            f"{address}: cannot download: {reason}; run again, or give a local copy with "
-            "--from FOLDER"
-        ) from None
-    return b"".join(chunks)
+    Args:
+        corpus: its description.
+        url: folder of its files.
+        timeout: seconds to wait for a response.
+        known: SHA-256 of files by name, besides those of the description.
 
-
-def fetch(corpus: Corpus, url: str, timeout: float) -> dict[str, Pairs]:
-    """Download a corpus; return the pairs of each part.
+    Returns:
+        The pairs of each part, and the SHA-256 of each downloaded file.
 
     Raises:
         UserError: the download fails, or the files are not the expected ones.
     """
-    base = url.rstrip("/")
+    found: dict[str, str] = {}
+
+    def get(name: str) -> bytes:
+        address = f"{url.rstrip('/')}/{name}"
+        data = download(address, Limits(timeout, SECONDS, LARGEST), progress=True)
+        found[name] = hashlib.sha256(data).hexdigest()
+        check(data, known.get(name), address)
+        return data
+
     if corpus.archive is None:
-        return _assemble(corpus, lambda name: download(f"{base}/{name}", timeout))
-    address = f"{base}/{corpus.archive}"
-    data = download(address, timeout)
+        return _assemble(corpus, get), found
+    data = get(corpus.archive)
     try:
         if corpus.archive.endswith(".zip"):
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                return split_tatoeba(to_lines(archive.read("deu.txt"), "deu.txt"))
+            with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+                _check_size("deu.txt", zipped.getinfo("deu.txt").file_size)
+                return split_tatoeba(to_lines(zipped.read("deu.txt"), "deu.txt")), found
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            return _assemble(corpus, lambda name: _member(archive, name))
+            return _assemble(corpus, lambda name: _member(archive, name)), found
     except _ARCHIVE_ERRORS as error:
-        raise UserError(f"{address}: not the archive that was expected: {error}") from None
+        raise UserError(
+            f"{url}: {corpus.archive} is not the archive that was expected: {error}"
+        ) from None
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:
     file = archive.extractfile(name)
     if file is None:
         raise KeyError(f"{name} is not a file")
+    _check_size(name, archive.getmember(name).size)
     return file.read()
+
+
+def _check_size(name: str, size: int) -> None:
+    if size > LARGEST:
+        raise OSError(f"{name} has {size:,} bytes, more than {LARGEST:,}")
 
 
 def _assemble(corpus: Corpus, get: Callable[[str], bytes]) -> dict[str, Pairs]:
@@ -260,6 +276,7 @@ def _assemble(corpus: Corpus, get: Callable[[str], bytes]) -> dict[str, Pairs]:
         sides = []
         for language in corpus.languages:
             data = b"".join(get(name.format(language)) for name in names)
+            check(data, corpus.sha256.get(f"{part}.{language}"), f"{part}.{language}")
             sides.append(to_lines(data, f"{part}.{language}"))
         pairs[part] = align(sides[0], sides[1], part)
     return pairs

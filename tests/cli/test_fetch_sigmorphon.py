@@ -1,11 +1,11 @@
 """`tools/fetch_sigmorphon.py` against a server on this machine, and against a local folder."""
 
 import functools
+import hashlib
 import http.server
 import os
+import re
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +37,19 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         self.requests.append(self.path)
 
 
+@pytest.fixture(autouse=True)
+def known(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checksums of these files; and nothing between this process and the server."""
+    sums = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in repository.rglob("*")
+        if path.is_file()
+    }
+    monkeypatch.setattr(fetch_sigmorphon, "known_checksums", lambda: sums)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def url(repository: Path) -> Iterator[str]:
     handler = functools.partial(Quiet, directory=str(repository))
@@ -55,27 +68,29 @@ def refused(capsys, *arguments: object) -> str:
     return error
 
 
-def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path):
-    script = str(ROOT / "tools" / "fetch_sigmorphon.py")
-    command = [sys.executable, script, "--out", str(tmp_path), "--url", url]
-    command += ["--settings", "low", "--languages", "norman", "north-frisian"]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    environment["PYTHONPATH"] = path
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path, capsys):
+    arguments = ["--out", str(tmp_path), "--url", url]
+    arguments += ["--settings", "low", "--languages", "norman", "north-frisian"]
+    assert fetch_sigmorphon.main(arguments) == 0
     # 100 and 100 rows of train-low, 50 and 100 of dev.
-    assert "4 files, 350 rows; 4 fetched" in done.stdout
+    assert "4 files, 350 rows; 4 fetched" in capsys.readouterr().out
     names = ["norman-dev", "norman-train-low", "north-frisian-dev", "north-frisian-train-low"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     original = repository / "task1" / "surprise" / "north-frisian-dev"
     assert (tmp_path / "north-frisian-dev").read_bytes() == original.read_bytes()
 
-    (tmp_path / "norman-dev").write_text("cut\tsho\n")  # damaged: fetched again, the others not
+    damaged = original.with_name("north-frisian-train-low").read_bytes().replace(b"1", b"2", 1)
+    (tmp_path / "north-frisian-train-low").write_bytes(damaged)  # fetched again, the others not
+    (tmp_path / "norman-dev").write_text("cut\tsho\n")
     Quiet.requests.clear()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert "4 files, 350 rows; 1 fetched" in done.stdout
-    assert Quiet.requests == ["/task1/all/norman-dev"]
+    assert fetch_sigmorphon.main(arguments) == 0
+    assert "4 files, 350 rows; 2 fetched" in capsys.readouterr().out
+    name = "north-frisian-train-low"  # the first folder has no such file
+    assert list(dict.fromkeys(Quiet.requests)) == [
+        "/task1/all/norman-dev",
+        f"/task1/all/{name}",
+        f"/task1/surprise/{name}",
+    ]
 
 
 @pytest.mark.parametrize("below", ["", "task1/all"])
@@ -86,8 +101,6 @@ def test_a_local_folder_instead(repository, tmp_path, below, capsys):
         == 0
     )
     assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
-    file = tmp_path / "norman-train-low"
-    file.write_bytes(file.read_bytes().rstrip(b"\n"))  # which is all of it
     assert (
         ended(fetch_sigmorphon.main, [*arguments, "--languages", "norman", "--settings", "low"])
         == 0
@@ -124,20 +137,18 @@ def test_a_file_that_is_cut_is_not_kept(repository, tmp_path, capsys):
     (tmp_path / "norman-train-low").write_text("a\tb\tN\n")
     arguments = ("--from", tmp_path, "--languages", "norman", "--settings", "low")
     error = refused(capsys, "--out", tmp_path / "out", *arguments)
-    assert "norman-train-low: 1 rows, expected 100" in error
-    assert not list((tmp_path / "out").iterdir())
+    assert "norman-train-low: has another checksum than the known file" in error
+    assert not (tmp_path / "out").exists()
 
 
-def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys, monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{free.getsockname()[1]}"
     asked = ("--languages", "norman", "--settings", "low", "--out", tmp_path)
     error = refused(capsys, *asked, "--url", closed)
     assert "cannot download" in error
-    assert "run again to continue, or give a local copy with --from" in error
+    assert "run again, or give a local copy with --from" in error
     error = refused(capsys, *asked, "--url", f"{url}/nothing")
     assert "no norman-train-low in task1/all or task1/surprise" in error
     assert "cannot download: unknown url type" in refused(capsys, *asked, "--url", "nonsense")
@@ -153,6 +164,21 @@ def test_the_counts_are_those_of_the_papers_settings():
     assert sum(name.endswith("-dev") for name in high) == 86
 
 
+@pytest.mark.parametrize("value", ["1e400", "nan", "-1", "0", "x"])
+def test_a_time_limit_is_a_positive_number_of_seconds(tmp_path, capsys, value):
+    with pytest.raises(SystemExit):
+        fetch_sigmorphon.main(["--out", str(tmp_path), "--timeout", value])
+    assert f"above 0 and at most 600, not {value!r}" in capsys.readouterr().err
+
+
+def test_every_counted_file_has_a_known_checksum():
+    lines = fetch_sigmorphon.CHECKSUMS.read_text().splitlines()
+    names = [line.split("  ")[1] for line in lines]
+    counted = fetch_sigmorphon.expected_counts().items()
+    assert sorted(names) == sorted(f"{name}-{part}" for name, parts in counted for part in parts)
+    assert all(re.fullmatch(r"[0-9a-f]{64}  [a-z-]+", line) for line in lines)
+
+
 def test_the_counts_are_those_of_the_real_files():
     folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
     if not folder.is_dir():
@@ -160,3 +186,6 @@ def test_the_counts_are_those_of_the_real_files():
     for language, parts in fetch_sigmorphon.expected_counts().items():
         for part, rows in parts.items():
             assert (folder / f"{language}-{part}").read_bytes().count(b"\n") == rows, language
+    for line in fetch_sigmorphon.CHECKSUMS.read_text().splitlines():
+        checksum, name = line.split("  ")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == checksum, name

@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import hashlib
 import http.server
 import io
 import json
@@ -62,7 +63,8 @@ def small(monkeypatch) -> None:
     """The known parallel with the sizes of the files made here."""
     for name, corpus in parallel.CORPORA.items():
         counts = {"train": 300, "val": 20} if corpus.counts else {}
-        monkeypatch.setitem(parallel.CORPORA, name, replace(corpus, counts=counts, symbols=120))
+        made = replace(corpus, counts=counts, symbols=120, sha256={})
+        monkeypatch.setitem(parallel.CORPORA, name, made)
 
 
 def files_of(folder: Path, languages: tuple[str, str]) -> list[object]:
@@ -280,6 +282,28 @@ def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> N
         assert target == expected
 
 
+def test_another_archive_than_at_the_first_download_is_refused(
+    small, server, tmp_path: Path, capsys
+) -> None:
+    folder, url = server
+    publish("kftt", folder)
+    out, archive = tmp_path / "out", folder / "kftt-data-1.0.tar.gz"
+    arguments = ["kftt", "--url", url, "--out", str(out)]
+    assert prepare_mt.main(arguments) == 0
+    recorded = json.loads((out / "prepare.json").read_text())
+    checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert recorded["downloaded"] == {archive.name: checksum}
+    for name in "train.ja", "sp.model":
+        assert recorded["sha256"][name] == hashlib.sha256((out / name).read_bytes()).hexdigest()
+    before = prepared(out)
+    archive.write_bytes(gzip.compress(gzip.decompress(archive.read_bytes()), 1))
+    assert ended(prepare_mt.main, arguments) == 2
+    assert "kftt-data-1.0.tar.gz: has another checksum" in capsys.readouterr().err
+    assert prepared(out) == before
+    (out / "prepare.json").write_text("[")  # damaged: as if nothing was downloaded
+    assert prepare_mt.main(arguments) == 0
+
+
 def test_the_split_of_tatoeba_depends_on_no_order() -> None:
     lines = [f"e{n}\tg{n}" for n in range(3000)] + ["e7\tg7", "e7\tother"]
     shuffled = random.Random(1).sample(lines, len(lines))
@@ -353,8 +377,10 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
     [
         (["files", "--out", "x"], "files needs --train and --languages"),
         (["multi30k", "--out", "x", "--languages", "de", "en"], "takes neither"),
-        (["kftt", "--out", "x", "--symbols", "0"], "--symbols must be above 0"),
-        (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio must be at least 1"),
+        (["kftt", "--out", "x", "--symbols", "0"], "--symbols: must be "),
+        (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio: must be a number from 1"),
+        (["kftt", "--out", "x", "--max_ratio", "nan"], "--max_ratio: must be a number from 1"),
+        (["kftt", "--out", "x", "--timeout", "1e400"], "--timeout: must be above 0 and"),
         (["wmt", "--out", "x"], "invalid choice"),
         (["files", "--out", "x", "--languages", "a/b", "c", "--train", "d", "e"], "without /"),
     ],

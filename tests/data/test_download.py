@@ -1,0 +1,110 @@
+"""Downloads from a server on this machine: bounds, checksums, and refused addresses."""
+
+import functools
+import hashlib
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from onmt_entmax.data.download import DownloadError, Limits, NotThereError, check, download
+
+LIMITS = Limits(response=10, seconds=20, size=100_000)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers by path; `/for-ever` ends when the test does."""
+
+    def __init__(self, done: threading.Event, *arguments: object) -> None:
+        self.done = done
+        super().__init__(*arguments)  # type: ignore[arg-type]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.path == "/for-ever":  # a byte at a time, each within the limit of a response
+            self.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+            while not self.done.wait(0.01):
+                self.wfile.write(b"x")
+            return
+        if self.path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "/file")
+            self.end_headers()
+            return
+        self.send_response({"/file": 200, "/large": 200, "/broken": 500}.get(self.path, 404))
+        self.end_headers()
+        self.wfile.write(b"content" if self.path == "/file" else b"x" * 200_000)
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    done = threading.Event()
+    handler = functools.partial(Handler, done)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        done.set()
+        server.shutdown()
+
+
+def test_a_file_is_downloaded_whole_also_from_elsewhere(url: str) -> None:
+    assert download(f"{url}/file", LIMITS) == b"content"
+    assert download(f"{url}/elsewhere", LIMITS) == b"content"
+
+
+def test_a_file_larger_than_the_limit_is_refused(url: str) -> None:
+    with pytest.raises(DownloadError, match=r"/large: is larger than 100,000 bytes"):
+        download(f"{url}/large", LIMITS)
+    with pytest.raises(DownloadError, match=r"/dev/zero: is larger than 100,000 bytes"):
+        download("file:///dev/zero", LIMITS)
+
+
+def test_a_server_that_never_ends_is_left(url: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(DownloadError, match=r"for-ever: .* not complete after 0.5 seconds"):
+        download(f"{url}/for-ever", Limits(response=10, seconds=0.5, size=100_000))
+    assert time.monotonic() - started < 10
+
+
+def test_other_answers_are_one_line(url: str) -> None:
+    with pytest.raises(NotThereError, match="/none: cannot download: 404 Not Found"):
+        download(f"{url}/none", LIMITS)
+    with pytest.raises(DownloadError, match="/broken: cannot download: 500 "):
+        download(f"{url}/broken", LIMITS)
+    for address in ("nonsense", "http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"):
+        with pytest.raises(DownloadError, match="cannot download"):
+            download(address, LIMITS)
+
+
+def test_an_encrypted_address_does_not_lead_to_one_that_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Answer:
+        def __enter__(self) -> "Answer":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def geturl(self) -> str:
+            return "http://host/file"
+
+    opened: Callable[..., Answer] = lambda *_, **__: Answer()  # noqa: E731
+    monkeypatch.setattr("urllib.request.urlopen", opened)
+    with pytest.raises(DownloadError, match="leads to http://host/file, which is not encrypted"):
+        download("https://host/file", LIMITS)
+
+
+def test_a_checksum_is_compared() -> None:
+    known = hashlib.sha256(b"content").hexdigest()
+    check(b"content", known, "file")
+    check(b"anything", None, "file")
+    with pytest.raises(DownloadError, match="file: has another checksum"):
+        check(b"Content", known, "file")
