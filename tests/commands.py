@@ -34,7 +34,7 @@ def offer_server() -> None:
         os.environ[_SERVER] = f"{folder}:{os.getpid()}"
 
 
-def _server() -> str | None:
+def server() -> str | None:
     """Path of the server's socket; None where commands are to be processes of their own."""
     if _SERVER not in os.environ:
         return None
@@ -70,11 +70,11 @@ def run(
     """
     path = warm.CONSOLE if script == warm.CONSOLE else str(ROOT / script)
     texts = [*map(str, arguments)]
-    server = None if fresh else _server()
-    if server is None:
+    path_of_server = None if fresh else server()
+    if path_of_server is None:
         start = CONSOLE if script == warm.CONSOLE else [sys.executable, path]
         return execute([*start, *texts], cwd)
-    return _forked(server, path, texts, cwd)
+    return _forked(path_of_server, path, texts, cwd)
 
 
 def execute(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
