@@ -111,6 +111,30 @@ def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     assert f"continuing from {run / f'step_{newest}'}" in printed
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc")
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_what_ends_torchrun_lets_training_save(tmp_path: Path, number: signal.Signals) -> None:
+    """A terminal or a scheduler signals all processes, and `torchrun` passes that on once more."""
+    changes = {"train_steps": 10**6, "valid_steps": 10**6, "save_checkpoint_steps": 10**6}
+    config = write_config(tmp_path, **settings(tmp_path / "run", **changes))
+    process = subprocess.Popen(
+        torchrun(2, "-config", config), env=ENVIRONMENT, stderr=-1, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("step 10:"):
+            break
+    workers = children(process.pid)
+    for pid in [process.pid, *(workers if number != signal.SIGKILL else [])]:
+        os.kill(pid, number)
+    rest = process.stderr.read()  # up to the end of the last process
+    process.wait()
+    assert "stopped at step" in rest
+    (folder,) = (tmp_path / "run").glob("step_*")
+    assert f"stopped at {folder.name.replace('_', ' ')} (" in rest
+
+
 def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path) -> None:
     config = write_config(tmp_path, train_steps=20)
     succeed("train.py", "-config", config)

@@ -98,6 +98,8 @@ class Processes:
                 self._running.remove(process)
         if self.received:
             raise Stopped
+        if lock.place() != lock.folder:
+            raise ExperimentError(f"{lock.folder}: was renamed, deleted or replaced meanwhile")
         if status != 0:
             raise ExperimentError(
                 f"{command[0]} ended with status {status}: {last_line(log, start)}"

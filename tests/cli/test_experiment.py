@@ -216,6 +216,14 @@ class TestProcesses:
             Processes().run(["train"], tmp_path / "log.txt", None, lock)
         assert "status 3: killed" in str(raised.value)  # the error before is of another attempt
 
+    def test_a_folder_that_is_renamed_meanwhile(self, tmp_path, monkeypatch):
+        """What was written may be elsewhere, or beside the files of another run."""
+        folder = tmp_path / "cell"
+        self.script(tmp_path, monkeypatch, f"import os; os.rename({str(folder)!r}, 'later')")
+        monkeypatch.chdir(tmp_path)
+        with locked(folder) as lock, pytest.raises(ExperimentError, match="cell: was renamed"):
+            Processes().run(["train"], folder / "log.txt", None, lock)
+
     def test_a_signal_is_passed_on_and_nothing_starts_after_it(self, tmp_path, monkeypatch):
         self.script(
             tmp_path,
