@@ -55,6 +55,11 @@ _FIRST_WITH_CHECKSUMS = (1, 1)
 # Largest sizes in bytes; each is read within a second or two.
 _LARGEST_TEXT = {"config.yaml": 2**20, "vocab.json": 2**26, "best.json": 2**16}
 STATE = "training/state.pt"
+# Options that name files of a subword model, which decoding reads again.
+SUBWORD_OPTIONS = tuple(
+    f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
+)
+LARGEST_SUBWORDS = 2**28
 _LARGEST_STATE = 2**34
 _LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
@@ -79,6 +84,7 @@ class LoadedModel:
     config: ModelConfig
     vocabularies: Vocabularies
     options: dict[str, Any]  # options of the run that trained the model
+    package_version: str  # of the program that wrote the folder
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -91,6 +97,7 @@ def save(
     vocabularies: Vocabularies,
     options: Mapping[str, Any],
     training_state: Mapping[str, Any] | None = None,
+    others: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a model folder.
 
@@ -101,6 +108,7 @@ def save(
         vocabularies: of source and target.
         options: every option of the run, defaults included, as a record.
         training_state: tensors, numbers, strings, lists and dicts; None for a released model.
+        others: further files by name.
 
     Raises:
         CheckpointError: the folder cannot be written.
@@ -119,6 +127,8 @@ def save(
         tokens = {"source": vocabularies.source.tokens, "target": vocabularies.target.tokens}
         text = json.dumps(tokens, ensure_ascii=False, indent=0)
         (temporary / "vocab.json").write_text(text, encoding="utf-8")
+        for name, content in (others or {}).items():
+            (temporary / name).write_bytes(content)
         try:
             weights = temporary / "model.safetensors"
             safetensors.torch.save_model(_Weights(model), str(weights))
@@ -345,10 +355,11 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
         CheckpointError: config.yaml is missing, damaged or of a newer format, or the network has a
             retired part.
     """
-    return _config(_opened(folder))
+    return _config(_opened(folder))[:2]
 
 
-def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any]]:
+def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any], str]:
+    """Return the network, the options and the version of the program that wrote them."""
     path = files.path / "config.yaml"
     described = _parsed(files, "config.yaml", parse_yaml)
     _check_format(files, described.get("format_version"))
@@ -364,7 +375,7 @@ def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any]]:
                 f"{path}: {key}: is retired, and this model has it: {shown(value)}"
             )
     try:
-        return ModelConfig.read(network), options
+        return ModelConfig.read(network), options, str(described.get("package_version"))[:20]
     except NetworkError as error:
         raise CheckpointError(f"{path}: model: {error}") from None
 
@@ -423,7 +434,8 @@ def accept(folder: Path) -> None:
 
 
 def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedModel:
-    config, options = _config(files)
+    config, options, version = _config(files)
+    options |= _own_subwords(files, options)
     vocabularies = _vocabularies(files)
     _check_size(files, config, vocabularies)
     try:
@@ -432,7 +444,19 @@ def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedMod
         raise CheckpointError(f"{files.path / 'config.yaml'}: model: {error}") from None
     _fill(model, files, config)
     model.to(device or torch.device("cpu")).eval()
-    return LoadedModel(files.path, model, config, vocabularies, options)
+    return LoadedModel(files.path, model, config, vocabularies, options, version)
+
+
+def _own_subwords(files: CheckedFolder, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the paths of subword files that the folder itself holds, checked, by option."""
+    found = {}
+    for name in SUBWORD_OPTIONS:
+        value = options.get(name)
+        # A mere name; otherwise the path of a file elsewhere, as the configuration gave it.
+        if isinstance(value, str) and value == Path(value).name and (files.path / value).is_file():
+            _read(files, value, LARGEST_SUBWORDS)
+            found[name] = str(files.path / value)
+    return found
 
 
 def _check_size(files: CheckedFolder, config: ModelConfig, vocabularies: Vocabularies) -> None:

@@ -34,6 +34,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "combine": ("combine", "average the reports of several models"),
         "distill": ("distill", "make training pairs from the predictions of several models"),
         "import-onmt": ("import_onmt", "convert a checkpoint of OpenNMT-py 2.3.0"),
+        "export": ("export", "write a clean model folder to give to others"),
         "verify": ("verify", "check that model folders are as they were written"),
     },
     "Evaluate and show": {

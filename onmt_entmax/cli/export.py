@@ -1,0 +1,173 @@
+"""Write a clean model folder to give to others.
+
+    onmt-entmax export run/mine/model released/mine --dtype float16
+
+MODEL is a model folder, or a run folder, whose best checkpoint is taken. The new folder holds the
+weights, the vocabularies, the network, the options that decoding reads and the main ones of the
+training, subword models, a model card (README.md) to complete, and checksums. It holds no training
+state, and no path of this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from onmt_entmax.checkpoint import (
+    LARGEST_SUBWORDS,
+    SUBWORD_OPTIONS,
+    LoadedModel,
+    load,
+    read_best,
+    save,
+)
+from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_bytes
+from onmt_entmax.model import count_parameters
+from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.version import __version__
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+# Options of the training that are kept; none of them is a path.
+TRAINING = (
+    *("optim", "learning_rate", "decay_method", "warmup_steps", "max_grad_norm", "adam_beta2"),
+    *("batch_size", "batch_type", "accum_count", "train_steps", "train_epochs", "max_seconds"),
+    *("dropout", "attention_dropout", "label_smoothing", "attention_warmup_steps"),
+    *("average_decay", "selection", "seed"),
+)
+
+CARD = """\
+# {name}
+
+A sequence-to-sequence model of onmt_entmax: {encoder} encoder, {decoder} decoder, {weights:,}
+weights in {dtype}, attention alpha {attention:g}, output alpha {output:g}, vocabularies of
+{source:,} source and {target:,} target tokens.
+
+- Task, languages and training data: *to be completed*
+- Licence: *to be completed*
+
+## Use
+
+```
+onmt-entmax verify {name}
+onmt-entmax translate -model {name} {transforms}-src FILE -output FILE
+```
+
+## Training
+
+| | |
+|---|---|
+{rows}
+
+Trained with onmt_entmax {trained}, exported with {exported} and PyTorch {torch}.
+"""
+
+
+def transforms_of(options: Mapping[str, Any]) -> list[str]:
+    """Return the transforms of all corpora that a training read, in order."""
+    data = options.get("data")
+    corpora = data.values() if isinstance(data, dict) else ()
+    own = [corpus.get("transforms") for corpus in corpora if isinstance(corpus, dict)]
+    lists = [names for names in (options.get("transforms"), *own) if isinstance(names, list)]
+    return list(dict.fromkeys(name for names in lists for name in names if isinstance(name, str)))
+
+
+def subword_files(options: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the names of subword files by option, and their content by name.
+
+    Raises:
+        FileError: a file cannot be read.
+    """
+    names: dict[str, str] = {}
+    contents: dict[str, bytes] = {}
+    named: dict[str, str] = {}  # by path: both sides may share a file
+    for option in SUBWORD_OPTIONS:
+        path = options.get(option)
+        if isinstance(path, str) and path:
+            name = named.setdefault(path, option + Path(path).suffix)
+            names[option] = name
+            if name not in contents:
+                contents[name] = read_bytes(Path(path), LARGEST_SUBWORDS)
+    return names, contents
+
+
+def best_measure(folder: Path) -> list[tuple[str, object]]:
+    """Return measure, value and step of a run's best checkpoint, if `folder` is that."""
+    best = read_best(folder.parent)
+    if best is None or folder.name != f"step_{best['step']}":
+        return []
+    return [("updates", best["step"]), (f"{best['metric']} (dev)", f"{best['value']:.6g}")]
+
+
+def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
+    """Return the text of a model card.
+
+    Args:
+        name: of the new folder.
+        loaded: the model.
+        dtype: precision of the exported weights.
+        options: of the exported folder.
+    """
+    config = loaded.config
+    recorded = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
+    names = options["transforms"]
+    rows = [*best_measure(loaded.folder), *recorded]
+    return CARD.format(
+        name=name,
+        encoder=config.encoder_type,
+        decoder=config.decoder_type,
+        weights=count_parameters(loaded.model),
+        dtype=dtype,
+        attention=config.global_attention_alpha,
+        output=config.generator_alpha,
+        source=len(loaded.vocabularies.source),
+        target=len(loaded.vocabularies.target),
+        transforms=f"-transforms {' '.join(names)} " if names else "",
+        rows="\n".join(f"| {key} | {value} |" for key, value in rows),
+        trained=loaded.package_version,
+        exported=__version__,
+        torch=torch.__version__,
+    )
+
+
+def export(model: Path, target: Path, dtype: str) -> LoadedModel:
+    """Write the clean folder; return what was exported.
+
+    Raises:
+        UserError: a folder cannot be read or written, or a weight does not fit the precision.
+    """
+    if target.exists() or target.is_symlink():
+        raise UserError(f"{target}: exists already; name a new folder")
+    loaded = load(model)
+    names, contents = subword_files(loaded.options)
+    kept = [name for name in (*transform_option_names(), *TRAINING) if name in loaded.options]
+    options = {name: loaded.options[name] for name in kept} | names
+    options["transforms"] = transforms_of(loaded.options)
+    loaded.model.to(DTYPES[dtype])
+    for name, weight in loaded.model.state_dict().items():
+        if not bool(weight.isfinite().all()):
+            raise UserError(f"{loaded.folder}: {name} is too large for {dtype}; export as bfloat16")
+    contents["README.md"] = card(target.name, loaded, dtype, options).encode()
+    save(target, loaded.model, loaded.config, loaded.vocabularies, options, others=contents)
+    return loaded
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Export the model; return the exit status."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL", help="model folder, or run folder")
+    add("folder", type=Path, metavar="OUT", help="folder to write; must be new")
+    add("--dtype", choices=DTYPES, default="float32", help="precision of the weights")
+    options = parser.parse_args(arguments)
+    loaded = export(options.model, options.folder, options.dtype)
+    weights = count_parameters(loaded.model)
+    print(f"{options.folder}: {weights:,} weights of {loaded.folder} in {options.dtype}")
+    readme = options.folder / "README.md"
+    print(f"complete {readme}, then: onmt-entmax verify --accept {options.folder}")
+    return 0

@@ -1,0 +1,117 @@
+"""`onmt-entmax export`: a clean folder that translates alike, and names nothing of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import CheckpointError, find_model, load, remember_best, save
+from onmt_entmax.checksums import differences
+from onmt_entmax.cli.export import main
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import build_model
+from tests.commands import succeed
+from tests.test_model import SMALL, VOCABULARIES
+
+
+def ended(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def texts(folder: Path) -> bytes:
+    """Return the content of all files of a folder, but for the weights."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".safetensors"]
+    return b"\n".join(path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_an_exported_model_translates_alike(trained: Path, tmp_path: Path, dtype: str) -> None:
+    run, exported = trained / "run", tmp_path / "exported"
+    assert ended(run, exported, "--dtype", dtype) == 0
+    outputs = []
+    for model in (run, exported):
+        output = tmp_path / f"{model.name}.txt"
+        files = ["-src", trained / "valid.src", "-output", output]
+        succeed("translate.py", "-model", model, *files, "-beam_size", 5)
+        outputs.append(output.read_text())
+    assert outputs[0] == outputs[1]
+    weights = load(exported).model.state_dict()
+    for name, weight in load(run).model.state_dict().items():
+        assert weights[name].equal(weight.to(getattr(torch, dtype)).float())
+    size = (exported / "model.safetensors").stat().st_size
+    whole = (find_model(run) / "model.safetensors").stat().st_size
+    assert size == whole if dtype == "float32" else size < 0.6 * whole
+
+
+def test_it_holds_what_others_need_and_nothing_else(trained: Path, tmp_path: Path) -> None:
+    exported = tmp_path / "exported"
+    assert ended(trained / "run", exported) == 0
+    names = sorted(path.name for path in exported.iterdir())
+    assert names == ["README.md", "SHA256SUMS", "config.yaml", "model.safetensors", "vocab.json"]
+    assert differences(exported) == []
+    assert str(trained).encode() not in texts(exported)
+    card = (exported / "README.md").read_text()
+    best = find_model(trained / "run").name.removeprefix("step_")
+    assert f"| updates | {best} |" in card
+    assert "| exact_match (dev) | " in card
+    assert "Licence: *to be completed*" in card
+    assert "onmt-entmax translate -model exported " in card
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_subword_models_come_along(tmp_path: Path, shared: bool) -> None:
+    private = tmp_path / "home" / "somebody"
+    private.mkdir(parents=True)
+    sides = {"src": private / "bpe.codes", "tgt": private / ("bpe.codes" if shared else "b.codes")}
+    for side, path in sides.items():
+        path.write_text(f"merges of {'both' if shared else side}")
+    corpus = {"path_src": str(private / "x"), "path_tgt": "y", "transforms": ["bpe"]}
+    options = {f"{side}_subword_model": str(path) for side, path in sides.items()} | {
+        "transforms": ["filtertoolong"],
+        "data": {"corpus": corpus},
+        "save_model": str(tmp_path / "run"),
+        "src_subword_type": "bpe",
+    }
+    model = build_model(SMALL, VOCABULARIES)
+    save(tmp_path / "run" / "step_3", model, SMALL, VOCABULARIES, options)
+    remember_best(tmp_path / "run", 3, "bleu", 31.25)
+    exported = tmp_path / "exported"
+    assert ended(tmp_path / "run", exported) == 0
+    assert str(tmp_path).encode() not in texts(exported)
+    loaded = load(exported)
+    assert loaded.options["transforms"] == ["filtertoolong", "bpe"]
+    assert loaded.options["src_subword_type"] == "bpe"
+    for side, path in sides.items():
+        copied = Path(loaded.options[f"{side}_subword_model"])
+        assert copied.parent == exported
+        assert copied.read_bytes() == path.read_bytes()
+    card = (exported / "README.md").read_text()
+    assert "-transforms filtertoolong bpe -src" in card
+    assert "| bleu (dev) | 31.25 |" in card
+    again = tmp_path / "again"  # from the exported folder
+    assert ended(exported, again) == 0
+    assert load(again).options["src_subword_model"] == str(again / "src_subword_model.codes")
+    (exported / "src_subword_model.codes").write_text("other merges")
+    with pytest.raises(CheckpointError, match=r"src_subword_model.codes: its content is not what"):
+        load(exported)
+
+
+def test_what_cannot_be_exported(tmp_path: Path) -> None:
+    model = build_model(SMALL, VOCABULARIES)
+    with torch.no_grad():
+        model.generator.bias[0] = 1e6
+    missing = {"src_subword_model": str(tmp_path / "gone.codes")}
+    save(tmp_path / "model", model, SMALL, VOCABULARIES, {})
+    save(tmp_path / "subwords", model, SMALL, VOCABULARIES, missing)
+    for source, more, message in (
+        ("model", ["--dtype", "float16"], "is too large for float16; export as bfloat16"),
+        ("subwords", [], r"gone\.codes: cannot be read"),
+        ("nothing", [], "no such model folder"),
+    ):
+        with pytest.raises(UserError, match=message):
+            ended(tmp_path / source, tmp_path / "out", *more)
+        assert not (tmp_path / "out").exists()
+    with pytest.raises(UserError, match="exists already; name a new folder"):
+        ended(tmp_path / "model", tmp_path / "subwords")
