@@ -12,7 +12,7 @@ NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/lstm/csrc
 WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-slow bench lint check-wheel clean
+.PHONY: demo test test-slow attack bench lint check-wheel clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
@@ -24,6 +24,11 @@ test: $(VENV)/.installed-dev
 test-slow: $(VENV)/.installed-dev
 	$(PYTEST) -m slow
 	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=thorough
+
+# New cases of the attacks in tests/faults; `python -m tools.attack -h` says what they are.
+MINUTES ?= 10
+attack: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.attack --minutes $(MINUTES) --seed $$(date +%s)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

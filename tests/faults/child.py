@@ -196,6 +196,10 @@ def main() -> None:
     sys.argv = ["onmt-entmax", *sys.argv[2:]]
     from onmt_entmax.cli.main import main as command
 
+    # Whoever started the server may ignore signals, as nohup does.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     if PLANT in os.environ:
         from tests.faults.planted import PLANTED
 
