@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from onmt_entmax.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+_SMALL = 1 << 28  # bytes; nobody need ask whether these are free
 
 
 class TooLargeError(UserError):
@@ -23,6 +27,8 @@ def free_bytes(device: torch.device) -> int:
     system that does not tell has no limit.
     """
     if device.type == "cuda":
+        import torch
+
         return int(torch.cuda.mem_get_info(device)[0])
     return min([_free_on_machine(), *_free_in_groups()])
 
@@ -74,17 +80,26 @@ def _free_in_group(folder: Path, names: tuple[str, str, str]) -> Iterator[int]:
         return
 
 
-def gigabytes(size: int) -> str:
-    """Return a size for a message."""
-    return f"{size / 1e9:,.1f} GB"
+def check_free(needed: int, device: torch.device) -> None:
+    """Check that so many bytes are free; of small numbers nothing is read.
+
+    Raises:
+        MemoryError: they are not; the message says how many are.
+    """
+    if needed < _SMALL:
+        return
+    free = free_bytes(device)
+    if needed > free:
+        raise MemoryError(f"needs {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free")
 
 
 @contextmanager
-def named_exhaustion(what: Callable[[], str]) -> Iterator[None]:
-    """Raise an error with a name for what did not fit, if memory runs out inside the block.
+def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
+    """Raise an error with a name for what does not fit, if memory runs out inside the block.
 
     Args:
         what: returns the beginning of the message.
+        advice: the end of the message.
 
     Raises:
         TooLargeError: memory ran out.
@@ -92,13 +107,23 @@ def named_exhaustion(what: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not _is_exhaustion(error):
+        reason = exhaustion(error)
+        if reason is None:
             raise
-        raise TooLargeError(f"{what()} does not fit in memory") from None
+        raise TooLargeError(f"{what()}: does not fit in memory ({reason}); {advice}") from None
 
 
-def _is_exhaustion(error: Exception) -> bool:
-    """Whether memory ran out; PyTorch has no class of its own for it on the CPU."""
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return True
-    return re.search(r"can't allocate memory|out of memory|bad_alloc", str(error)) is not None
+def exhaustion(error: Exception) -> str | None:
+    """Return in a few words that memory ran out; None for other errors.
+
+    PyTorch has no class of its own for it on the CPU.
+    """
+    if not isinstance(error, (MemoryError, RuntimeError)):
+        return None
+    text = str(error)
+    if isinstance(error, MemoryError):
+        return text or "an allocation failed"
+    found = re.search(r"you tried to allocate (\d+) bytes", text)
+    if found is not None:
+        return f"needs {int(found[1]) / 1e9:,.1f} GB more"
+    return "an allocation failed" if re.search(r"out of memory|bad_alloc", text) else None

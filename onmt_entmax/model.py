@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.memory import TooLargeError, free_bytes, gigabytes
+from onmt_entmax.memory import check_free, named_exhaustion
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
@@ -33,7 +33,6 @@ from onmt_entmax.opennmt import (
 )
 from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, shown, whole
 
-_SMALL = 1 << 28  # bytes for which nobody need ask what is free
 _WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 
 _LAYERS = whole(1, 1000)
@@ -238,6 +237,12 @@ class ModelConfig:
 class SparseNMTModel(NMTModel):
     """OpenNMT-py's `NMTModel` with an `OutputLayer` as its `generator`.
 
+    Args:
+        encoder: OpenNMT-py's or ours.
+        decoder: likewise.
+        generator: the output layer.
+        config: of the network; None leaves batches that are too large to fail by themselves.
+
     Attributes:
         matmul_dtype: of the products in the LSTMs while training, `torch.bfloat16` or None for the
             weights' own. Evaluation and search always compute in the weights' type.
@@ -245,9 +250,15 @@ class SparseNMTModel(NMTModel):
 
     matmul_dtype: torch.dtype | None = None
 
-    def __init__(self, encoder: nn.Module, decoder: nn.Module, generator: OutputLayer) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        generator: OutputLayer,
+        config: ModelConfig | None = None,
+    ) -> None:
         super().__init__(encoder, decoder)
-        self.generator = generator
+        self.generator, self.config = generator, config
 
     def train(self, mode: bool = True) -> SparseNMTModel:
         """Switch to training or evaluation mode."""
@@ -278,9 +289,16 @@ class SparseNMTModel(NMTModel):
             Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict. The order
             is any in which neighbouring columns of equal length stay next to each other. Decoders
             that cannot skip padding return rows for it too, with the id of `<blank>`.
+
+        Raises:
+            MemoryError: a sentence is so long that the batch needs more memory than is free.
         """
         assert batch.target is not None, "training and scoring need targets"
         assert batch.target_lengths is not None
+        if self.config is not None:
+            size = training_bytes(self.config, len(batch), len(batch.source), len(batch.target))
+            # Without gradients, little is kept.
+            check_free(size if self.training else size // 4, batch.source.device)
         inputs, targets = batch.target[:-1], batch.target[1:].flatten()
         if not isinstance(self.decoder, FastInputFeedRNNDecoder):
             lengths = batch.source_lengths.to(batch.source.device)
@@ -410,16 +428,42 @@ def refuse_too_large(
     """
     weights = weights_of(config, *map(len, vocabularies))
     total = sum(weights.values())
-    needed = 4 * copies * total
-    if needed < _SMALL:
-        return
-    free = free_bytes(device or torch.device("cpu"))
-    if needed > free:
-        part = max(weights, key=weights.__getitem__)
-        raise TooLargeError(
-            f"the network has {total:,} weights and needs {gigabytes(needed)}, {gigabytes(free)} "
-            f"are free; {part}: {weights[part]:,} weights, the largest part: make it smaller"
-        )
+    part = max(weights, key=weights.__getitem__)
+    largest = f"make its largest part smaller: {part}, {weights[part]:,} weights"
+    with named_exhaustion(lambda: f"the network of {total:,} weights", largest):
+        check_free(4 * copies * total, device or torch.device("cpu"))
+
+
+def training_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
+    """Return about how many bytes the attention of a batch needs in training.
+
+    Everything else is small for sentences so long that memory may not suffice.
+
+    Args:
+        config: the network.
+        sentences: number of them.
+        source: longest source.
+        target: longest target.
+    """
+    if config.decoder_type == "transformer":
+        decoder = config.dec_layers * (target * target + source * target)
+        scores = 2 * config.heads * (config.enc_layers * source * source + decoder)
+    else:
+        scores = 4 * source * target * (config.global_attention != "none")
+    return 4 * sentences * scores
+
+
+def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
+    """Return about how many bytes the sources of a batch need in a search.
+
+    Args:
+        config: the network.
+        sentences: number of them.
+        source: longest source.
+    """
+    if config.encoder_type == "transformer":
+        return 8 * sentences * config.heads * source * source
+    return 4 * source * config.rnn_size * (8 + 2 * sentences)
 
 
 def _recurrent_weights(
@@ -479,7 +523,7 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
-    model = SparseNMTModel(encoder, decoder, generator)
+    model = SparseNMTModel(encoder, decoder, generator, config)
     if config.share_embeddings:
         target_embeddings.word_lut.weight = source_embeddings.word_lut.weight
     if config.share_decoder_embeddings:

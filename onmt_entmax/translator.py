@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.model import SparseNMTModel, with_tokens_in_order
+from onmt_entmax.memory import check_free, named_exhaustion
+from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
 from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.options.train import recorded_transform_options
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import (
     EnsembleStepper,
@@ -40,6 +42,8 @@ from onmt_entmax.sharding import Windows
 
 _ALL = Windows()
 _ROWS = 1280  # live prefixes of one batch
+_LONG = 1000  # tokens of a line whose memory is estimated
+_MUCH = 1 << 30  # bytes for one line of which users are warned
 
 
 class TranslationError(UserError):
@@ -122,11 +126,15 @@ class Translator:
             raise TranslationError("no model is named")
         first = models[0]
         self.vocabularies = first.vocabularies
+        self._first, self._networks = first.model, [loaded.config for loaded in models]
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.dense_attention for loaded in models)
-        recorded = {name: first.options.get(name) for name in transform_option_names()}
-        options = Namespace(**{**recorded, **vars(transform_options or Namespace())})
+        options = transform_options or Namespace()
+        if transforms:
+            where = f"{first.folder / 'config.yaml'}: options"
+            recorded = recorded_transform_options(first.options, where)
+            options = Namespace(**{**recorded, **vars(options)})
         pipe = build_transforms(transforms, options, self.vocabularies)
         self.reader = Reader(self.vocabularies, pipe)
         if unknown and all(m.config.global_attention == "none" for m in models):
@@ -260,6 +268,7 @@ class Translator:
         if self.task.method == "enumerate":
             for example in examples:
                 with _readable([example]):
+                    self._check_memory([example], 1)
                     result = self._exact(example, forced)
                 yield example, result
             return
@@ -272,11 +281,31 @@ class Translator:
         order = [index for batch in batches for index in batch.indices]
         work = ((batch, [forced[index] for index in batch.indices]) for batch in batches)
         with _readable(examples):
+            self._check_memory(examples, sentences)
             for number, result in stream_search(self.stepper, work, config, 4 * sentences):
                 example = by_index[order[number]]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
                     result = self._exact(example, forced, result)
                 yield example, result
+
+    def _check_memory(self, examples: Sequence[Example], sentences: int) -> None:
+        """Refuse a line that is too long for the memory that is free; warn of very long ones.
+
+        Raises:
+            MemoryError: of the first such line.
+        """
+        for example in examples:
+            if len(example.source) < _LONG:
+                continue
+            count = min(sentences, len(examples))
+            needed = sum(search_bytes(each, count, len(example.source)) for each in self._networks)
+            check_free(needed, device_of(self._first))
+            if needed > _MUCH:
+                warnings.warn(
+                    f"line {example.index + 1}: its {len(example.source):,} tokens need about "
+                    f"{needed / 1e9:,.1f} GB",
+                    stacklevel=2,
+                )
 
     def _exact(
         self,
@@ -329,12 +358,17 @@ class Translator:
 
 @contextmanager
 def _readable(examples: Sequence[Example]) -> Iterator[None]:
-    """Name the longest line if a Transformer meets more tokens than it has positions."""
+    """Name the longest line if it has more tokens than a Transformer or the memory takes."""
     try:
-        yield
+        with named_exhaustion(lambda: _longest(examples), "shorten or split it"):
+            yield
     except SequenceTooLongError as error:
-        longest = max(examples, key=lambda example: len(example.source))
         raise TranslationError(
-            f"line {longest.index + 1}: its {len(longest.source)} tokens, or the max_length of its "
-            f"output, are more than a Transformer model reads ({error})"
+            f"{_longest(examples)}, or the max_length of its output, are more than a Transformer "
+            f"model reads ({error})"
         ) from None
+
+
+def _longest(examples: Sequence[Example]) -> str:
+    longest = max(examples, key=lambda example: len(example.source))
+    return f"line {longest.index + 1}: its {len(longest.source):,} tokens"

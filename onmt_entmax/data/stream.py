@@ -133,6 +133,30 @@ class TrainingBatches:
         self.position = position or Position()
         self.pairs = pairs
         self.shapes: Shapes | None = None
+        self._epoch = self.position.epoch  # of the last batch
+
+    def longest_line(self, batches: Sequence[Batch]) -> str:
+        """Return corpus, line and tokens of the longest pair of the last batches, for an error."""
+        tokens = 0
+        for batch in batches:
+            assert batch.target_lengths is not None, "training batches have targets"
+            pairs = zip(
+                batch.source_lengths.tolist(),
+                (batch.target_lengths - 2).tolist(),
+                batch.indices,
+                strict=True,
+            )
+            for source, target, index in pairs:
+                if source + target > tokens:
+                    tokens, found = source + target, (source, target, index)
+        source, target, index = found
+        sizes = [count_lines(Path(corpus.path_src)) for corpus in self.config.corpora]
+        lines = _mixed(self.config.corpora, sizes, self._epoch)
+        line = next(itertools.islice(lines, index, None))
+        return (
+            f"{line.corpus.path_src}, {line.corpus.path_tgt}: line {line.number}: a batch with its "
+            f"{source:,} source and {target:,} target tokens"
+        )
 
     def __iter__(self) -> Generator[Batch, None, None]:
         with ExitStack() as stack:
@@ -153,6 +177,7 @@ class TrainingBatches:
                         self.position = Position(epoch, found.bucket + 1)
                     else:
                         self.position = Position(epoch, found.bucket, found.taken)
+                    self._epoch = epoch
                     yield found.batch
                     found = following
 

@@ -12,6 +12,7 @@ one, so certificates of outputs with placeholders hold for the outputs with char
 from __future__ import annotations
 
 import ast
+import os
 import random
 import sys
 from argparse import Namespace
@@ -35,11 +36,13 @@ from onmt_entmax.opennmt import (
     TransformPipe,
     register_transform,
 )
+from onmt_entmax.rules import shown
 
 T = TypeVar("T")
 
 # Options of `onmt_tokenize` that hold a mapping as text.
 _MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
+_SUBWORDS = {"sentencepiece", "bpe", "onmt_tokenize"}  # transforms that read files
 # What OpenNMT-py's transforms raise for a wrong option or a missing library or file.
 _BUILD_ERRORS = (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError)
 
@@ -67,6 +70,8 @@ def build_transforms(
     for name in _MAPPINGS:
         if isinstance(getattr(options, name, None), str):
             setattr(options, name, _mapping(name, getattr(options, name)))
+    if _SUBWORDS.intersection(names):
+        _check_files(options)
     tokens = None
     if vocabularies is not None:
         tokens = {
@@ -124,6 +129,25 @@ def _transform_class(name: str) -> type[Transform]:
     return SeededTokenizer if kind is ONMTTokenizerTransform else kind
 
 
+def _check_files(options: Namespace) -> None:
+    """Refuse pipes and devices in the place of files, which would be read for ever.
+
+    Raises:
+        TransformError: names the first.
+    """
+    named = [
+        (f"{side}_subword_{kind}", getattr(options, f"{side}_subword_{kind}", None))
+        for side in ("src", "tgt")
+        for kind in ("model", "vocab")
+    ]
+    for option in _MAPPINGS:
+        mapping = getattr(options, option, None) or {}
+        named += [(f"{option}: {key}", mapping[key]) for key in mapping if key.endswith("_path")]
+    for name, path in named:
+        if path and os.path.exists(path) and not os.path.isfile(path):
+            raise TransformError(f"{name}: {path}: is not a regular file")
+
+
 def _mapping(option: str, text: str) -> dict[str, Any]:
     """Read a Python mapping from the text of an option; no code is executed.
 
@@ -132,11 +156,11 @@ def _mapping(option: str, text: str) -> dict[str, Any]:
     """
     try:
         mapping = ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(key, str) for key in mapping):
         raise TransformError(
-            f"{option}: expected a mapping such as {{'mode': 'space'}}, not {text!r}"
+            f"{option}: expected a mapping such as {{'mode': 'space'}}, not {shown(text)}"
         )
     return mapping
 

@@ -104,6 +104,26 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
     return Options(values, origin)
 
 
+def read_recorded(
+    parser: argparse.ArgumentParser, recorded: Mapping[str, Any], where: str
+) -> Options:
+    """Read options that a file records among others, as those of a YAML file.
+
+    Args:
+        parser: defines the options; those that are not recorded have its defaults.
+        recorded: values by name.
+        where: names the file in errors.
+
+    Raises:
+        OptionError: names the first option that is wrong.
+    """
+    known = {canonical(action): action for action in register(parser).values()}
+    values = {name: action.default for name, action in known.items()}
+    for name in known.keys() & recorded.keys():
+        values[name] = _convert(recorded[name], known[name], f"{where}: {name}")
+    return Options(values, dict.fromkeys(known.keys() & recorded.keys(), where))
+
+
 def read_yaml(path: str) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, zip_longest
 from statistics import fmean
 
@@ -13,6 +14,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
 from onmt_entmax.data.corpus import CorpusError, DataConfig, validation_examples, validation_targets
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.train import Evaluate, TrainingConfig
@@ -136,8 +138,9 @@ def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Seq
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
     loss = tokens = correct = support = 0.0
     for batch in batches:
-        hidden, target = model.hidden_states(batch.to(device_of(model)))
-        result = model.generator.loss(hidden, target, pad)
+        with named_exhaustion(partial(_described, batch), "make valid_batch_size smaller"):
+            hidden, target = model.hidden_states(batch.to(device_of(model)))
+            result = model.generator.loss(hidden, target, pad)
         loss += float(result.loss)
         tokens += float(result.tokens)
         correct += float(result.correct)
@@ -148,6 +151,14 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
         "token_accuracy": 100 * correct / tokens,
         "support": support / tokens,
     }
+
+
+def _described(batch: Batch) -> str:
+    """Return the longest source of a batch of the development set, for an error."""
+    return (
+        f"corpus 'valid': pair {batch.indices[0] + 1} of those that the filters keep: a batch with "
+        f"its {len(batch.source):,} source tokens"
+    )
 
 
 def _decoded_text(

@@ -34,6 +34,10 @@ class OptimizerConfig:
     rnn_size: int = 500  # model size, for the schedules noam and noamwd
 
 
+# Numbers that an optimiser keeps for each weight.
+STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0}
+
+
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Build OpenNMT-py's optimiser; Adam in PyTorch's fused form, several times faster."""
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)

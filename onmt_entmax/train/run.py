@@ -42,10 +42,12 @@ from onmt_entmax.model import (
     count_parameters,
     device_of,
     freeze,
+    refuse_too_large,
 )
 from onmt_entmax.processes import ProcessError, Processes, device_for, say, silent
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
+from onmt_entmax.train.optimiser import STATE_COPIES
 from onmt_entmax.train.records import Records
 from onmt_entmax.train.saved_state import check_state
 
@@ -111,6 +113,9 @@ def run_training(
                 vocabulary, all_pairs(data), extra_specials(data), counts
             )
             torch.manual_seed(run.seed)
+            optimizer = training.optimizer.optim
+            copies = 2 + STATE_COPIES[optimizer] + (training.average_decay > 0)
+            refuse_too_large(model, vocabularies, copies, device)
             network = build_model(model, vocabularies)
             _load_vectors(run, network, vocabularies, tell)
         pairs = None if tokens is None else tokens.encode(vocabularies)

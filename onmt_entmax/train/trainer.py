@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,6 +25,7 @@ from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.errors import UserError
 from onmt_entmax.locks import FolderLock
+from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.processes import Processes
@@ -42,6 +44,11 @@ from onmt_entmax.train.transfer import PendingValues, Transfer
 
 # Updates that a GPU may be behind this process, a few tens of milliseconds.
 _READ_BEHIND = 8
+
+_SHORTER = (
+    "leave long lines out with transforms: [filtertoolong], src_seq_length and tgt_seq_length, or "
+    "make batch_size smaller"
+)
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
 
@@ -279,7 +286,10 @@ class Trainer:
     def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
         """Take one optimiser step on the gradient of all `batches` together."""
         self._set_dropout()
-        with tf32_products(self.config.matmul_dtype == "tf32"):
+        with (
+            named_exhaustion(partial(self.batches.longest_line, batches), _SHORTER),
+            tf32_products(self.config.matmul_dtype == "tf32"),
+        ):
             if self.padded is None:
                 self._plain_update(batches, received)
             else:

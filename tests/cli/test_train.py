@@ -107,12 +107,17 @@ def test_epochs_early_stopping_and_pruning(tmp_path: Path) -> None:
     assert len(list((tmp_path / "run").glob("step_*"))) <= 2
 
 
-def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
+def test_a_gradient_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
     config = write_config(
-        tmp_path, learning_rate=1e38, optim="sgd", max_grad_norm=0, generator_function="softmax"
+        tmp_path,
+        learning_rate=1000,
+        optim="sgd",
+        max_grad_norm=0,
+        global_attention="mlp",
+        generator_function="softmax",
     )
     message = fail("train.py", "-config", config)
-    assert "the loss is" in message
+    assert "the gradient norm is inf" in message
     assert "lower the learning rate" in message
 
 
