@@ -43,6 +43,7 @@ from onmt_entmax.experiment import runner
 from onmt_entmax.experiment.matrix import digest
 from onmt_entmax.files import followed, read_lines, refuse_overwriting, write_files, write_text
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.writers import one_line
 
 _UNWRITABLE = re.compile(f"{UNKNOWN}|{COPY_SYMBOL.format('[0-9]+')}")
 _TRIES = 20  # random draws for each new query, before there are taken to be no more
@@ -125,7 +126,7 @@ def pseudo_labels(
                 probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
                 [text] = generator.choices(texts, probs)
             if not any(map(_UNWRITABLE.fullmatch, text.split())):
-                yield record["source"], text
+                yield one_line(record["source"]), text
 
 
 def run(name: str, *words: object) -> None:

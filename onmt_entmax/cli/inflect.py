@@ -90,7 +90,9 @@ def as_tsv(answer: Inflection) -> str:
         [*asked, str(rank), form.text, f"{form.prob:.6g}", *proven]
         for rank, form in enumerate(answer.forms, 1)
     ]
-    return "\n".join("\t".join(row) for row in rows or [[*asked, "", "", "0", *proven]])
+    rows = rows or [[*asked, "", "", "0", *proven]]
+    # A form may have a tab or a line end: its token is U+0009 or U+000A.
+    return "\n".join("\t".join(map(printable, row)) for row in rows)
 
 
 def as_json(answer: Inflection) -> str:

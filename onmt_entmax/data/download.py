@@ -66,8 +66,7 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
     thread.join(limits.seconds)
     if not outcome:
         raise DownloadError(
-            f"{address}: cannot download: not complete after {limits.seconds:g} seconds; "
-            f"{_REMEDY}"
+            f"{address}: cannot download: not complete after {limits.seconds:g} seconds; {_REMEDY}"
         )
     if isinstance(outcome[0], BaseException):
         raise outcome[0]

@@ -42,14 +42,16 @@ def decode_word(tokens: Iterable[str]) -> str:
     """Return the word of the tokens, the inverse of `encode_word`.
 
     `<unk>` becomes U+FFFD, the replacement character. Tokens that are neither characters nor
-    escapes are kept.
+    escapes of `encode_word` are kept.
     """
     special = {SPACE: " ", UNKNOWN: "\ufffd"}
     characters = []
     for token in tokens:
         number = _ESCAPE.fullmatch(token)
-        code = int(number.group(1), 16) if number else -1
-        characters.append(chr(code) if 0 <= code <= 0x10FFFF else special.get(token, token))
+        code = int(number.group(1), 16) if number else 0
+        escaped = chr(code) if code <= 0x10FFFF else ""
+        known = escaped == SPACE or escaped.isspace()
+        characters.append(escaped if known else special.get(token, token))
     return "".join(characters)
 
 

@@ -44,7 +44,8 @@ class Vocabulary:
     """An ordered list of distinct tokens; the id of a token is its index.
 
     Raises:
-        VocabularyError: a token occurs twice, or `<unk>` or `<blank>` is missing.
+        VocabularyError: a token occurs twice, is empty or has white space, or `<unk>` or `<blank>`
+            is missing.
     """
 
     tokens: tuple[str, ...]
@@ -55,6 +56,12 @@ class Vocabulary:
         if len(ids) < len(self.tokens):
             twice = next(token for token, n in Counter(self.tokens).items() if n > 1)
             raise VocabularyError(f"the token {shown(twice)} is in the vocabulary twice")
+        for token in self.tokens:
+            if token.split() != [token]:
+                raise VocabularyError(
+                    f"token {ids[token]} is {shown(token)}, but a token is not empty and has no white "
+                    "space, or outputs could not be told apart"
+                )
         for special in SOURCE_SPECIALS:
             if special not in ids:
                 raise VocabularyError(f"the special token {special!r} is not in the vocabulary")

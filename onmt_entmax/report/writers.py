@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +188,14 @@ class Summary(Counts):
         )
 
 
+def one_line(text: str) -> str:
+    """Return a text as one line of a file, with spaces for line ends.
+
+    Tokens have no white space, but a transform that is undone, or a stranger's report, may.
+    """
+    return re.sub(r"[\r\n]", " ", text)
+
+
 def with_summary(report: Path | None) -> list[Path]:
     """Return the files of a report: itself and, unless it goes to a stream, its summary."""
     if report is None:
@@ -215,7 +224,7 @@ class AnswerWriter:
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
-        self._output.writelines(f"{line}\n" for line in answer.lines(self._n_best))
+        self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
         if self._report is not None:
             self._report.write(_json(answer.record()) + "\n")
         self.summary.add(answer)

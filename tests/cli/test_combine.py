@@ -263,6 +263,12 @@ def test_a_number_that_no_report_has_is_told(tmp_path: Path, capsys, wrong: dict
     assert not (tmp_path / "o").exists()
 
 
+def test_a_line_end_in_a_report_is_none_in_the_output(tmp_path: Path) -> None:
+    report = write(tmp_path / "one.jsonl", record("x", "exhaustive", ("a\nb\r", 1.0)))
+    assert combined("--reports", report, "--output", tmp_path / "out") == 0
+    assert (tmp_path / "out").read_bytes() == b"a b\n"
+
+
 def test_bad_input_is_one_line_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,13 @@ class TestCommand:
         assert answers[1]["language"] == "german"
         assert [form["form"] for form in answers[1]["forms"]] == [f.text for f in expected.forms]
         assert answers[1]["certificate"] == expected.level
+
+    def test_a_form_is_one_column_of_one_line(self, model):
+        """The tokens U+0009 and U+000A are characters that would end a column or a line."""
+        found = Inflector([model]).inflect("german", "a b", "V;PST")
+        form = replace(found.forms[0], text="a\tb\nc\x1b[2J")
+        (line,) = inflect.as_tsv(replace(found, forms=(form,))).split("\n")
+        assert line.split("\t")[4] == r"a\tb\nc\x1b[2J"
 
     def test_nothing_found_is_a_line_all_the_same(self, tmp_path):
         endless = write_model(tmp_path / "endless", 1, end=-100)

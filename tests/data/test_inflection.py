@@ -19,6 +19,12 @@ def test_a_word_comes_back(word):
     assert decode_word(tokens) == word
 
 
+def test_only_the_escapes_of_a_word_are_decoded():
+    others = ["U+001B", "U+0041", "U+D800", "U+110000", "U+00A"]
+    assert decode_word(others) == "".join(others)
+    assert decode_word(["U+00A0", "U+2581", "U+000A"]) == "\u00a0▁\n"
+
+
 @given(names, words, tags)
 def test_a_question_comes_back(language, lemma, tags):
     line = " ".join(encode_source(language, lemma, tags))

@@ -57,7 +57,27 @@ def test_tokens_of_equal_counts_are_in_alphabetical_order(order: str) -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "message"),
-    [(("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice"), (("a",), "<unk>")],
+    [
+        (("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice"),
+        (("a",), "<unk>"),
+        (("<unk>", "<blank>", ""), "token 2 is '', but a token is not empty"),
+        (("<unk>", "<blank>", "a b"), "token 2 is 'a b', but a token .* has no white space"),
+        *(
+            (("<unk>", "<blank>", f"{text}"), "but a token is not empty and has no white space")
+            for text in (
+                "\n",
+                "a\n",
+                "a\r",
+                "\tb",
+                "a\x0bb",
+                "\x1c",
+                "\x85",
+                "\u2028",
+                "\u00a0",
+                "\u3000",
+            )
+        ),
+    ],
 )
 def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None:
     with pytest.raises(VocabularyError, match=message):

@@ -64,6 +64,18 @@ def test_what_was_excluded_may_be_too_small_for_a_float() -> None:
     assert summary.as_dict()["single_hypothesis_percent"] == 0
 
 
+def test_an_output_is_one_line_whatever_it_holds() -> None:
+    """Tokens have no line ends, but a transform may make one when it is undone."""
+    given = answer("exhaustive", 2)
+    texts = ["a\nb\r\nc\r", "d\u2028e"]
+    made = (replace(one, text=text) for one, text in zip(given.hypotheses, texts, strict=True))
+    given = replace(given, hypotheses=tuple(made))
+    output, report = io.StringIO(newline=""), io.StringIO()
+    AnswerWriter(output, report, n_best=3).write(given)
+    assert output.getvalue() == "a b  c \nd\u2028e\n\n"
+    assert [h["text"] for h in json.loads(report.getvalue())["hypotheses"]] == texts
+
+
 def test_rare_kinds_are_told() -> None:
     summary = Summary()
     for given in (answer("exhaustive", 0), answer("none", 0, unfinished=True), Answer(1, "")):
