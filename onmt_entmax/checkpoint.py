@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import re
 import secrets
 import shutil
@@ -482,45 +483,73 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> None:
-    """Copy the saved weights, of any precision, into a model.
+    """Copy the saved weights into a model.
 
     Raises:
-        CheckpointError: names the file and the first weight that is missing, unknown or of another
-            type or shape.
+        CheckpointError: names the file and the first weight that does not fit.
     """
     path = files.path / "model.safetensors"
-    names: dict[int, list[str]] = {}  # of each weight; shared ones have several, saved once
-    weights = {}
-    for name, weight in model.state_dict(keep_vars=True).items():
-        names.setdefault(id(weight), []).append(name)
-        weights[id(weight)] = weight
     # In double precision, and with a description of each.
-    at_most = sum(8 * weight.numel() + 2**10 for weight in weights.values()) + 2**20
+    weights = model.state_dict().values()
+    at_most = sum(8 * weight.numel() + 2**10 for weight in weights) + 2**20
     content = _read(files, path.name, at_most)
     try:
         saved = safetensors.torch.load(content)
     except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0]
         raise CheckpointError(f"{path}: cut short or damaged ({reason})") from None
-    for key, weight in weights.items():
-        found = [name for name in names[key] if name in saved]
-        if not found:
-            raise CheckpointError(f"{path}: the weight {names[key][0]} is missing")
-        given = saved.pop(found[0])
-        if given.dtype not in _FLOATS or given.shape != weight.shape:
-            raise CheckpointError(
-                f"{path}: {found[0]}: {_shown(given)}, where the model has {_shown(weight)}"
-            )
-        with torch.no_grad():
-            weight.copy_(given)
-    positions = any("pe.pe" in name for name in saved)
+    positions = any(name.startswith("decoder.") and "pe.pe" in name for name in saved)
     if positions and config.position_encoding and config.decoder_type == "rnn":
         raise CheckpointError(
             f"{files.path}: was trained with position_encoding in a recurrent decoder, which is no "
             f"more: such a model was searched as if all steps were the first; train it anew"
         )
-    if saved:
-        raise CheckpointError(f"{path}: {min(saved)[:100]!r}: the model has no such weight")
+    try:
+        copy_weights(model, saved)
+    except WeightsError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+class WeightsError(UserError):
+    """Weights that are not those of a network; the message names the first."""
+
+
+@torch.no_grad()
+def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
+    """Copy weights, of any precision, into a model.
+
+    Args:
+        model: has other weights afterwards, even after an error.
+        saved: tensors by name; of a weight that is shared, at least one of its names.
+
+    Raises:
+        WeightsError: a weight is missing, unknown, not finite, or of another type or shape.
+    """
+    names: dict[int, list[str]] = {}
+    weights = {}
+    for name, weight in model.state_dict(keep_vars=True).items():
+        names.setdefault(id(weight), []).append(name)
+        weights[id(weight)] = weight
+    unknown = saved.keys() - {name for group in names.values() for name in group}
+    if unknown:
+        raise WeightsError(f"{shown(min(map(str, unknown)))}: the model has no such weight")
+    for key, weight in weights.items():
+        found = [name for name in names[key] if name in saved]
+        if not found:
+            raise WeightsError(f"{names[key][0]}: is missing")
+        for number, name in enumerate(found):
+            given = saved[name]
+            if not isinstance(given, Tensor) or given.layout != torch.strided:
+                raise WeightsError(f"{name}: not a plain tensor")
+            if given.dtype not in _FLOATS or given.shape != weight.shape or given.is_meta:
+                raise WeightsError(f"{name}: {_shown(given)}, where the model has {_shown(weight)}")
+            if number == 0:
+                weight.copy_(given)
+            elif not weight.equal(given.to(weight)):
+                raise WeightsError(f"{name}: differs from {found[0]}, with which it is shared")
+        # A hundred times as fast as `isfinite().all()`.
+        if not all(map(math.isfinite, map(float, weight.aminmax()))):
+            raise WeightsError(f"{found[0]}: holds values that are not finite")
 
 
 def _shown(tensor: Tensor) -> str:

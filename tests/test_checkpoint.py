@@ -3,10 +3,13 @@
 import json
 import random
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 import yaml
 
@@ -386,3 +389,52 @@ def test_weights_that_are_views_of_one_block_are_saved(tmp_path):
     loaded = load(tmp_path / "model").model.state_dict()
     for name, weight in model.state_dict().items():
         assert torch.equal(loaded[name], weight), name
+
+
+CHANGED_WEIGHTS: dict[str, Callable[[dict[str, torch.Tensor]], object]] = {
+    "missing": lambda w: w.pop("generator.bias"),
+    "unknown": lambda w: w.update(more=torch.ones(2)),
+    "integers": lambda w: w.update({"generator.bias": w["generator.bias"].long()}),
+    "another shape": lambda w: w.update({"generator.bias": torch.ones(3)}),
+    "transposed": lambda w: w.update({"generator.bias": w["generator.bias"][None]}),
+    "nan": lambda w: w["generator.bias"].fill_(torch.nan),
+    "infinite": lambda w: w["generator.bias"][1:2].fill_(-torch.inf),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_WEIGHTS)
+def test_weights_that_do_not_fit_are_one_line(folder: Path, name: str) -> None:
+    path = folder / "model.safetensors"
+    weights = safetensors.torch.load(path.read_bytes())
+    CHANGED_WEIGHTS[name](weights)
+    path.write_bytes(safetensors.torch.save(weights))
+    write_list(folder)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: ") as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)
+    assert ("more" if name == "unknown" else "generator.bias") in str(caught.value)
+
+
+@pytest.mark.parametrize("names", ["either", "both", "different"])
+def test_shared_weights_have_either_name_or_both(tmp_path: Path, names: str) -> None:
+    config = replace(SMALL, share_decoder_embeddings=True, tgt_word_vec_size=SMALL.rnn_size)
+    model = build_model(config, VOCABULARIES)
+    save(tmp_path / "m", model, config, VOCABULARIES, {})
+    path = tmp_path / "m" / "model.safetensors"
+    weights = safetensors.torch.load(path.read_bytes())
+    other = "decoder.embeddings.make_embedding.emb_luts.0.weight"
+    kept, other = (
+        ("generator.weight", other)
+        if "generator.weight" in weights
+        else (other, "generator.weight")
+    )
+    weights[other] = weights[kept].clone() if names != "either" else weights.pop(kept)
+    if names == "different":
+        weights[other] += 1
+    path.write_bytes(safetensors.torch.save(weights))
+    write_list(tmp_path / "m")
+    if names == "different":
+        with pytest.raises(CheckpointError, match="with which it is shared"):
+            load(tmp_path / "m")
+    else:
+        assert load(tmp_path / "m").model.generator.weight.equal(model.generator.weight)

@@ -19,20 +19,29 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from onmt_entmax.checkpoint import save
+from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary, VocabularyError
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model, count_parameters
+from onmt_entmax.model import (
+    ModelConfig,
+    NetworkError,
+    SparseNMTModel,
+    build_model,
+    count_parameters,
+    weights_of,
+)
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import training_parser
+from onmt_entmax.rules import shown
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
 # with copy attention or alignments, which are read only to be refused by name.
@@ -73,6 +82,9 @@ COPIED = (
     "share_decoder_embeddings heads transformer_ff self_attn_type max_relative_positions "
     "aan_useffn pos_ffn_activation_fn param_init param_init_glorot freeze_encoder freeze_decoder"
 ).split()
+
+
+DEEPEST = 5  # levels of an option's value, of which `data` has three
 
 
 class ImportingError(UserError):
@@ -128,20 +140,29 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return content
 
 
-def plain(value: Any) -> bool:
-    """Return whether a value can be written to config.yaml."""
+def plain(value: Any, depth: int = 0) -> bool:
+    """Return whether a value can be written to config.yaml, as those of options can."""
+    if depth > DEEPEST:
+        return False
     if isinstance(value, dict):
-        return all(isinstance(key, str) and plain(inner) for key, inner in value.items())
+        return all(
+            isinstance(key, str) and plain(key) and plain(inner, depth + 1)
+            for key, inner in value.items()
+        )
     if isinstance(value, list):
-        return all(map(plain, value))
-    return value is None or isinstance(value, (str, bool, int, float))
+        return all(plain(inner, depth + 1) for inner in value)
+    if isinstance(value, str):
+        return all(char.isprintable() or char in "\t\n" for char in value)
+    if type(value) is int:
+        return abs(value) < 2**63
+    return value is None or type(value) in (bool, float)
 
 
 def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the checkpoint, with defaults, and sizes for each side."""
     actions = register(training_parser()).values()
     options = {canonical(a): a.default for a in actions if a.default != argparse.SUPPRESS}
-    given = {name: value for name, value in vars(content["opt"]).items() if plain(value)}
+    given = {name: value for name, value in vars(content["opt"]).items() if plain({name: value})}
     options |= given
     for both, sides in (
         ("word_vec_size", ("src_word_vec_size", "tgt_word_vec_size")),
@@ -162,7 +183,7 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
     for name, values in SUPPORTED.items():
         if options[name] not in values:
             known = ", ".join(map(str, values))
-            raise ImportingError(f"{name}: {options[name]!r} is not supported (only {known})")
+            raise ImportingError(f"{name}: {shown(options[name])} is not supported (only {known})")
     sides = {options[name] == "transformer" for name in ("encoder_type", "decoder_type")}
     if len(sides) > 1:
         raise ImportingError("encoder_type: a Transformer needs it on both sides")
@@ -173,25 +194,23 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
             "position_encoding: with a recurrent decoder, OpenNMT-py 2.3.0 trains another model "
             "than it searches: positions at every step there, the first one alone here"
         )
-    if options["bridge"] and options["enc_layers"] > 1:
-        raise ImportingError(
-            "bridge: with enc_layers above 1 OpenNMT-py 2.3.0 mixes the sentences of a batch, so "
-            "its translations depend on the batch; not supported"
-        )
-
-    def first(name: str) -> float:
-        return float(options[name][0] if isinstance(options[name], list) else options[name])
+    def first(name: str) -> Any:
+        value = options[name]
+        return value[0] if isinstance(value, list) and value else value
 
     attention = "softmax" if True in sides else options["global_attention_function"]
-    return ModelConfig(
-        **{name: options[name] for name in COPIED},
-        rnn_size=options["dec_rnn_size"],
-        input_feed=bool(options["input_feed"]),
-        dropout=first("dropout"),
-        attention_dropout=first("attention_dropout"),
-        global_attention_alpha=ALPHAS[attention],
-        generator_alpha=ALPHAS[options["generator_function"]],
-    )
+    network = {name: options[name] for name in COPIED} | {
+        "rnn_size": options["dec_rnn_size"],
+        "input_feed": bool(options["input_feed"]),
+        "dropout": first("dropout"),
+        "attention_dropout": first("attention_dropout"),
+        "global_attention_alpha": ALPHAS[attention],
+        "generator_alpha": ALPHAS[options["generator_function"]],
+    }
+    try:
+        return ModelConfig.read(network)
+    except NetworkError as error:
+        raise ImportingError(str(error)) from None
 
 
 def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
@@ -205,20 +224,16 @@ def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
         try:
             fields = content["vocab"][side].fields
             tokens = fields[0][1].vocab.itos
-            features = [str(name) for name, _ in fields[1:]]
-        except (AttributeError, IndexError, KeyError, TypeError):
+            features = [shown(name) for name, _ in fields[1:]]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise ImportingError(f"no {side} vocabulary as OpenNMT-py 2.3.0 writes it") from None
         if features:
             raise ImportingError(f"source features are not supported ({', '.join(features)})")
-        try:
-            sides.append(Vocabulary(tuple(map(str, tokens))))
-        except VocabularyError as error:
-            raise ImportingError(f"{side} vocabulary: {error}") from None
-    source, target = sides
-    for special in ("<s>", "</s>"):
-        if special not in target:
-            raise ImportingError(f"tgt vocabulary: the special token {special!r} is missing")
-    return Vocabularies(source, source if source == target else target)
+        sides.append(tokens)
+    try:
+        return read_vocabularies(*sides)
+    except VocabularyError as error:
+        raise ImportingError(f"vocabulary: {error}") from None
 
 
 def converted(
@@ -232,16 +247,27 @@ def converted(
     weights = dict(content["model"])
     # OpenNMT-py's generator is Sequential(Linear, Cast, LogSoftmax).
     weights |= {
-        f"generator.{name.removeprefix('0.')}": w for name, w in content["generator"].items()
+        f"generator.{str(name).removeprefix('0.')}": w for name, w in content["generator"].items()
     }
-    weights = {name: weight.float() for name, weight in weights.items()}
+    described = sum(weights_of(config, *map(len, vocabularies)).values())
+    if _bytes(weights.values()) < 2 * described:  # in half precision
+        raise ImportingError(
+            f"the weights do not fit the options, which describe {described:,} weights"
+        )
     try:
         model = build_model(config, vocabularies)
-        model.load_state_dict(weights)
-    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
-        reason = " ".join(str(error).split())
-        raise ImportingError(f"the weights do not fit the options: {reason:.300}") from None
+        copy_weights(model, weights)
+    except (NetworkError, WeightsError) as error:
+        raise ImportingError(f"the weights do not fit the options: {error}") from None
     return model.eval()
+
+
+def _bytes(values: Iterable[object]) -> int:
+    """Return the memory of all tensors among the values, shared memory once."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    strided = [tensor for tensor in tensors if tensor.layout == torch.strided]
+    memory = [tensor.untyped_storage() for tensor in strided if not tensor.is_meta]
+    return sum({each.data_ptr(): each.nbytes() for each in memory}.values())
 
 
 def confirmed(path: Path) -> bool:

@@ -16,6 +16,7 @@ import yaml
 from onmt_entmax.checkpoint import read_config
 from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
+from onmt_entmax.model import SparseNMTModel, build_model
 from tests.commands import run, succeed
 from tests.ended import ended
 
@@ -247,15 +248,86 @@ def fake(**options: object) -> dict:
         ({"bridge": True, "layers": 2}, "mixes the sentences"),
         ({"position_encoding": True}, "trains another model than it searches"),
         ({"enc_rnn_size": 3, "dec_rnn_size": 4}, "must equal dec_rnn_size"),
-        ({"layers": 1}, "the weights do not fit the options: .*Missing key"),
+        ({"layers": 1}, "the weights do not fit the options, which describe 5,764,505 weights"),
+        ({"layers": 10**9}, "layers: must be "),
+        ({"heads": 0}, "heads: must be a whole number from 1"),
+        ({"rnn_size": -3, "enc_rnn_size": 0, "dec_rnn_size": 0}, "rnn_size: must be "),
+        ({"dropout": []}, "dropout: must be "),
+        ({"dropout": ["much"]}, "dropout: must be "),
+        ({"bridge": "yes", "layers": 1}, "bridge: must be true or false"),
+        ({"bridge": True, "layers": -1, "enc_layers": "two"}, "layers: must be "),
+        ({"word_vec_size": 10**400}, "the weights do not fit the options"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(options, message) -> None:
-    content = fake(**options)
-    with pytest.raises(tool.ImportingError, match=message):
-        tool.converted(
-            content, tool.model_config(tool.options_of(content)), tool.vocabularies_of(content)
-        )
+    with pytest.raises(tool.ImportingError, match=message) as caught:
+        convert(fake(**options))
+    assert "\n" not in str(caught.value)
+
+
+def convert(content: dict) -> SparseNMTModel:
+    config = tool.model_config(tool.options_of(content))
+    return tool.converted(content, config, tool.vocabularies_of(content))
+
+
+def whole() -> dict:
+    """A checkpoint in memory with the weights of a tiny model."""
+    content = fake(layers=1, rnn_size=4, word_vec_size=2)
+    config = tool.model_config(tool.options_of(content))
+    weights = build_model(config, tool.vocabularies_of(content)).state_dict()
+    for name, weight in weights.items():
+        part, short = "model", name
+        if name.startswith("generator."):
+            part, short = "generator", name.replace("generator.", "0.")
+        content[part][short] = weight.clone()
+    return content
+
+
+BIAS = "0.bias"  # of five target tokens
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["generator"].pop(BIAS), "generator.bias: is missing"),
+        (lambda c: c["generator"].update({BIAS: None}), "not a plain tensor"),
+        (lambda c: c["generator"].update({BIAS: [1.0] * 5}), "not a plain tensor"),
+        (lambda c: c["generator"].update({BIAS: torch.ones(6)}), r"float32 \[6\], where the model"),
+        (lambda c: c["generator"].update({BIAS: torch.ones(5).to_sparse()}), "not a plain tensor"),
+        (lambda c: c["generator"].update({BIAS: torch.ones(5).cfloat()}), r"complex64 \[5\]"),
+        (lambda c: c["generator"].update({BIAS: torch.ones(5).long()}), r"int64 \[5\]"),
+        (lambda c: c["generator"].update({BIAS: torch.ones(5, device="meta")}), "generator.bias"),
+        (lambda c: c["generator"].update({BIAS: torch.full((5,), torch.nan)}), "not finite"),
+        (lambda c: c["model"].update({7: torch.ones(1)}), "'7': the model has no such weight"),
+        (lambda c: c["generator"].update({7: torch.ones(1)}), "the model has no such weight"),
+        (lambda c: c["vocab"]["src"].fields.append(3), "no src vocabulary"),
+        (
+            lambda c: setattr(c["vocab"]["tgt"].fields[0][1].vocab, "itos", ["<unk>", 3]),
+            "vocabulary: target: 3 is no token",
+        ),
+        (
+            lambda c: setattr(c["vocab"]["tgt"].fields[0][1].vocab, "itos", 5),
+            "vocabulary: target: must be a list",
+        ),
+    ],
+)
+def test_damaged_and_hostile_contents_are_one_line(change, message) -> None:
+    assert convert(whole()) is not None
+    content = whole()
+    change(content)
+    with pytest.raises(tool.ImportingError, match=message) as caught:
+        convert(content)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_cannot_be_written_are_dropped() -> None:
+    nested: list = []
+    for _ in range(100_000):
+        nested = [nested]
+    odd = {"exp": nested, "save_model": "\ud800", "seed": 10**5000, "train_from": "a\0b"}
+    options = tool.options_of(fake(**odd))
+    defaults = tool.options_of(fake())
+    assert {name: options[name] for name in odd} == {name: defaults[name] for name in odd}
 
 
 def test_source_features_and_odd_vocabularies_are_refused() -> None:
@@ -265,7 +337,7 @@ def test_source_features_and_odd_vocabularies_are_refused() -> None:
         tool.vocabularies_of(content)
     content = fake()
     content["vocab"]["tgt"].fields[0][1].vocab.itos.remove("</s>")
-    with pytest.raises(tool.ImportingError, match="'</s>' is missing"):
+    with pytest.raises(tool.ImportingError, match=r"target: the special token '</s>' is missing"):
         tool.vocabularies_of(content)
     with pytest.raises(tool.ImportingError, match="no src vocabulary"):
         tool.vocabularies_of({"vocab": {}})
