@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,18 @@ class Attack:
     name: str
     draw: Callable[[World, Random], Any]
     check: Callable[[World, Any, Path], str | None]
+
+
+def once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes something once; threads wait for the first of them."""
+    lock, made = threading.Lock(), functools.cache(make)
+
+    @functools.wraps(make)
+    def get(*arguments: Any) -> Any:
+        with lock:
+            return made(*arguments)
+
+    return get
 
 
 def tried(attack: Attack, world: World, seed: int) -> tuple[Any, str | None]:

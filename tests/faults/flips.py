@@ -5,7 +5,6 @@ A case damages one file of the newest checkpoint, or of the run, and then calls 
 
 from __future__ import annotations
 
-import functools
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from random import Random
 
 from onmt_entmax.cli.main import COMMANDS
 from tests.commands import weights
-from tests.faults.attack import Attack
+from tests.faults.attack import Attack, once
 from tests.faults.running import Ended, attempt
 from tests.faults.world import SAVED, STEPS, World, must
 
@@ -88,7 +87,7 @@ def _resume(world: World, run: Path, place: Path) -> Ended:
     return attempt(["train", *call, "-train_steps", LAST], place)
 
 
-@functools.cache
+@once
 def undisturbed(world: World) -> tuple[dict[str, bytes], dict]:
     """Return the translation of each model, and the weights of a resumed training."""
     place = world.folder / "unflipped"
