@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from onmt_entmax.errors import UserError, printable
+from onmt_entmax.memory import exhaustion
 from onmt_entmax.rules import Rule, shown
 
 
@@ -79,9 +80,12 @@ def _ending(program: str, work: Callable[[], int]) -> int:
     except Exception as error:
         # OpenNMT-py takes seconds to load: only a command that has loaded it can raise its error.
         loaded = sys.modules.get("onmt_entmax.opennmt")
-        if loaded is None or not isinstance(error, loaded.SequenceTooLongError):
+        if loaded is not None and isinstance(error, loaded.SequenceTooLongError):
+            message, status = f"longer than a Transformer model reads ({error})", 2
+        elif (reason := exhaustion(error)) is not None:
+            message, status = f"this does not fit in memory ({reason})", 2
+        else:
             raise
-        message, status = f"longer than a Transformer model reads ({error})", 2
     print(f"{program}: error: {printable(message)}", file=sys.stderr)
     return status
 

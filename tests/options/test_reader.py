@@ -139,6 +139,36 @@ def test_files_that_cannot_be_read(tmp_path) -> None:
         read_options(parser, ["-config", str(tmp_path / "bytes.yaml")])
 
 
+BOMB = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 20))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, r"line \d+: not valid YAML: too many values"),
+        ("a: &a {<<: *a}", "a: no such option"),
+        ("a: " + "[" * 1000, "line 1: not valid YAML: nested too deeply"),
+        ("a: " + "9" * 20_000, "line 1: not valid YAML: a word is too long"),
+        ("a: 0x" + "f" * 9000, "c.yaml: a: no such option"),
+        ("rnn_size: 0x" + "f" * 9000, "rnn_size: expected a whole number, not this int"),
+        ("position_encoding: 0x" + "f" * 9000, "position_encoding: expected true or false, not th"),
+        ("0x" + "f" * 900 + ": 1", r"c.yaml: \d+\.\.\.: no such option"),
+        ('save_model: "a\\0b"', "save_model: 'a.x00b' has a null character"),
+        ("rnn_type: " + "x" * 9000, r"xx\.\.\. is not one of LSTM, GRU"),
+        ("# " + "x" * (1 << 22), "larger than 4,194,304 bytes"),
+        ("rnn_size: \0", "not valid YAML"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hostile_configurations_end_in_a_short_line(tmp_path, text, message) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(OptionError, match=message) as caught:
+        read_options(training_parser(), ["-config", str(path)])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
 def test_a_required_option_is_asked_for() -> None:
     with pytest.raises(OptionError, match="data: this option is required"):
         read_options(training_parser(), [])
