@@ -473,7 +473,7 @@ class Trainer:
         """Write best.json. A resumed run does so too: it may have been killed between saving and
         naming the best checkpoint."""
         state, path = self.state, self.run.path
-        if state.best is None or not self._may_write():
+        if not self.processes.writes or state.best is None:
             return
         if state.best_step in checkpoint_steps(path):
             remember_best(path, state.best_step, self.config.selection, state.best)
