@@ -20,17 +20,9 @@ from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.sparse.arguments import valid_alpha
 from onmt_entmax.sparse.backends import backend_for
-from onmt_entmax.sparse.conjugate import CACHED, Conjugate, row_groups
+from onmt_entmax.sparse.conjugate import Conjugate, row_groups
 from onmt_entmax.sparse.functional import log_entmax
-from onmt_entmax.sparse.solvers import (
-    Candidates,
-    has_power_form,
-    lower_bound,
-    nonzero,
-    select,
-    solve_log,
-    solve_power,
-)
+from onmt_entmax.sparse.solvers import Candidates, has_power_form, margins, nonzero
 
 # Scores in a group of rows for the loss and `OutputLayer.support`. A group has at least so many
 # rows, since each group reads all weights once.
@@ -40,6 +32,8 @@ _GROUP_ROWS = 128
 _SEARCH_GROUP_SCORES = 1 << 22
 # From this many scores on, finding the support costs less than computing all logarithms.
 _LEAST_SCORES = 1 << 16
+# The part of a row up to which its support is listed; larger ones are quicker as whole rows.
+_MOST_SUPPORT = 1 / 8
 # Groups of a search that skip the bfloat16 filter after it found too many candidates.
 _FILTER_PAUSE = 32
 # The loss filters the next group if this one's supports are at most so large on average, and if
@@ -122,7 +116,7 @@ class OutputLayer(nn.Module):
             with torch.autocast(hidden.device.type, enabled=False):
                 scores = product(rows, self.weight, self.bias)
             found = find_support(scores, self.alpha)
-            parts.append(found or as_support(dense_log_probs(scores, self.alpha)))
+            parts.append(found or as_support(log_entmax(scores, self.alpha)))
         return join_supports(parts or [as_support(self.scores(hidden))])
 
     @torch._disable_dynamo
@@ -215,62 +209,28 @@ Distribution = Tensor | Support
 def find_support(scores: Tensor, alpha: float) -> Support | None:
     """Find the support of rows of scores, with the log-probabilities of `log_entmax`.
 
-    Both follow from how far a score lies above the threshold. The threshold is solved on fewer
-    scores than in `log_entmax`, so its last bits may differ.
-
     Args:
         scores: ``(rows, vocabulary)`` float32 or float64, contiguous; without autograd.
         alpha: a number > 1.
 
     Returns:
-        None if all logarithms would be quicker: the scores are few or the support is large.
+        None if all logarithms would be quicker: the scores are few or a support is large.
     """
-    if scores.numel() < _LEAST_SCORES or not (has_power_form(alpha) or alpha > 2):
+    if scores.numel() < _LEAST_SCORES:
         return None
-    bound = lower_bound(scores, alpha)
-    found = None if bound is None else select(scores, *bound)
-    if bound is None or found is None:
+    solved = backend_for(scores, alpha).conjugate(scores, alpha, sparse_part=_MOST_SUPPORT)
+    if solved.dense:
         return None
-    return _solve_candidates(found, alpha, scores.shape[1], bound[2])
-
-
-def _solve_candidates(
-    found: Candidates, alpha: float, vocabulary: int, start: Tensor | None = None
-) -> Support:
-    """Return the support among candidates; ``start`` as for `solve_power`."""
+    position, row, probability = solved.entries
     if has_power_form(alpha):
-        margin = solve_power(found.scores, alpha, start).margin
-        values = margin.view(-1)[found.slot].mul_(alpha - 1).log_().div_(alpha - 1)
+        # From the margins, since small probabilities have few digits.
+        given = scores.view(-1)[position], alpha, solved.maxima[row, 0], solved.threshold[row, 0]
+        values = margins(*given).mul_(alpha - 1).log_().div_(alpha - 1)
     else:
-        logs = solve_log(found.scores, alpha).log_probabilities
-        values = logs.view(-1)[found.slot].to(found.scores.dtype)
-    inside = (values != -torch.inf).nonzero().squeeze(1)
-    position, row, values = (x[inside] for x in (found.position, found.row, values))
-    return Support(len(found.scores), vocabulary, row, position - row * vocabulary, values)
-
-
-def dense_log_probs(scores: Tensor, alpha: float) -> Tensor:
-    """Return `log_entmax` of scores ``(rows, vocabulary)``; without autograd.
-
-    On a CPU PyTorch's logarithm of 0 takes ten times as long as that of other numbers, and nearly
-    all probabilities are 0; so this never takes it.
-
-    Args:
-        scores: ``(rows, vocabulary)``.
-        alpha: a number >= 1.
-    """
-    if not has_power_form(alpha):
-        return log_entmax(scores, alpha)
+        values = probability.log()
     rows, vocabulary = scores.shape
-    if scores.numel() > CACHED and rows > 1:  # groups that fit the cache
-        whole = torch.empty_like(scores)
-        for begin, end in row_groups(0, rows, vocabulary, CACHED):
-            whole[begin:end] = dense_log_probs(scores[begin:end], alpha)
-        return whole
-    margin = solve_power(scores, alpha).margin.mul_(alpha - 1)
-    outside = margin == 0
-    logs = margin.masked_fill_(outside, 1.0).log_().div_(alpha - 1)
-    return logs.masked_fill_(outside, -torch.inf)
+    token = position - row * vocabulary
+    return Support(rows, vocabulary, row, token, values.to(scores.dtype))
 
 
 def as_support(log_probs: Tensor) -> Support:
@@ -334,7 +294,7 @@ class PreparedOutput:
                 _log_softmax(self._scores(hidden[begin:end]), whole[begin:end])
             return whole
         if not self._finds_support:
-            return dense_log_probs(self._scores(hidden), self._alpha)
+            return log_entmax(self._scores(hidden), self._alpha)
         if not groups:
             return as_support(self._scores(hidden))
         parts = [self._group(hidden[begin:end]) for begin, end in groups]
@@ -349,12 +309,20 @@ class PreparedOutput:
         if self._filter is not None and self._pause == 0:
             candidates = self._filter.candidates(hidden)
             if candidates is not None:
-                return _solve_candidates(candidates, self._alpha, self._vocabulary)
+                return _among_candidates(candidates, self._alpha, self._vocabulary)
             self._pause = _FILTER_PAUSE
         self._pause = max(self._pause - 1, 0)
         scores = self._scores(hidden)
         found = find_support(scores, self._alpha)
-        return dense_log_probs(scores, self._alpha) if found is None else found
+        return log_entmax(scores, self._alpha) if found is None else found
+
+
+def _among_candidates(found: Candidates, alpha: float, vocabulary: int) -> Support:
+    """Return the support, given the scores of all tokens that may be in it."""
+    values = log_entmax(found.scores, alpha).view(-1)[found.slot]
+    inside = (values != -torch.inf).nonzero().squeeze(1)
+    position, row, values = (x[inside] for x in (found.position, found.row, values))
+    return Support(len(found.scores), vocabulary, row, position - row * vocabulary, values)
 
 
 def _log_softmax(scores: Tensor, out: Tensor) -> None:

@@ -15,6 +15,7 @@ from onmt_entmax.sparse.backends.triton_kernels import (
     beta_of,
     curve,
     extreme_thresholds,
+    shifted_conjugate,
     solve_row,
     solve_tile,
 )
@@ -51,9 +52,9 @@ def _short_rows_kernel(
     threshold = solve_tile(below, start, ceiling, beta, log_form, power)
     probability, _, base = curve(below, threshold, beta, log_form, power)
     energy = tl.sum(probability * base, 1, keep_dims=True)
-    excess = threshold - start + (energy - 1.0) / (1.0 + beta)
+    excess = shifted_conjugate(threshold, start, energy, beta)
     own = tl.sum(tl.where(column == target, tile, 0.0), 1, keep_dims=True)
-    support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
+    support = tl.sum((base > 0).to(tl.int32), 1, keep_dims=True)
     tl.store(excesses + row, tl.where(weight != 0, excess, 0.0), mask=real)
     tl.store(margins + row, tl.where(weight != 0, maximum - own, 0.0), mask=real)
     tl.store(maxima + row, tl.where(weight != 0, maximum, 0.0), mask=real)
@@ -95,7 +96,7 @@ def _long_rows_kernel(
         )
         least, _ceiling = extreme_thresholds(beta, n, log_form, power)
         support = tl.full((1, 1), 0, tl.int32)
-        tl.store(excesses + row + single, threshold - least + (energy - 1.0) / (1.0 + beta))
+        tl.store(excesses + row + single, shifted_conjugate(threshold, least, energy, beta))
         tl.store(margins + row + single, maximum - own)
         tl.store(maxima + row + single, maximum)
         tl.debug_barrier()  # all threads must have read the scores before one overwrites them
@@ -105,14 +106,14 @@ def _long_rows_kernel(
                 slopes = tl.full((1, width), 0.0, work)
             else:
                 tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(work)
-                probability, _, _ = curve(tile - maximum, threshold, beta, log_form, power)
-                support += tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
+                probability, _, base = curve(tile - maximum, threshold, beta, log_form, power)
+                support += tl.sum((base > 0).to(tl.int32), 1, keep_dims=True)
                 slopes = weight * (probability - tl.where(column == target, 1.0, 0.0))
             tl.store(gradient + column, slopes, mask=column < n)
         if found <= room:
             tl.debug_barrier()  # the zeros must come first
-            probability, _, _ = curve(few, threshold, beta, log_form, power)
-            support = tl.sum((probability > 0).to(tl.int32), 1, keep_dims=True)
+            probability, _, base = curve(few, threshold, beta, log_form, power)
+            support = tl.sum((base > 0).to(tl.int32), 1, keep_dims=True)
             tl.store(gradient + place, weight * probability, mask=listed & (probability > 0))
             own_probability, _, _ = curve(own - maximum, threshold, beta, log_form, power)
             tl.debug_barrier()  # the target's must come last

@@ -17,8 +17,10 @@ from onmt_entmax.sparse.solvers import (
     has_power_form,
     log_curve,
     logs_above_two,
+    margins,
     power,
     refuse_rows_without_answer,
+    rounded,
     solve_log,
     solve_power,
     upcast_half,
@@ -65,7 +67,7 @@ class Conjugate(NamedTuple):
     Attributes:
         shifted: ``(rows,)`` the conjugates of scores minus the row's largest.
         maxima: ``(rows, 1)`` the largest scores.
-        threshold: ``(rows, 1)``; float64 from C++ and in the log form, where it is the shift.
+        threshold: ``(rows, 1)``, the shift in the log form; float64 but from Triton.
         entries: of the sparse rows.
         dense: ranges (begin, end) of the dense rows.
         whole: ``(rows, n)`` with the probabilities of the dense rows, or None.
@@ -184,14 +186,15 @@ def _write(
             torch.sub(scores, maxima, out=out).sub_(threshold).exp_()
             return
         if has_power_form(alpha):
-            power(torch.sub(scores, maxima).sub_(threshold).relu_(), alpha - 1, out)
+            margin = margins(scores, alpha, maxima, threshold)
+            out.copy_(rounded(power(margin, alpha - 1), margin > 0, out.dtype))
             return
     below = scores.double() - maxima.double()
     logs = log_curve(below - threshold, alpha)
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1
     if bool((beta > 1).any()):
         logs = torch.where(beta > 1, logs_above_two(below, beta, threshold), logs)
-    out.copy_(logs.exp_())
+    out.copy_(rounded(logs.exp(), logs > -torch.inf, out.dtype))
 
 
 def _solve(
@@ -226,15 +229,25 @@ def _solve(
         if has_power_form(alpha):
             beta = alpha - 1
             _, known, start = (None, None, None) if limits is None else limits
-            maxima, threshold, margin, below = solve_power(scores, alpha, start, known)
-            probability = power(margin, beta, below if out is None else out)
+            maxima, threshold, margin = solve_power(scores, alpha, start, known)
+            exact = power(margin, beta)
             # `power` has multiplied the margins by beta.
-            energy = margin.mul_(probability).sum(1, keepdim=True)
-            dual = threshold + (energy + 1 / beta) / alpha
-            return dual, maxima, threshold, probability
+            energy = (margin * exact).sum(1, keepdim=True)
+            dual = _not_negative(threshold + (energy + 1 / beta) / alpha)
+            probability = rounded(exact, margin > 0, scores.dtype)
+            if out is not None:
+                out.copy_(probability)
+            return dual.to(scores.dtype), maxima, threshold, probability
     maxima, shift, logs = solve_log(scores, alpha)
     probability = logs.exp()
     entropy = tsallis_entropy(probability, alpha, 1).unsqueeze(1)
-    shifted = (shift - (alpha - 1) * entropy).to(scores.dtype)
-    probability = probability.to(scores.dtype) if out is None else out.copy_(probability)
+    shifted = _not_negative(shift - (alpha - 1) * entropy).to(scores.dtype)
+    probability = rounded(probability, logs > -torch.inf, scores.dtype)
+    if out is not None:
+        out.copy_(probability)
     return shifted, maxima.to(scores.dtype), shift, probability
+
+
+def _not_negative(shifted: Tensor) -> Tensor:
+    """Return shifted conjugates without rounding errors below 0; autograd does not see this."""
+    return shifted.clamp_min(0.0)

@@ -23,7 +23,7 @@ from onmt_entmax.sparse.autograd import (
     log_entmax_operator,
 )
 from onmt_entmax.sparse.backends import has_kernels, kernels_for
-from onmt_entmax.sparse.solvers import MEDIUM, refuse_rows_without_answer
+from onmt_entmax.sparse.solvers import MEDIUM, refuse_rows_without_answer, smallest
 
 __all__ = ["entmax", "entmax_loss", "log_entmax"]
 
@@ -38,8 +38,10 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
     equation 10): softmax at 1, 1.5-entmax at 1.5, sparsemax at 2. A score of -inf, or more than
-    1 / (alpha - 1) below the largest, gets an exact 0. Gradients of gradients work; forward mode
-    and the transforms of `torch.func` (vmap, jacrev) do not.
+    1 / (alpha - 1) below the largest, gets an exact 0. All others of the support get a positive
+    number, at least the smallest of the type; only at the number alpha = 1 may they round to 0, as
+    in PyTorch's softmax. Gradients of gradients work; forward mode and the transforms of
+    `torch.func` (vmap, jacrev) do not.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32.
@@ -74,14 +76,14 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
         result = LongEntmaxFunction.apply(rows, alpha)[0]
     else:
         result = EntmaxFunction.apply(rows, alpha)
-    return _as_given(result, scores, dim)
+    return _as_given(result, scores, dim, positive=isinstance(alpha, Tensor) or alpha > 1)
 
 
 def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
-    """Return the natural logarithm of :func:`entmax`, -inf exactly outside the support.
+    """Return the natural logarithm of :func:`entmax`, -inf exactly where that is 0.
 
-    It is computed from the difference between score and threshold, so it is finite where a
-    probability of the support underflows. Gradients that arrive for an entry of -inf are ignored.
+    It is computed from the difference between score and threshold, so it has all its digits where a
+    probability is too small for its type. Gradients that arrive for an entry of -inf are ignored.
 
     Args, returns and raises: as :func:`entmax`.
     """
@@ -122,14 +124,23 @@ def _normalised_last(
     return scores.movedim(dim, -1), alpha.movedim(dim, -1) if isinstance(alpha, Tensor) else alpha
 
 
-def _as_given(result: Tensor, scores: Tensor, dim: int) -> Tensor:
-    """Return a result with the scores' dimensions in their order, and in the scores' type."""
+def _as_given(result: Tensor, scores: Tensor, dim: int, positive: bool = False) -> Tensor:
+    """Return a result with the scores' dimensions in their order, and in the scores' type.
+
+    With ``positive``, no positive number rounds to 0.
+    """
     if dim not in (-1, scores.dim() - 1):
         result = result.movedim(-1, dim).contiguous()
     dtype = _returned_type(scores)
     if not result.numel():
         return result.to(dtype, copy=True)
-    return result if result.dtype == dtype else result.to(dtype)
+    if result.dtype == dtype:
+        return result
+    rounded = result.to(dtype)
+    if positive:
+        # Added, not written: the probability keeps its gradient.
+        rounded = rounded + ((rounded == 0) & (result > 0)).to(dtype) * smallest(dtype)
+    return rounded
 
 
 def _returned_type(scores: Tensor) -> torch.dtype:
@@ -170,7 +181,9 @@ def entmax_loss(
     ``tsallis_entropy(q, alpha)``, which does not depend on the scores.
 
     Unlike cross-entropy, a batch in which every target is ignored has mean 0, not nan; a class with
-    target probability 0 may have a score of -inf; `torch.func` does not work.
+    target probability 0 may have a score of -inf; `torch.func` does not work. Where the weights of
+    the targets sum to 0, the mean is nan in cross-entropy and the sum here: 0, but for the part
+    that label smoothing gives to other classes. With weights >= 0, no loss rounds below 0.
 
     Args:
         scores: ``(classes,)``, ``(rows, classes)`` or ``(rows, classes, d1, ...)``, floating point.

@@ -44,6 +44,8 @@ _MANY = 512
 # The least logarithm in the table of normal thresholds, and its entries for each unit.
 _LEAST_LOG = -2.6
 _PLACES = 32
+# Margins of order 1 up to this are rounding of the threshold.
+_ROUNDED_MARGIN = 2.0**-48
 _EPSILON = {dtype: torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)}
 
 # The search for candidates.
@@ -78,15 +80,13 @@ class PowerForm(NamedTuple):
 
     Attributes:
         maxima: the largest score of each row, ``(..., 1)``.
-        threshold: ``t`` in [-1 / beta, 0), ``(..., 1)``.
-        margin: ``[x - t]_+``, ``(..., n)``; positive exactly on the support.
-        below: ``x``, ``(..., n)``; its memory may be used again.
+        threshold: ``t`` in [-1 / beta, 0), ``(..., 1)`` in float64.
+        margin: see :func:`margins`, ``(..., n)``.
     """
 
     maxima: Tensor
     threshold: Tensor
     margin: Tensor
-    below: Tensor
 
 
 class LogForm(NamedTuple):
@@ -149,11 +149,48 @@ def raised(base: Tensor, exponent: float, out: Tensor) -> Tensor:
     return out
 
 
-def power(margin: Tensor, beta: float, out: Tensor) -> Tensor:
-    """Write ``(beta * margin) ** (1 / beta)`` into ``out``, return it, overwrite the margins."""
+def margins(scores: Tensor, alpha: float, maxima: Tensor, threshold: Tensor) -> Tensor:
+    """Return ``[x - t]_+`` of rows in the power form, ``(..., n)`` in float64.
+
+    This alone decides what is in the support, for probabilities and for logarithms. A margin within
+    the rounding of the threshold is 0: a score on the threshold is outside, however the sum that
+    gave the threshold was rounded.
+
+    Args:
+        scores: ``(..., n)``.
+        alpha: a number in [1.1, 2].
+        maxima: the largest score of each row, ``(..., 1)``.
+        threshold: ``(..., 1)``.
+    """
+    margin = scores.double() - maxima.double() - threshold
+    return torch.threshold_(margin, _ROUNDED_MARGIN / (alpha - 1), 0.0)
+
+
+def power(margin: Tensor, beta: float) -> Tensor:
+    """Return ``(beta * margin) ** (1 / beta)``; the margins become ``beta * margin``."""
     if beta == 1.0:
-        return out.copy_(margin)
-    return raised(margin.mul_(beta), 1 / beta, out)
+        return margin.clone()
+    return raised(margin.mul_(beta), 1 / beta, torch.empty_like(margin))
+
+
+def rounded(probability: Tensor, support: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return probabilities in a type, positive exactly on the support.
+
+    One that rounds to 0 there becomes the smallest number of the type.
+
+    Args:
+        probability: ``(..., n)``.
+        support: mask, ``(..., n)``.
+        dtype: of the result.
+    """
+    result = probability.to(dtype)
+    return result.masked_fill((result == 0) & support, smallest(dtype))
+
+
+def smallest(dtype: torch.dtype) -> float:
+    """Return the smallest positive number of a type."""
+    info = torch.finfo(dtype)
+    return info.smallest_normal * info.eps
 
 
 def newton_step(
@@ -187,8 +224,7 @@ def solve_power(
 ) -> PowerForm:
     """Solve for the threshold of each row by Newton's method on the whole row.
 
-    For alpha = 1.5 the second derivative of the norm is at most n / 2, so a step ``d`` leaves an
-    error of at most ``n d**2 / 4``: once that is below rounding, the step is the last.
+    Float32 scores are solved in float32 first, and from there in float64.
 
     Args:
         scores: ``(..., n)`` with n >= 1, float32 or float64.
@@ -200,18 +236,30 @@ def solve_power(
     Raises:
         ValueError: if a row is -inf everywhere.
     """
-    beta = alpha - 1.0
-    order = 1 / beta
+    order = 1 / (alpha - 1)
     maxima = scores.amax(-1, True) if maxima is None else maxima
-    below = scores - maxima
-    level = _number(order, scores.dtype, scores.device)
-    threshold = _number(_GUESS * order, scores.dtype, scores.device) if start is None else start
-    if start is None and order == 2 and scores.shape[-1] >= _MANY:
+    threshold = _climb(scores - maxima, order, start, maxima)
+    if scores.dtype != torch.float64:
+        # Rounding may have raised it above the threshold.
+        start = threshold.double() - _SLACK * _EPSILON[scores.dtype] * order
+        threshold = _climb(scores.double() - maxima.double(), order, start, maxima)
+    return PowerForm(maxima, threshold, margins(scores, alpha, maxima, threshold))
+
+
+def _climb(below: Tensor, order: float, start: Tensor | None, maxima: Tensor) -> Tensor:
+    """Return the thresholds of rows ``below`` ``(..., n)`` in their type; see `solve_power`.
+
+    At order 2 the second derivative of the norm is at most n / 2, so a step ``d`` leaves an error
+    of at most ``n d**2 / 4``: once that is below rounding, the step is the last.
+    """
+    level = _number(order, below.dtype, below.device)
+    threshold = _number(_GUESS * order, below.dtype, below.device) if start is None else start
+    if start is None and order == 2 and below.shape[-1] >= _MANY:
         threshold = _normal_guess(below)
     margin = (below - threshold).relu_()
     scratch = margin if order == 2 else torch.empty_like(margin)
-    enough, previous = (1 + 2 * _EPSILON[scores.dtype]) * order, math.inf
-    short = 4 * math.sqrt(_EPSILON[scores.dtype] / scores.shape[-1]) if order == 2 else 0.0
+    enough, previous = (1 + 2 * _EPSILON[below.dtype]) * order, math.inf
+    short = 4 * math.sqrt(_EPSILON[below.dtype] / below.shape[-1]) if order == 2 else 0.0
     for iteration in range(_ITERATIONS):
         norm, rise, slope = newton_step(margin, order, level, scratch)
         # Ordinary rows need three steps, or one from a bound; a check costs half a small step.
@@ -231,7 +279,7 @@ def solve_power(
         torch.sub(below, threshold, out=margin).relu_()
         if last:
             break
-    return PowerForm(maxima, threshold, margin, below)
+    return threshold
 
 
 def _normal_guess(below: Tensor) -> Tensor:
@@ -273,40 +321,6 @@ def _normal_thresholds(dtype: torch.dtype, device: torch.device) -> Tensor:
 def _number(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return a cached 0-dim tensor, with which operations start faster than with a number."""
     return torch.tensor(value, dtype=dtype, device=device)
-
-
-def sorted_margin(scores: Tensor) -> Tensor:
-    """Return margins of 1.5-entmax, as in :class:`PowerForm`, by sorting; for few scores.
-
-    The threshold of the k largest scores alone is the lower root of ``sum (x - t) ** 2 = 4``. It
-    increases with k and is below the k-th score while that is in the support, and above it from
-    there on (Peters, Niculae and Martins 2019, Proposition 3).
-
-    Args:
-        scores: ``(..., n)`` with n >= 1, float32 or float64.
-
-    Raises:
-        ValueError: if a row is -inf everywhere.
-    """
-    n = scores.shape[-1]
-    ordered = scores.topk(n)[0]
-    maxima = ordered[..., :1]
-    if not float(maxima.amin()) > -math.inf:
-        refuse_rows_without_answer(maxima)
-    below = ordered - maxima
-    count, fourfold = _counts(n, scores.dtype, scores.device)
-    total, squares = below.cumsum(-1), (below * below).cumsum(-1)
-    spread = torch.addcmul(fourfold, count, squares, value=-1).addcmul_(total, total).relu_()
-    # Scores of -inf make the root nan, and are taken instead.
-    lowest = torch.fmin(total.sub_(spread.sqrt_()).div_(count), below)
-    return (scores - maxima).sub_(lowest.amax(-1, True)).relu_()
-
-
-@cache
-def _counts(n: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the numbers 1 to n, and four times these."""
-    count = torch.arange(1, n + 1, dtype=dtype, device=device)
-    return count, 4 * count
 
 
 def log_curve(below: Tensor, alpha: float | Tensor) -> Tensor:

@@ -170,7 +170,9 @@ def test_a_dimension_that_is_not_there(alpha: float | Tensor, length: int) -> No
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
 def test_half_types_are_computed_in_float32(dtype: torch.dtype, alpha: float) -> None:
     scores = (torch.randn(6, 40) * 3).to(dtype)
-    assert torch.equal(entmax(scores, alpha), entmax(scores.float(), alpha).to(dtype))
+    exact, result = entmax(scores.float(), alpha), entmax(scores, alpha)
+    assert torch.equal(result, exact.to(dtype).where((exact == 0) | (exact.to(dtype) > 0), result))
+    assert alpha == 1 or torch.equal(result > 0, exact > 0)
     masked = scores.masked_fill(torch.arange(40) > 5, -INF)
     assert not entmax(masked, alpha).isnan().any()
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -187,9 +189,9 @@ def test_logarithms(alpha: float, length: int) -> None:
 
 
 def test_logarithm_survives_underflow() -> None:
-    """A member of the support whose probability underflows keeps a finite logarithm."""
+    """A member of the support whose probability underflows keeps its logarithm."""
     scores = torch.tensor([0.0, -800.0])
-    assert entmax(scores, 1.001)[1] == 0
+    assert 0 < entmax(scores, 1.001)[1] < 1e-44
     assert float(log_entmax(scores, 1.001)[1]) == pytest.approx(1000 * math.log(0.2), 1e-6)
 
 

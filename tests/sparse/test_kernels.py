@@ -87,7 +87,8 @@ def run(*command: str, **environment: str) -> None:
 @pytest.mark.parametrize("part", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
     interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    run("-m", "pytest", "-m", part, "tests/sparse/kernel_checks.py", **interpreted)
+    files = ("tests/sparse/kernel_checks.py", "tests/sparse/test_every_backend.py")
+    run("-m", "pytest", "-m", part, *files, **interpreted)
 
 
 @pytest.mark.slow

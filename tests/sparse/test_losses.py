@@ -56,6 +56,20 @@ def test_alpha_one_is_cross_entropy(kind: str, options: dict, reduction: str) ->
     assert torch.allclose(*grads, atol=1e-12)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_targets_whose_weights_sum_to_zero(smoothing: float) -> None:
+    """The mean of cross-entropy is nan there; ours is the sum."""
+    z, index = some_scores(4, 7), torch.tensor([2, -100, 2, 2])
+    options = {"weight": WEIGHT, "label_smoothing": smoothing}
+    theirs = functional.cross_entropy(z, index, reduction="sum", **options)
+    assert functional.cross_entropy(z, index, **options).isnan()
+    for reduction in ("sum", "mean"):
+        ours = entmax_loss(z, index, 1.0, reduction=reduction, **options)
+        assert torch.allclose(ours, theirs, atol=1e-12)
+        assert (float(ours) == 0) == (smoothing == 0)
+        assert torch.autograd.grad(ours, z)[0].isfinite().all()
+
+
 @pytest.mark.parametrize("shape", [(7,), (4, 7), (4, 7, 3), (2, 7, 3, 5)])
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_shapes_of_cross_entropy(shape: tuple[int, ...], alpha: float) -> None:

@@ -162,7 +162,7 @@ def _attend_kernel(
     threshold = solve_tile(below, start, ceiling, beta, log_form, power)
     probability, _, _ = curve(below, threshold, beta, log_form, power)
     total = tl.sum(probability, 1, keep_dims=True)
-    probability = result_at(below, threshold, beta, total, "probabilities", log_form, power)
+    probability = result_at(below, threshold, beta, total, "probabilities", log_form, power, False)
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)
     for begin in range(0, hidden, width):

@@ -10,9 +10,9 @@ from onmt_entmax.sparse.solvers import (
     has_power_form,
     power,
     refuse_rows_without_answer,
+    rounded,
     solve_log,
     solve_power,
-    sorted_margin,
     upcast_half,
 )
 
@@ -26,23 +26,18 @@ __all__ = [
 
 writes_in_one_pass = False
 
-# Up to so many scores, sorting is faster than starting Newton's method.
-_SORTED = 1 << 11
-
 
 def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """Return entmax of scores; see `Backend.probabilities`."""
     scores = upcast_half(scores)
     if not isinstance(alpha, Tensor):
-        if alpha == 1.5 and scores.numel() <= _SORTED:
-            margin = sorted_margin(scores)
-            return power(margin, alpha - 1, torch.empty_like(margin))
         if has_power_form(alpha):
-            solved = solve_power(scores, alpha)
-            return power(solved.margin, alpha - 1, solved.below)
+            margin = solve_power(scores, alpha).margin
+            return rounded(power(margin, alpha - 1), margin > 0, scores.dtype)
         if alpha == 1:
             return _checked(torch.softmax(scores, -1), scores)
-    return solve_log(scores, alpha).log_probabilities.exp().to(scores.dtype)
+    logs = solve_log(scores, alpha).log_probabilities
+    return rounded(logs.exp(), logs > -torch.inf, scores.dtype)
 
 
 def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
@@ -50,7 +45,8 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     scores = upcast_half(scores)
     if not isinstance(alpha, Tensor):
         if has_power_form(alpha):
-            return solve_power(scores, alpha).margin.mul_(alpha - 1).log_().div_(alpha - 1)
+            margin = solve_power(scores, alpha).margin
+            return margin.mul_(alpha - 1).log_().div_(alpha - 1).to(scores.dtype)
         if alpha == 1:
             return _checked(torch.log_softmax(scores, -1), scores)
     return solve_log(scores, alpha).log_probabilities.to(scores.dtype)

@@ -205,8 +205,7 @@ def _solve(scores: Tensor, alpha: float | Tensor, result: str, outputs: list[Ten
     """
     form = form_of(alpha, scores.dtype)
     alphas = alpha_of(alpha, scores.shape)
-    # Logarithms next to the threshold need float64.
-    if result == "probabilities" and alphas.each_row and scores.dtype != torch.float64:
+    if result and alphas.each_row and scores.dtype != torch.float64:
         _start(scores, alphas, result, outputs, "flat", form._replace(work=torch.float32))
         _start(scores, alphas, result, outputs, "steep", form)
     else:

@@ -185,12 +185,16 @@ def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr
 
 @triton.jit
 def result_at(
-    below, threshold, beta, total, result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr
-):
-    """Return probabilities or log-probabilities at the threshold."""
+    below, threshold, beta, total,
+    result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, wide: tl.constexpr,
+):  # fmt: skip
+    """Return probabilities or log-probabilities at the threshold, to be stored in float64 if wide.
+
+    Both have the support of the same bases.
+    """
     probability, _, base = curve(below, threshold, beta, log_form, power)
+    outside = base <= 0
     if result == "logs":
-        outside = base <= 0
         inside = tl.where(outside, 1.0, base)
         from_threshold = below - threshold
         if power == -1:
@@ -201,7 +205,30 @@ def result_at(
         if log_form:
             logs -= tl.log(_to_divide_by(total, beta))
         return tl.where(outside, -_INFINITY, logs)
-    return probability / _to_divide_by(total, beta) if log_form else probability
+    if log_form:
+        probability = probability / _to_divide_by(total, beta)
+    return probability if power == -1 else _positive(probability, outside, wide)
+
+
+@triton.jit
+def _positive(probability, outside, wide: tl.constexpr):
+    """Return probabilities, of which those of the support do not round to 0 when they are stored.
+
+    The smallest number, of float64 if ``wide`` and else of float32, has the bits of the integer 1.
+    """
+    one = tl.full(probability.shape, 1, tl.int64 if wide else tl.int32)
+    least = one.to(tl.float64 if wide else tl.float32, bitcast=True).to(probability.dtype)
+    return tl.where((probability < least) & (outside == 0), least, probability)
+
+
+@triton.jit
+def shifted_conjugate(threshold, least, energy, beta):
+    """Return shifted conjugates at thresholds whose least possible value is ``least``.
+
+    A conjugate is not negative, only its rounding.
+    """
+    dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+    return tl.where(dual < 0, 0.0, dual)
 
 
 @triton.jit
@@ -245,13 +272,14 @@ def solve_short(
         probability, _, base = curve(below, threshold, beta, log_form, power)
         if result == "":
             energy = tl.sum(probability * base, 1, keep_dims=True)
-            dual = threshold - start + (energy - 1.0) / (1.0 + beta)
+            dual = shifted_conjugate(threshold, start, energy, beta)
             tl.store(shifted + row, dual, mask=real)
             tl.store(maxima + row, maximum, mask=real)
             tl.store(thresholds + row, threshold, mask=real)
         else:
             total = tl.sum(probability, 1, keep_dims=True)
-            finished = result_at(below, threshold, beta, total, result, log_form, power)
+            wide: tl.constexpr = out.dtype.element_ty == tl.float64
+            finished = result_at(below, threshold, beta, total, result, log_form, power, wide)
             tl.store(out + place, finished, mask=there)
 
 
@@ -383,7 +411,7 @@ def solve_long(
         )
         if result == "":
             least, _ = extreme_thresholds(beta, n, log_form, power)
-            dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+            dual = shifted_conjugate(threshold, least, energy, beta)
             tl.store(shifted + single, dual)
             tl.store(maxima + single, maximum)
             tl.store(thresholds + single, threshold)
@@ -401,6 +429,7 @@ def _write_row(
     width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
     """Write the result of a long row: zeros and the listed scores, or all scores again."""
+    wide: tl.constexpr = out.dtype.element_ty == tl.float64
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)[None, :]
         if found <= room:
@@ -409,11 +438,11 @@ def _write_row(
         else:
             tile = tl.load(scores + column, mask=column < n, other=-_INFINITY)
             below = tile.to(maximum.dtype) - maximum
-            finished = result_at(below, threshold, beta, total, result, log_form, power)
+            finished = result_at(below, threshold, beta, total, result, log_form, power, wide)
         tl.store(out + column, finished, mask=column < n)
     if found <= room:
         tl.debug_barrier()  # the zeros must come first
-        finished = result_at(few, threshold, beta, total, result, log_form, power)
+        finished = result_at(few, threshold, beta, total, result, log_form, power, wide)
         tl.store(out + place, finished, mask=listed)
 
 
@@ -433,7 +462,9 @@ def write_probabilities(
     beta = beta_of(alpha, row, 1, tl.num_programs(0), each_row, work)
     maximum, threshold = tl.load(maxima + row), tl.load(thresholds + row)
     tile = tl.load(scores + place, mask=column < n, other=0.0).to(work)
-    probability, _, _ = curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
+    probability, _, base = curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
+    if power != -1:
+        probability = _positive(probability, base <= 0, out.dtype.element_ty == tl.float64)
     if scaled:
         probability *= tl.load(factors + row).to(work)
     if out.dtype.element_ty != tl.float64:
@@ -695,7 +726,7 @@ def loss_short(
     threshold = solve_tile(below, start, ceiling, beta, log_form, power)
     probability, _, base = curve(below, threshold, beta, log_form, power)
     energy = tl.sum(probability * base, 1, keep_dims=True)
-    dual = threshold - start + (energy - 1.0) / (1.0 + beta)
+    dual = shifted_conjugate(threshold, start, energy, beta)
     margins = dual * 0.0
     if smooth:
         margins = tl.sum(
@@ -728,7 +759,7 @@ def loss_long(
         scores, columns + row * room, read, beta, log_form, power, work, width, room
     )
     least, _ = extreme_thresholds(beta, n, log_form, power)
-    dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+    dual = shifted_conjugate(threshold, least, energy, beta)
     margins = dual * 0.0
     if smooth:
         for begin in range(0, read, width):

@@ -32,11 +32,12 @@ namespace {
 struct Curve {
     double alpha, beta, order, level;  // order = 1 / beta, level = beta ** (order + 1)
     double wanted;                     // norm of the margins at the threshold
+    double least;                      // margins up to this are rounding of the threshold
     int whole;                         // the order if it is a whole number, else -1
 
     static Curve of(double alpha, int whole) {
         const double beta = alpha - 1, order = whole > 0 ? whole : 1 / beta;
-        return {alpha, beta, order, pow(beta, order + 1), order, whole};
+        return {alpha, beta, order, pow(beta, order + 1), order, 0x1p-48 * order, whole};
     }
 
     // The same with a whole order, which needs products only. Margins are at most the norm wanted,

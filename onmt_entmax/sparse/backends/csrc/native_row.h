@@ -54,6 +54,20 @@ TARGET void finish_above_two(const T *x, T *out, long n, const Solved &solved, c
     }
 }
 
+// The margins of scores in float64, 0 outside the support. Up to alpha 2 this alone decides what is
+// in the support, for probabilities and for logarithms.
+template <class V>
+INLINE V margins(V score, double maximum, double threshold, const Curve &curve) {
+    const V u = (score - maximum) - threshold;
+    return u > curve.least ? u : V{};
+}
+
+// The smallest number of a type: a probability of the support that rounds to 0 becomes this.
+template <class T>
+INLINE T smallest() {
+    return sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074;
+}
+
 // Probabilities of scores, computed in float64; ``out`` may be the scores.
 template <class T, int form>
 TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
@@ -62,9 +76,13 @@ TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Cu
         const long left = n - k < 8 ? n - k : 8;
         const Doubles v =
             left == 8 ? Load<double, T>::from(x + k) : load_part<double, T>(x + k, left);
-        Doubles u = ((v - solved.maximum) - solved.threshold) * curve.beta;
-        u = power<T, form>(u > 0 ? u : Doubles{}, curve, 0);
-        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)u[lane];
+        const Doubles u = margins(v, solved.maximum, solved.threshold, curve);
+        const Doubles p = power<T, form>(u * curve.beta, curve, 0);
+        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)p[lane];
+        // Lower powers than these cannot round to 0.
+        if ((form == WHOLE || form == ANY) && bits((u > 0) & (p < smallest<T>())))
+            for (int lane = 0; lane < 8; ++lane)
+                if (u[lane] > 0 && part[lane] == 0) part[lane] = smallest<T>();
         memcpy(out + k, part, left * sizeof(T));
     }
 }
@@ -84,23 +102,44 @@ TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve
     }
 }
 
+// Replace the margins in float32 that may be rounding by those in float64.
+INLINE Floats exact_near(Floats u, Floats score, double maximum, double threshold, float near,
+                         const Curve &curve) {
+    if (!bits((u < near) & (u > -near))) return u;
+    for (int lane = 0; lane < 16; ++lane)
+        if (u[lane] < near && u[lane] > -near)
+            u[lane] = (float)margins((double)score[lane], maximum, threshold, curve);
+    return u;
+}
+INLINE Doubles exact_near(Doubles u, Doubles, double, double, double, const Curve &curve) {
+    return u > curve.least ? u : Doubles{};
+}
+
 // Probabilities of a whole row, times a factor.
 template <class T, int form>
 TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T factor,
                          const Curve &curve, T *out) {
     typedef typename Vector<T>::Of V;
     const long size = Vector<T>::size;
-    const T near = (T)threshold, rest = (T)(threshold - (double)near), beta = (T)curve.beta;
+    typedef typename Vector<T>::Mask M;
+    const T close = (T)threshold, rest = (T)(threshold - (double)close), beta = (T)curve.beta;
+    const T near = (T)(0x1p-21 * curve.order);
     for (long i = 0; i < n; i += size) {
         const bool whole = i + size <= n;
-        V u = whole ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
-        u = ((u - maximum) - near) - rest;
+        const V v = whole ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
+        V u = ((v - maximum) - close) - rest;
+        u = exact_near(u, v, maximum, threshold, near, curve);
         u = u > 0 ? u : V{};
-        u = power<T, form>(u * beta, curve, 0) * factor;
+        V p = power<T, form>(u * beta, curve, 0);
+        if (form == WHOLE || form == ANY) {
+            const M lost = (u > 0) & (p == 0);
+            if (bits(lost)) p = lost ? V{} + smallest<T>() : p;
+        }
+        p *= factor;
         if (whole)
-            store<T>(out + i, u);
+            store<T>(out + i, p);
         else
-            store_part<T>(out + i, u, n - i);
+            store_part<T>(out + i, p, n - i);
     }
 }
 

@@ -22,10 +22,11 @@ TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, c
     }
     for (long k = 0; k < solved.count; ++k)
         out[room.column[k]] =
-            logarithm<T>(room.score[k] - solved.maximum - solved.threshold, curve);
+            logarithm<T>(margins((double)room.score[k], solved.maximum, solved.threshold, curve),
+                         curve);
     if (solved.count >= 0) return;
     for (long i = 0; i < n; ++i)
-        out[i] = logarithm<T>(x[i] - solved.maximum - solved.threshold, curve);
+        out[i] = logarithm<T>(margins((double)x[i], solved.maximum, solved.threshold, curve), curve);
 }
 
 template <class T>
@@ -47,11 +48,12 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
 // Append the support of a row to the entries; false if it is too large.
 template <class T>
 TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
+    const Curve &curve = work.curve;
     long members = 0;
     for (long k = 0; k < solved.count; ++k)
-        members += room.score[k] - solved.maximum > solved.threshold;
+        members += room.score[k] - solved.maximum - solved.threshold > curve.least;
     if (members > work.most) return false;
-    finish(room.score, room.score, solved.count, solved, work.curve);
+    finish(room.score, room.score, solved.count, solved, curve);
     piece.reserve(solved.count, sizeof(T));
     T *probability = (T *)piece.probability;
     long end = piece.count;

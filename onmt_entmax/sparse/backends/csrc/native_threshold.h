@@ -286,5 +286,6 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
     // The dual objective, flat at the threshold, at the threshold of the last sums.
     const double energy = last.energy * curve.level;
     const double shifted = before + (energy + curve.order) / curve.alpha;
-    return {maximum, threshold, shifted, count};
+    // A conjugate is not negative, only its rounding.
+    return {maximum, threshold, shifted < 0 ? 0 : shifted, count};
 }
