@@ -119,6 +119,33 @@ def test_the_filter_keeps_tokens_at_the_error_bound(term: str, alpha: float) -> 
 
 
 @fast_bfloat16
+def test_the_rounding_of_a_score_near_the_threshold_counts_if_the_largest_is_zero() -> None:
+    """Fails if the bound takes products near the largest score for products of its size.
+
+    Without biases, and with a largest score of 0, the product of a score at the threshold is of
+    size 1 / (alpha - 1), and rounding it can lower it below a threshold that it is above.
+    """
+    half = 2.0**-8  # of the distance of neighbours in bfloat16 between 1 and 2
+    weight = torch.full((1024, 2), -8.0)
+    weight[700] = 0.0
+    for second in (torch.arange(192) / 128).tolist():  # a score of -second moves the threshold
+        threshold = -(second + (8 - second**2) ** 0.5) / 2
+        middle = (threshold // half + 1) * half
+        if middle / half % 2 and 0.1 * half < middle - threshold < 0.9 * half:
+            break
+    weight[500] = torch.tensor([-second, 0.0])
+    weight[300] = torch.tensor([middle + half, -half * 65 / 64])
+    bf16 = Bf16Filter(weight, torch.zeros(1024), 1.5)
+    hidden = torch.ones(1, 2)
+    assert bf16._product(hidden)[0, 300] == middle - half < threshold
+    inside = log_entmax(hidden @ weight.t(), 1.5)[0] > -torch.inf
+    assert inside.nonzero().squeeze(1).tolist() == [300, 500, 700]
+    found = bf16.candidates(hidden)
+    assert found is not None
+    assert found.position.tolist() == [300, 500, 700]
+
+
+@fast_bfloat16
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
 def test_a_filtered_search_step_is_exact(alpha: float, monkeypatch) -> None:
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)

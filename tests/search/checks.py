@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from enumeration import EnumeratedSupport
 
 from onmt_entmax.search import SearchConfig, SearchResult
+from tests.search.enumeration import EnumeratedSupport
 
 
 def check(

@@ -47,10 +47,12 @@ DECODERS: dict[str, dict[str, Any]] = {
 }
 
 
-def network(kind: str, alpha: float, seed: int, double: bool = True) -> SparseNMTModel:
+def network(
+    kind: str, alpha: float, seed: int, double: bool = True, **changes: Any
+) -> SparseNMTModel:
     """Return a network with random weights, in evaluation mode."""
     torch.manual_seed(seed)
-    config = ModelConfig(**{**SMALL, **DECODERS[kind]}, generator_alpha=alpha)
+    config = ModelConfig(**{**SMALL, **DECODERS[kind], **changes}, generator_alpha=alpha)
     model = build_model(config, VOCABULARIES).eval()
     with torch.no_grad():
         model.generator.bias[VOCABULARIES.target.eos] += 2.0

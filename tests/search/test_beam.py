@@ -5,12 +5,12 @@ import random
 from typing import Any
 
 import pytest
-from checks import check
-from enumeration import enumerate_support
-from tables import EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.search import EnsembleStepper, Penalties, SearchConfig, beam_search
 from onmt_entmax.search.beam import BeamSearch
+from tests.search.checks import check
+from tests.search.enumeration import enumerate_support
+from tests.search.tables import EOS, Fixed, Table, TableStepper
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
 

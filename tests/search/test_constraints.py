@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from checks import check
-from enumeration import EnumeratedSupport, enumerate_support
-from tables import EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.search import Constraints, Penalties, SearchConfig, beam_search
+from tests.search.checks import check
+from tests.search.enumeration import EnumeratedSupport, enumerate_support
+from tests.search.tables import EOS, Fixed, Table, TableStepper
 
 CONSTRAINTS = {
     "minimum": Constraints(min_length=2),

@@ -5,10 +5,6 @@ import random
 from itertools import product
 
 import pytest
-from checks import check
-from enumeration import enumerate_support
-from networks import DECODERS, network, sentences, stepper
-from tables import BOS, EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.search import (
     Budget,
@@ -18,6 +14,10 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
 )
+from tests.search.checks import check
+from tests.search.enumeration import enumerate_support
+from tests.search.networks import DECODERS, network, sentences, stepper
+from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from networks import DECODERS, network, sentences, stepper
-from tables import EOS, Table, TableStepper
 
 from onmt_entmax.search import (
     Constraints,
@@ -20,6 +18,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
+from tests.search.networks import DECODERS, network, sentences, stepper
+from tests.search.tables import EOS, Table, TableStepper
 
 TABLE = Table(0, 1.5)
 

@@ -4,14 +4,14 @@ import random
 
 import pytest
 import torch
-from checks import check
-from enumeration import enumerate_support
-from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabulary
 from onmt_entmax.search import EnsembleStepper, ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.beam import BeamSearch
+from tests.search.checks import check
+from tests.search.enumeration import enumerate_support
+from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 
 
 @pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])

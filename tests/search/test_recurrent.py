@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 import torch
-from networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
 from onmt_entmax.model import ModelConfig, build_model
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
+from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
 COVERED: list[dict[str, Any]] = [
     {"encoder_type": "brnn", "global_attention_alpha": 1.5},

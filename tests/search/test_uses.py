@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
-from tables import BOS, EOS, Fixed, Table, TableStepper
 
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.nn.output import Support
@@ -29,6 +27,8 @@ from onmt_entmax.search import (
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
 from tests.commands import ENVIRONMENT
+from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
+from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
 
 def test_a_score_is_the_sum_over_tokens_with_rank_and_support() -> None:

@@ -1,0 +1,383 @@
+"""Compare searches of random models with brute-force enumeration.
+
+    python -m tests.faults.certificates --models 10000 --seed 1
+
+Every model is small enough to list all its sequences. Each is searched once or more, with random
+alphas from 1 to 3, beams, stopping rules, numbers of hypotheses and options, and every claim of the
+result is checked against the list. Status 1, with the seeds to repeat, if one is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from onmt_entmax.nn import bf16_filter
+from onmt_entmax.nn.output import Support, as_support
+from onmt_entmax.search import (
+    Budget,
+    Constraints,
+    EnsembleStepper,
+    ListedSequences,
+    Penalties,
+    SearchConfig,
+    SearchResult,
+    average_sequences,
+    beam_search,
+    exact_search,
+    score_targets,
+)
+from onmt_entmax.sparse.functional import log_entmax
+from tests.search.checks import check
+from tests.search.enumeration import EnumeratedSupport, enumerate_support
+from tests.search.networks import DECODERS, network, sentences, stepper, together
+from tests.search.tables import Table, TableStepper
+from tests.search.test_beam import OneOf
+from tests.search.test_constraints import CONSTRAINTS, allowed_part, score
+
+STOPS = ("exhaustive", "optimal", "first")
+PENALTIES = (
+    Penalties("wu", 0.8),
+    Penalties("avg"),
+    Penalties(coverage_penalty="summary", beta=0.01),
+    Penalties("wu", 0.5, "wu", 0.1),
+)
+# Of a network's tokens, 0 is the unknown token, 3 the end, 4 and 5 are words.
+NETWORK_CONSTRAINTS = (
+    Constraints(min_length=2),
+    Constraints(block_ngram_repeat=2),
+    Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({4})),
+    Constraints(banned=frozenset({0})),
+    Constraints(1, 2, frozenset({4}), frozenset({0})),
+)
+Levels = list[str]
+
+
+def alpha_of(draw: random.Random) -> float:
+    """Return an alpha from 1 to 3: a usual one, or one such as a model may learn."""
+    usual = draw.choice([1.0, 1.1, 1.2, 1.5, 2.0, 2.5, 3.0])
+    return usual if draw.random() < 0.7 else draw.uniform(1.0, 3.0)
+
+
+def config_of(draw: random.Random, length: int, **options: Any) -> SearchConfig:
+    """Return random options of a beam search."""
+    n_best = draw.choice([0, 1, 1, 3])
+    return SearchConfig(draw.randint(1, 10), n_best, length, draw.choice(STOPS), **options)
+
+
+def check_result(
+    result: SearchResult,
+    support: EnumeratedSupport,
+    config: SearchConfig,
+    tolerance: float,
+    ruled_out: float | None = None,
+) -> str:
+    """Check a result, its gap too, and return the level of its certificate."""
+    check(result, support, config, tolerance, ruled_out)
+    certificate = result.certificate
+    if result.hypotheses and config.n_best == 0:
+        listed = {hypothesis.tokens for hypothesis in result.hypotheses}
+        outside = [p for tokens, p in support.strings.items() if tokens not in listed]
+        unseen = max([*outside, *support.prefixes.values()], default=-math.inf)
+        assert certificate.gap <= result.hypotheses[0].log_prob - unseen + tolerance
+    if config.n_best != 1:
+        assert len(result.hypotheses) == min(config.n_best or math.inf, result.finished)
+    return certificate.level
+
+
+# --- Tables of probabilities --------------------------------------------------------------------
+
+
+def table_of(seed: int, draw: random.Random, least: int = 3) -> tuple[Table, TableStepper, float]:
+    """Return a table, its stepper, and how exactly its probabilities must be met."""
+    table = Table(seed, alpha_of(draw), draw.randint(least, 6), draw.choice([1.0, 2.0, 4.0]))
+    precise = draw.random() < 0.5
+    dtype = torch.float64 if precise else torch.float32
+    model = TableStepper(table.vocabulary_size, dtype=dtype, attention=True)
+    return table, model, 1e-9 if precise else 1e-5
+
+
+def beam(seed: int, draw: random.Random) -> Levels:
+    """A beam search of several sentences, together and each alone."""
+    _, model, tolerance = table_of(seed, draw)
+    size, length = model.vocabulary_size, draw.choice([0, 1, 2, 3, 4])
+    tables = [Table(seed + i, alpha_of(draw), size) for i in range(draw.randint(1, 4))]
+    config = config_of(draw, length)
+    # Every other step of the stepper is of another kind, so the last bits may differ.
+    alone = [beam_search(model, [table], config)[0] for table in tables]
+    batch = beam_search(model, tables, config)
+    for table, one, other in zip(tables, alone, batch, strict=True):
+        support = enumerate_support(model, [table], length, 5000)
+        check_result(one, support, config, tolerance)
+        check_result(other, support, config, tolerance)
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
+        assert one.certificate == other.certificate
+    return [result.certificate.level for result in alone]
+
+
+def constraints(seed: int, draw: random.Random) -> Levels:
+    """Lengths, bans, blocked n-grams and forced prefixes."""
+    table, model, tolerance = table_of(seed, draw, 5)
+    length = draw.choice([1, 2, 3, 4])
+    wish = draw.choice(list(CONSTRAINTS.values()))
+    prefix = tuple(draw.choice([2, 3, 4]) for _ in range(draw.choice([0, 0, 1, 2])))
+    config = config_of(draw, length, constraints=wish)
+    whole = enumerate_support(model, [table], length, 5000)
+    result = beam_search(model, [table], config, [prefix])[0]
+    asked = allowed_part(whole, wish, prefix)
+    others = [p for tokens, p in whole.strings.items() if tokens not in asked.strings]
+    ruled_out = max([*others, *whole.excluded.values()], default=-math.inf)
+    return [check_result(result, asked, config, tolerance, ruled_out)]
+
+
+def check_scores(result: SearchResult, scores: dict[tuple[int, ...], float], limit: bool) -> str:
+    """Check a result under penalties against the scores of all sequences; return its level.
+
+    `limit` tells whether the length limit cuts sequences.
+    """
+    for hypothesis in result.hypotheses:
+        assert math.isclose(hypothesis.score, scores[hypothesis.tokens], abs_tol=1e-4)
+    found = [hypothesis.score for hypothesis in result.hypotheses]
+    assert found == sorted(found, reverse=True)
+    certificate = result.certificate
+    if certificate.level == "exhaustive":
+        assert not limit
+        assert result.finished == len(scores)
+    ranked = sorted(scores.values(), reverse=True)
+    for ours, best in zip(found[: certificate.proven], ranked, strict=False):
+        assert math.isclose(ours, best, abs_tol=1e-4) or ours == best
+    assert certificate.level != "none" or not certificate.proven
+    return certificate.level
+
+
+def penalties(seed: int, draw: random.Random) -> Levels:
+    """Length and coverage penalties."""
+    table, model, _ = table_of(seed, draw)
+    penalty = draw.choice(PENALTIES)
+    config = SearchConfig(draw.randint(1, 10), draw.choice([1, 1, 2]), 4, draw.choice(STOPS))
+    config = SearchConfig(config.beam_size, config.n_best, 4, config.stop, penalties=penalty)
+    support = enumerate_support(model, [table], 4, 5000)
+    scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
+    return [check_scores(beam_search(model, [table], config)[0], scores, bool(support.prefixes))]
+
+
+def exact(seed: int, draw: random.Random) -> Levels:
+    """An exact search, or a list of the support down to some mass."""
+    table, model, tolerance = table_of(seed, draw)
+    length, n_best = draw.choice([1, 2, 3, 4]), draw.choice([0, 1, 1, 3])
+    config = SearchConfig(draw.randint(1, 10), n_best, length)
+    budget = Budget(draw.choice([5, 10_000]), rows=draw.choice([1, 3, 64]))
+    mass = draw.choice([1.0, 0.9, 0.5])
+    support = enumerate_support(model, [table], length, 5000)
+    result = exact_search(model, [table], config, budget, mass=mass)
+    check(result, support, config, tolerance)
+    if not n_best and budget.expansions > 5 and not support.prefixes:
+        assert result.certificate.mass >= min(mass, 1 - result.certificate.excluded) - tolerance
+    return [result.certificate.level]
+
+
+def ensemble(seed: int, draw: random.Random) -> Levels:
+    """The mean of next-token probabilities."""
+    tables = [Table(seed + 7 * i, alpha_of(draw), 4) for i in range(draw.randint(2, 3))]
+    model = EnsembleStepper([OneOf(tables, member) for member in range(len(tables))])
+    length = draw.choice([0, 1, 2, 3])
+    support, config = enumerate_support(model, [None], length, 5000), config_of(draw, length)
+    return [check_result(beam_search(model, [None], config)[0], support, config, 1e-6)]
+
+
+def sequences(seed: int, draw: random.Random) -> Levels:
+    """The mean of sequence probabilities of models with other vocabularies."""
+    weights = [draw.randint(1, 3) for _ in range(draw.randint(2, 3))]
+    weights = [weight / sum(weights) for weight in weights]
+    listed, truth, unfinished = [], Counter[str](), 0.0
+    for member, weight in enumerate(weights):
+        table, model, _ = table_of(seed + 11 * member, draw)
+        support = enumerate_support(model, [table], 3, 5000)
+        config = SearchConfig(draw.randint(1, 10), 0, 3, draw.choice(STOPS))
+        result = beam_search(model, [table], config)[0]
+        listed.append(
+            ListedSequences(
+                {str(h.tokens): h.prob for h in result.hypotheses}, result.certificate.bound
+            )
+        )
+        for tokens, log_prob in support.strings.items():
+            truth[str(tokens)] += weight * math.exp(log_prob)
+        unfinished += weight * math.exp(max(support.prefixes.values(), default=-math.inf))
+    found = average_sequences(listed, weights)
+    for text, probability in zip(found.sequences, found.probabilities, strict=True):
+        assert probability - 1e-6 <= truth[text] <= probability + found.bound + 1e-6
+    unlisted = [p for text, p in truth.items() if text not in found.sequences]
+    assert max(unlisted, default=0.0) <= found.bound + 1e-6
+    if found.level == "exhaustive":
+        assert not unlisted
+    for rank, text in enumerate(found.sequences[: found.proven]):
+        later = set(truth) - set(found.sequences[: rank + 1])
+        assert truth[text] >= max((truth[other] for other in later), default=0.0) - 1e-6
+    if found.level == "optimal":
+        first = truth[found.sequences[0]]
+        assert first >= max(truth.values()) - 1e-6
+        rest = [p for text, p in truth.items() if text != found.sequences[0]]
+        most = max([*rest, 1e-300])
+        # Probabilities and bounds are float32 sums: their ratio is known up to 1e-6 of the smaller.
+        assert found.gap <= math.log(first / most) + 2e-6 * (1 + 1 / max(most, 1e-6))
+    return [found.level]
+
+
+# --- Networks -----------------------------------------------------------------------------------
+
+
+def network_of(seed: int, draw: random.Random) -> tuple[Any, float]:
+    """Return the stepper of a random network, and how exactly its probabilities must be met."""
+    kind, double = draw.choice(list(DECODERS)), draw.random() < 0.8
+    changes: dict[str, Any] = {"global_attention_alpha": alpha_of(draw)}
+    if "decoder_type" not in DECODERS[kind]:
+        changes["global_attention"] = draw.choice(["dot", "general", "mlp"])
+    model = network(kind, alpha_of(draw), seed, double, **changes)
+    return stepper(model), 1e-7 if double and kind != "mean" else 1e-4
+
+
+def networks(seed: int, draw: random.Random) -> Levels:
+    """Recurrent networks with all attentions, Transformers: a batch, and each sentence alone."""
+    model, tolerance = network_of(seed, draw)
+    length, batches = draw.choice([1, 2, 3]), sentences(draw.randint(1, 3), seed)
+    config = config_of(draw, length)
+    levels = []
+    for batch, other in zip(batches, beam_search(model, together(batches), config), strict=True):
+        support = enumerate_support(model, batch, length, 5000)
+        result = beam_search(model, batch, config)[0]
+        levels.append(check_result(result, support, config, tolerance))
+        check_result(other, support, config, tolerance)
+        if tolerance < 1e-5:
+            assert other.certificate.level == result.certificate.level
+            assert [h.tokens for h in other.hypotheses] == [h.tokens for h in result.hypotheses]
+    return levels
+
+
+def network_options(seed: int, draw: random.Random) -> Levels:
+    """Networks under constraints, prefixes or length penalties, and forced decoding."""
+    model, tolerance = network_of(seed, draw)
+    (batch,), length = sentences(1, seed), 3
+    support = enumerate_support(model, batch, length, 5000)
+    for tokens, log_prob in list(support.strings.items())[:1]:
+        (scored,) = score_targets(model, batch, [tokens])
+        assert math.isclose(scored.log_prob, log_prob, abs_tol=tolerance)
+    if draw.random() < 0.5:
+        penalty = draw.choice(PENALTIES[:2])
+        config = SearchConfig(draw.randint(1, 10), 1, length, penalties=penalty)
+        divisor = {tokens: penalty.length(len(tokens)) for tokens in support.strings}
+        scores = {tokens: p / divisor[tokens] for tokens, p in support.strings.items()}
+        return [check_scores(beam_search(model, batch, config)[0], scores, bool(support.prefixes))]
+    wish, prefix = draw.choice(NETWORK_CONSTRAINTS), draw.choice([(), (4,), (5, 4)])
+    config = config_of(draw, length, constraints=wish)
+    result = beam_search(model, batch, config, [prefix])[0]
+    asked = allowed_part(support, wish, prefix)
+    others = [p for tokens, p in support.strings.items() if tokens not in asked.strings]
+    ruled_out = max([*others, *support.excluded.values()], default=-math.inf)
+    return [check_result(result, asked, config, tolerance, ruled_out)]
+
+
+def network_ensemble(seed: int, draw: random.Random) -> Levels:
+    """Ensembles of networks of any kinds, by beam and by exact search."""
+    members = [network_of(seed + 13 * i, draw) for i in range(2)]
+    model = EnsembleStepper([member for member, _ in members])
+    tolerance = max(tolerance for _, tolerance in members)
+    (batch,) = sentences(1, seed)
+    support = enumerate_support(model, batch, 2, 5000)
+    config = config_of(draw, 2)
+    levels = [check_result(beam_search(model, batch, config)[0], support, config, tolerance)]
+    result = exact_search(model, batch, config)
+    check(result, support, config, tolerance)
+    return [*levels, result.certificate.level]
+
+
+# --- Candidate filtering ------------------------------------------------------------------------
+
+
+def bf16(seed: int, draw: random.Random) -> Levels:
+    """Scores near each other, up to roundings of float32 and bfloat16: the filter loses none."""
+    if not bf16_filter.has_fast_bfloat16():
+        return ["no bfloat16 here"]
+    torch.manual_seed(seed)
+    size, alpha = draw.choice([8, 64, 300]), max(alpha_of(draw), 1.1)
+    weight = torch.randn(1024, size) * draw.choice([0.5, 1.0, 3.0]) / size**0.5
+    near = draw.choice([2.0**-23, 2.0**-12, 2.0**-9, 2.0**-8])
+    weight[1::2] = weight[::2] * (1 + near * torch.randn(512, 1))
+    bias = torch.randn(1024) * draw.choice([0.0, 0.1, 3.0])
+    hidden = torch.tanh(torch.randn(16, size)) * draw.choice([3.0, 10.0, 30.0])
+    found = bf16_filter.Bf16Filter(weight, bias, alpha).candidates(hidden)
+    if found is None:
+        return ["too many"]
+    scores = hidden.double() @ weight.double().t() + bias.double()
+    truth = as_support(log_entmax(scores, alpha))
+    # Float32 decides who is in the support if the probability is that small.
+    certain = truth.log_prob > math.log(1e-12)
+    place = (truth.row * 1024 + truth.token)[certain]
+    assert torch.isin(place, found.position).all()
+    logs = log_entmax(found.scores, alpha).view(-1)[found.slot]
+    whole = Support(16, 1024, found.row, found.position - found.row * 1024, logs).dense()
+    eps = 1e-5 * (1 + float(scores.abs().max()))
+    assert (
+        (whole.double().exp() - truth.dense().exp()).abs() <= eps ** min(1, 1 / (alpha - 1))
+    ).all()
+    return ["filtered"]
+
+
+KINDS: dict[str, Callable[[int, random.Random], Levels]] = {
+    "beam": beam,
+    "constraints": constraints,
+    "penalties": penalties,
+    "exact": exact,
+    "ensemble": ensemble,
+    "sequence ensemble": sequences,
+    "network": networks,
+    "network, options": network_options,
+    "network ensemble": network_ensemble,
+    "bfloat16 filter": bf16,
+}
+
+
+def check_models(models: int, seed: int) -> tuple[Counter[tuple[str, str]], list[int]]:
+    """Check models; return how often each kind reached each level, and the seeds that failed."""
+    levels, failed, names = Counter[tuple[str, str]](), [], list(KINDS)
+    for number in tqdm(range(seed * 1_000_000, seed * 1_000_000 + models), disable=models < 1000):
+        name = names[number % len(names)]
+        try:
+            reached = KINDS[name](number, random.Random(number))
+        except Exception:  # reported with its traceback, and the others are checked all the same
+            print(f"seed {number} ({name}):")
+            traceback.print_exc()
+            failed.append(number)
+        else:
+            levels.update((name, level) for level in reached)
+    return levels, failed
+
+
+def main() -> int:
+    """Check the models, and print how often each level was certified."""
+    parser = argparse.ArgumentParser(description="Compare searches with enumeration.")
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    started = time.monotonic()
+    levels, failed = check_models(options.models, options.seed)
+    for (kind, level), count in sorted(levels.items()):
+        print(f"{kind:20} {level:12} {count:6}")
+    print(
+        f"{options.models} models, {levels.total()} answers, {len(failed)} wrong, "
+        f"{time.monotonic() - started:.0f} s"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
