@@ -28,7 +28,7 @@ def test_a_run_leaves_what_it_should(trained: Path) -> None:
     assert valid[-1]["support"] < 4
     assert list((trained / "board").iterdir())
     names = {path.name for path in (folder / "step_400").iterdir()}
-    assert names == {"config.yaml", "vocab.json", "model.safetensors", "training"}
+    assert names == {"config.yaml", "vocab.json", "model.safetensors", "training", "SHA256SUMS"}
     described = yaml.safe_load((folder / "step_400" / "config.yaml").read_text())
     assert described["options"]["adam_beta1"] == 0.9  # defaults are filled in
 
