@@ -18,6 +18,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import re
 import secrets
 import shutil
@@ -112,7 +113,7 @@ def save(
         others: further files by name.
 
     Raises:
-        CheckpointError: the folder cannot be written.
+        FileError: the folder cannot be written.
     """
 
     def write(temporary: Path) -> None:
@@ -137,13 +138,27 @@ def save(
             shutil.copymode(temporary / "vocab.json", weights)
             if training_state is not None:
                 (temporary / "training").mkdir()
-                torch.save(dict(training_state), temporary / STATE)
-        except (SafetensorError, RuntimeError) as error:  # such as a full disk
-            reason = str(error).strip().splitlines()[0]
-            raise CheckpointError(f"{folder}: cannot be written ({reason})") from None
+                with open(temporary / STATE, "wb") as file:
+                    torch.save(dict(training_state), file)
+        except (SafetensorError, RuntimeError) as error:
+            raise _system_error(error) or error from None
         write_list(temporary)
 
     write_atomically(folder, write)
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """Return the error of the system, such as a full disk, that a library met while writing.
+
+    torch raises another error while it handles that of the file; safetensors has only its number.
+    """
+    while error is not None:
+        if isinstance(error, OSError):
+            return error
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            return OSError(int(number[1]), os.strerror(int(number[1])))
+        error = error.__context__
+    return None
 
 
 class _Weights(torch.nn.Module):

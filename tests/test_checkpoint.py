@@ -3,6 +3,7 @@
 import json
 import random
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from onmt_entmax.checkpoint import (
 from onmt_entmax.checksums import write_list
 from onmt_entmax.files import FileError, _output, write_atomically
 from onmt_entmax.model import build_model
+from tests.commands import ENVIRONMENT
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
 
 
@@ -227,6 +229,26 @@ def test_a_failed_write_leaves_the_old_folder(tmp_path: Path) -> None:
         write_atomically(target, fail)
     assert (target / "file").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("bytes_left", [100, 30_000, 400_000])
+def test_a_full_disk_is_named_whatever_library_met_it(tmp_path: Path, bytes_left: int) -> None:
+    """Room for the text files, for the weights too, and for half of the training state."""
+    code = (
+        "import resource, sys, torch\n"
+        "from pathlib import Path\n"
+        "from onmt_entmax.checkpoint import save\n"
+        "from onmt_entmax.model import build_model\n"
+        "from tests.test_model import SMALL, VOCABULARIES\n"
+        "state = {'a': torch.zeros(200_000)}\n"
+        "model = build_model(SMALL, VOCABULARIES)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)\n"
+        "save(Path(sys.argv[1]), model, SMALL, VOCABULARIES, {}, state)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "model"), str(bytes_left)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert done.stderr.splitlines()[-1].endswith("/model: cannot be written (File too large)")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import SETTINGS, as_pair, order_tokens, read_rows, write_pairs
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.files import naming
 
 SPLITS = ("train", "dev", "test")
 
@@ -35,10 +36,8 @@ def available(folder: Path) -> dict[str, set[str]]:
         UserError: the folder cannot be listed or holds no task file.
     """
     pattern = re.compile(r"(.+?)-(train(?:-\w+)?|dev|covered-test|test)")
-    try:
+    with naming(folder, "read"):
         names = sorted(path.name for path in folder.iterdir())
-    except OSError as error:
-        raise UserError(f"{folder}: cannot read: {error.strerror}") from None
     found: dict[str, set[str]] = {}
     for match in filter(None, map(pattern.fullmatch, names)):
         if re.search(r"\s", match.group(1)):

@@ -59,8 +59,8 @@ class Vocabulary:
         for token in self.tokens:
             if token.split() != [token]:
                 raise VocabularyError(
-                    f"token {ids[token]} is {shown(token)}, but a token is not empty and has no white "
-                    "space, or outputs could not be told apart"
+                    f"token {ids[token]} is {shown(token)}, but a token is not empty and has no "
+                    "white space, or outputs could not be told apart"
                 )
         for special in SOURCE_SPECIALS:
             if special not in ids:

@@ -17,6 +17,7 @@ from onmt_entmax.parsing import ParseError, parse_yaml
 from onmt_entmax.rules import shown
 
 _LARGEST_FILE = 1 << 22  # bytes
+_LONGEST_MESSAGE = 400  # characters; a value may have millions
 
 # Hints for options that other versions or commands of OpenNMT-py have.
 _ELSEWHERE = {
@@ -55,7 +56,8 @@ class Options:
 
     def error(self, name: str, message: str) -> OptionError:
         """Return the error for the value of option `name`."""
-        return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
+        cut = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
+        return OptionError(f"{self.origin.get(name, 'default')}: {name}: {cut}")
 
 
 def register(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -130,6 +132,8 @@ def read_yaml(path: str) -> dict[str, Any]:
     Raises:
         OptionError: the file cannot be read, is too large, empty or not YAML, or has a key twice.
     """
+    if "\0" in path:
+        raise OptionError(f"{path!a}: a null byte, which no file name has")
     try:
         with open(path, "rb") as file:
             text = file.read(_LARGEST_FILE + 1)

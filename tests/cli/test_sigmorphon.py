@@ -32,6 +32,12 @@ def call(command: str, *arguments: object) -> int:
     return run_command(name, list(map(str, arguments)), f"sigmorphon.py {command}")
 
 
+def call(command: str, *arguments: object) -> int:
+    """The exit status of `tools/sigmorphon.py`, in this process."""
+    name = {"prepare": "prepare sigmorphon"}.get(command, command)
+    return run_command(name, list(map(str, arguments)), f"sigmorphon.py {command}")
+
+
 def refused(capsys, *arguments: object) -> str:
     """The one line that a wrong call prints; checks that it ends with status 2."""
     assert call(*arguments) == 2
@@ -253,7 +259,7 @@ class TestBadInput:
 
     def test_missing_folder(self, tmp_path, capsys):
         arguments = ("prepare", "--data", tmp_path / "none", "--out", tmp_path / "out")
-        assert "cannot read: No such file" in refused(capsys, *arguments)
+        assert "cannot be read (No such file" in refused(capsys, *arguments)
         assert "no files named" in refused(
             capsys, "prepare", "--data", tmp_path, "--out", tmp_path / "out"
         )
