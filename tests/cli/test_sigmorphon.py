@@ -32,12 +32,6 @@ def call(command: str, *arguments: object) -> int:
     return run_command(name, list(map(str, arguments)), f"sigmorphon.py {command}")
 
 
-def call(command: str, *arguments: object) -> int:
-    """The exit status of `tools/sigmorphon.py`, in this process."""
-    name = {"prepare": "prepare sigmorphon"}.get(command, command)
-    return run_command(name, list(map(str, arguments)), f"sigmorphon.py {command}")
-
-
 def refused(capsys, *arguments: object) -> str:
     """The one line that a wrong call prints; checks that it ends with status 2."""
     assert call(*arguments) == 2
