@@ -104,6 +104,7 @@ class Translator:
             and do not change.
 
     Attributes:
+        folders: the model folders that were loaded.
         reader: turns text into tokens and ids.
         stepper: of the models.
         dense_attention: whether a source position always has positive weight.
@@ -125,6 +126,7 @@ class Translator:
         if not models:
             raise TranslationError("no model is named")
         first = models[0]
+        self.folders = [loaded.folder for loaded in models]
         self.vocabularies = first.vocabularies
         self._first, self._networks = first.model, [loaded.config for loaded in models]
         self.task = task
