@@ -186,7 +186,7 @@ RULES: Mapping[str, Rule] = {
     "insert_ratio": _SHARE_OR_ALL,
     "random_ratio": _SHARE_OR_ALL,
     "mask_ratio": _SHARE_OR_ALL,
-    "poisson_lambda": number(0.1, 16),  # below, OpenNMT-py's spans are empty; above, wrong
+    "poisson_lambda": number(0.1, 16),  # outside, OpenNMT-py seeks for ever a span not empty
     "replace_length": whole(-1, 1),
     # training
     "learning_rate": positive(1000),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     if options["batch_type"] != "sents":
         raise options.error("batch_type", "only sents is supported for translation")
     source = Path(options["src"])
-    if not source.is_file():
+    if not os.path.isfile(source):
         raise options.error("src", f"no such file: {source}")
     for name in options["transforms"]:
         if name not in AVAILABLE_TRANSFORMS:
@@ -175,6 +176,6 @@ def _prefixes(options: Options) -> Path | None:
     if not options["tgt"]:
         return None
     path = Path(options["tgt"])
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise options.error("tgt", f"no such file: {path}")
     return path
