@@ -44,7 +44,7 @@ def of_sentence(options: argparse.Namespace) -> str:
 
 def of_sweep(options: argparse.Namespace) -> str:
     """Draw `sweep`; return the paths."""
-    prepare()
+    prepare([options.label or ""])
     points, measure = read_points(options.paths, options.measure)
     figure = draw_sweep(points, options.label or measure, options.fixed)
     return write_figure(figure, output_stem(options.output))
@@ -55,7 +55,7 @@ def of_time(options: argparse.Namespace) -> str:
     names = options.names or [path.name for path in options.paths]
     if len(names) != len(options.paths):
         raise UserError(f"--names: {len(names)} names for {len(options.paths)} runs")
-    prepare(names)
+    prepare([*names, options.label or ""])
     curves, measure = read_curves(options.paths, names, options.measure)
     return write_figure(draw_time(curves, options.label or measure), output_stem(options.output))
 

@@ -70,12 +70,15 @@ def prepare(texts: Iterable[str] = ()) -> None:
 
     Raises:
         UserError: matplotlib is missing.
+        UnicodeEncodeError: an argument was not UTF-8.
     """
     load_matplotlib()
     import matplotlib
 
+    characters = "".join(texts).replace(JOINER, "")
+    characters.encode()  # matplotlib's own error does not name the text
     matplotlib.rcParams.update(_SETTINGS)
-    matplotlib.rcParams["font.family"] = _families(frozenset("".join(texts).replace(JOINER, "")))
+    matplotlib.rcParams["font.family"] = _families(frozenset(characters))
 
 
 def _families(characters: frozenset[str]) -> list[str]:

@@ -35,7 +35,7 @@ def test_attention_and_forced_decoding_are_drawn(tmp_path) -> None:
     source = ["--source", "a b c", "--target", "u $v$ w"]
     for command in ("attention", "forced"):
         output = ["--output", str(tmp_path / command)]
-        assert figures.main([command, str(tmp_path / "model"), *source, *output]) == 0
+        assert ended(figures.main, [command, str(tmp_path / "model"), *source, *output]) == 0
         written(tmp_path, command)
 
 
@@ -44,7 +44,7 @@ def test_the_same_command_writes_the_same_files(tmp_path) -> None:
     source = ["--source", "a b", "--target", "u v"]
     for name in ("one", "two"):
         output = ["--output", str(tmp_path / name)]
-        assert figures.main(["forced", str(tmp_path / "model"), *source, *output]) == 0
+        assert ended(figures.main, ["forced", str(tmp_path / "model"), *source, *output]) == 0
     for ending in ("pdf", "png"):
         assert len({(tmp_path / f"{n}.{ending}").read_bytes() for n in ("one", "two")}) == 1
 
@@ -129,7 +129,7 @@ def test_a_sweep_is_read_from_an_experiment_and_from_csv(tmp_path) -> None:
     lines = [axis.lines[0].get_xydata().tolist() for axis in picture.axes]
     assert lines == [[[1.0, 31.5], [1.5, 33.5]], [[1.5, 33.5], [2.0, 29.5]]]
     arguments = ["sweep", str(tmp_path / "sweep"), "--output", str(tmp_path / "figure")]
-    assert figures.main(arguments) == 0
+    assert ended(figures.main, arguments) == 0
     written(tmp_path, "figure")
 
 
@@ -160,7 +160,7 @@ def test_runs_are_drawn_over_time_and_as_points_of_a_sweep(tmp_path) -> None:
     assert (points[0].attention, points[0].output) == (1.5, 1.5)
     assert points[0].value in curves[0].values
     output = ["--output", str(tmp_path / "time")]
-    assert figures.main(["time", str(run), "--names", "toy", *output]) == 0
+    assert ended(figures.main, ["time", str(run), "--names", "toy", *output]) == 0
     written(tmp_path, "time")
 
 
@@ -178,6 +178,8 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch) -> None:
         return error
 
     assert "no word" in refused("attention", model, "--source", " ")
+    assert "not UTF-8 text" in refused("attention", model, "--source", "\udcff")
+    assert "not UTF-8 text" in refused("time", str(tmp_path / "run"), "--label", "\udcff")
     assert "no such model folder" in refused("attention", "absent", "--source", "a")
     sweep = str(tmp_path / "sweep")
     assert "no accuracy in it" in refused("sweep", sweep, "--measure", "accuracy")
