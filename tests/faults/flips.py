@@ -90,7 +90,7 @@ def _resume(world: World, run: Path, place: Path) -> Ended:
 @once
 def undisturbed(world: World) -> tuple[dict[str, bytes], dict]:
     """Return the translation of each model, and the weights of a resumed training."""
-    place = world.folder / "unflipped"
+    place = world.folder.parent / "unflipped"
     shutil.copytree(world.run, place / "run")
     found = {}
     for name in (f"step_{STEPS}", "."):

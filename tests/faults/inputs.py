@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -191,6 +192,8 @@ def _spoil_yaml(words: list[str], place: Path, generator: Random) -> str:
 def check(world: World, case: Case, place: Path) -> str | None:
     """Change a good call as the case says, and make it."""
     generator = Random(case.seed)
+    # A bad argument may name a file of the world as an output.
+    world = World(Path(shutil.copytree(world.folder, place / "world")))
     words = world.call(case.call, place)
     stdin: str | bytes = world.stdin(case.call)
     what = ""

@@ -65,7 +65,7 @@ def undisturbed(world: World, call: str) -> Undisturbed:
     """Run a call to its end."""
     events = {}
     for fault in ("full", "SIGKILL"):
-        place = world.folder / "undisturbed" / f"{call} {fault}"
+        place = world.folder.parent / "undisturbed" / f"{call} {fault}"
         place.mkdir(parents=True)
         events[fault] = must(_run(world, call, place, Plan(fault, log=f"{place}.log"))).events
     return Undisturbed(outputs(place), events)
@@ -138,8 +138,8 @@ def _ending(case: Case, ended: Ended) -> str | None:
     if "Traceback" in ended.stderr:
         return f"traceback after {case.fault}: {ended.line}"
     # A training that is at its last update saves it.
-    more = [e for e in ended.events[case.at :] if re.match(r"rename .*(?<!\.old)$", e)]
-    more = [e for e in more if "step_" in e] if case.call == "train" else more
+    name = r"rename .*/step_\d+" if case.call == "train" else "rename .*"
+    more = [event for event in ended.events[case.at :] if re.fullmatch(name, event)]
     if ended.status == 0 and len(more) > (case.call == "train"):
         return f"goes on after {case.fault}: {more[-1]}"
     return None
