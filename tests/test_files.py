@@ -92,14 +92,17 @@ def test_an_error_of_something_else_is_not_blamed_on_the_file(tmp_path: Path) ->
 
 
 def test_a_full_disk_is(tmp_path: Path) -> None:
+    """The device is of this test: root could replace that of the machine, if this fails."""
+    path = device(tmp_path, stat.S_IFCHR, 1, 7)  # as /dev/full
+
     def fill() -> None:
-        with replaced_when_done([Path("/dev/full")]) as (file,):
+        with replaced_when_done([path]) as (file,):
             file.write("x" * 100_000)
             file.flush()
 
-    with pytest.raises(FileError, match=r"/dev/full: cannot be written \(No space left"):
+    with pytest.raises(FileError, match=r"device: cannot be written \(No space left"):
         fill()
-    assert Path("/dev/full").is_char_device()
+    assert path.is_char_device()
 
 
 @pytest.mark.parametrize(
