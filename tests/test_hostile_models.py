@@ -235,7 +235,10 @@ NOT_JSON = {
     "half": '{"source": ["<unk>"',
     "deep": "[" * 10**6,
     "deep and closed": '{"a":' * 10**5 + "1" + "}" * 10**5,
-    "a key twice": '{"source": [], "source": []}',
+    "a key twice": (
+        f'{{"source": [], "source": {json.dumps(VOCABULARIES.source.tokens)}, '
+        f'"target": {json.dumps(VOCABULARIES.target.tokens)}}}'
+    ),
     "nan": '{"source": NaN}',
     "infinity": '{"source": [Infinity]}',
     "many digits": '{"source": [' + "9" * 10**4 + "]}",

@@ -30,7 +30,7 @@ from onmt_entmax.model import (
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import fail
-from tests.test_model import CONFIGS, SMALL, TRANSFORMER, VOCABULARIES
+from tests.test_model import BATCH, CONFIGS, SMALL, TRANSFORMER, VOCABULARIES
 from tests.toy import write_config
 
 CPU = torch.device("cpu")
@@ -149,6 +149,19 @@ def test_a_long_line_of_a_translation_is_named(tmp_path: Path, monkeypatch) -> N
         translator.task = dataclasses.replace(translator.task, method=method)
         with pytest.raises(TooLargeError, match=r"^line 2: its 2,000 tokens: does not fit"):
             list(translator.answers(lines))
+
+
+def test_a_batch_is_checked_before_it_is_computed(monkeypatch) -> None:
+    model = build_model(SMALL, VOCABULARIES)
+    needed = training_bytes(SMALL, len(BATCH), len(BATCH.source), len(BATCH.target))
+    monkeypatch.setattr(memory, "_SMALL", 0)
+    for free, mode in ((needed - 1, True), (needed // 4 - 1, False)):
+        monkeypatch.setattr(memory, "free_bytes", lambda device, free=free: free)
+        model.train(mode)
+        with pytest.raises(MemoryError, match="are free"):
+            model.hidden_states(BATCH)
+        monkeypatch.setattr(memory, "free_bytes", lambda device, free=free: free + 1)
+        model.hidden_states(BATCH)
 
 
 def test_what_attention_needs_grows_with_both_lengths() -> None:
