@@ -242,7 +242,9 @@ def network_of(seed: int, draw: random.Random) -> tuple[Any, float]:
     if "decoder_type" not in DECODERS[kind]:
         changes["global_attention"] = draw.choice(["dot", "general", "mlp"])
     model = network(kind, alpha_of(draw), seed, double, **changes)
-    return stepper(model), 1e-7 if double and kind != "mean" else 1e-4
+    # In float32 a score next to the threshold has few digits, and so has the logarithm of a rare
+    # token (docs/certificates.md, "Floating point").
+    return stepper(model), 1e-7 if double and kind != "mean" else 1e-2
 
 
 def networks(seed: int, draw: random.Random) -> Levels:
