@@ -126,6 +126,7 @@ def read_bytes(path: Path, at_most: int) -> bytes:
 # --- writing ---------------------------------------------------------------------------------
 
 # Open files of this process; `/proc/self/fd/1` is what the link `/dev/stdout` leads to.
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 _OPEN_FILE = re.compile(r"/dev/(?:stdin|stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _LONGEST_CHAIN = 40  # links that Linux follows
@@ -181,7 +182,7 @@ def _output(path: Path, folder: bool = False) -> _Output:
             raise FileError(f"{path}: is a file, not a folder to write")
         if mode and not os.access(target, os.W_OK):  # a rename would not mind
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # Nobody can plant a link at a name that nobody can guess.
+    # Nobody can plant a link at a name that nobody can guess; `_TEMPORARY` matches it.
     temporary = f".{target.name[:_KEPT]}.{secrets.token_hex(8)}.tmp"
     return _Output(path, target, target if stream else target.parent / temporary, mode)
 
@@ -382,6 +383,13 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Delete what killed writers left in a folder; the caller has locked it."""
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            _remove(path)
 
 
 def _discard(file: TextIO) -> None:

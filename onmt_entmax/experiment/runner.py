@@ -36,6 +36,7 @@ from onmt_entmax.experiment.matrix import (
     write_yaml,
 )
 from onmt_entmax.experiment.measures import figures_of, measure
+from onmt_entmax.files import remove_temporaries
 from onmt_entmax.locks import FolderLock, LockedError, is_locked, locked
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
@@ -150,7 +151,7 @@ class Runner:
     def __init__(
         self, matrix: Matrix, trainings: Sequence[Training], jobs: int, cores: Sequence[int]
     ) -> None:
-        self.matrix, self.jobs = matrix, jobs
+        self.matrix, self.jobs = matrix, max(1, min(jobs, len(trainings)))
         names = {training.name for training in trainings}
         # Trainings that wait for others come last, else they would block a job.
         self.trainings = sorted(trainings, key=lambda training: _waits(training, names))
@@ -159,7 +160,7 @@ class Runner:
         self._claimed: set[str] = set()  # ensembles that a job here has started
         self._claiming = threading.Lock()
         self._cores: SimpleQueue[int | None] = SimpleQueue()
-        for number in range(jobs):
+        for number in range(self.jobs):
             self._cores.put(cores[number] if cores else None)
         self._bar = tqdm(total=len(trainings), unit="run", disable=None)
 
@@ -231,6 +232,7 @@ class Runner:
             if isinstance(work, Ensemble) and not self._claim(work):
                 return
             with locked(work.folder) as lock:
+                remove_temporaries(work.folder)
                 log = work.folder / "log.txt"
                 if isinstance(work, Training):
                     self._say(f"{work.name}: training")

@@ -201,5 +201,11 @@ def write_picture(figure: Figure, path: Path) -> None:
 
 
 def output_stem(path: Path) -> Path:
-    """Return `--output` without .pdf or .png, since both are written."""
+    """Return `--output` without .pdf or .png, since both are written.
+
+    Raises:
+        UserError: it names no file.
+    """
+    if not path.name:
+        raise UserError("--output: names no file")
     return path.with_suffix("") if path.suffix in (".pdf", ".png") else path

@@ -49,7 +49,7 @@ class TestRun:
             raise AssertionError("nothing is left to do")
 
         monkeypatch.setattr(Processes, "run", never)
-        assert experiment.main(["run", str(finished)]) == 0
+        assert ended(experiment.main, ["run", str(finished), "--jobs", "9" * 30]) == 0
         assert capfd.readouterr().err.count("done before") == 2
 
     def test_another_decoding_is_done_again_without_training(self, copied, monkeypatch):
@@ -57,9 +57,12 @@ class TestRun:
         path = copied.with_name("wider.yaml")
         path.write_text(copied.read_text().replace("beam_size: 3", "beam_size: 4"))
         matrix = read(path)
+        left = matrix.trainings()[1].folder / ".config.yaml.0123456789abcdef.tmp"
+        left.touch()  # by a killed call
         assert figures_of(matrix.trainings()[0]) is None
         monkeypatch.setattr(Processes, "run", lambda self, words, *_: commands.append(words))
-        assert experiment.main(["run", str(path), "--seeds", "2"]) == 0
+        assert ended(experiment.main, ["run", str(path), "--seeds", "2"]) == 0
+        assert not left.exists()
         run = copied.parent / "runs" / "one" / "seed-2"
         assert [words[0] for words in commands] == ["train", "translate"]
         assert commands[0][-2:] == ["-train_from", str(run / "model")]
@@ -167,7 +170,7 @@ class TestRun:
         with locked(folder):
             assert is_locked(folder)
             assert "running" in experiment_table.status(read(copied))
-            assert experiment.main(["run", str(copied), "--seeds", "1"]) == 1
+            assert ended(experiment.main, ["run", str(copied), "--seeds", "1"]) == 1
         said = capfd.readouterr().err
         assert f"one seed 1: left to another process: {folder}: process {os.getpid()} on " in said
         assert "not done: one seed 1; the same command tries again" in said
@@ -324,7 +327,7 @@ class TestTable:
             assert all(ensemble > single for single, ensemble in table.values())
 
     def test_commands_of_a_matrix_that_was_run(self, finished, capsys, tmp_path):
-        assert experiment.main(["status", str(finished)]) == 0
+        assert ended(experiment.main, ["status", str(finished)]) == 0
         rows = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert rows[1][:5] == ["one", "seed", "1", "done", "4"]
         assert rows[3][:3] == ["one", "ensemble", "done"]
@@ -340,7 +343,7 @@ class TestTable:
         path = write_matrix(tmp_path)
         assert ended(experiment.main, ["table", str(path), "--curves", "x.png"]) == 2
         assert "nothing has been measured yet" in capsys.readouterr().err
-        assert experiment.main(["status", str(path)]) == 0
+        assert ended(experiment.main, ["status", str(path)]) == 0
         assert capsys.readouterr().out.count("waiting") == 3
         run = read(path).trainings()[0].run
         run.mkdir(parents=True)

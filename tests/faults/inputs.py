@@ -38,7 +38,7 @@ VALUES = (
     "{w}/run/best.json", "{w}/stock.pt",
 )  # fmt: skip
 LINES = (
-    b"", b" ", b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\t\t", b"a\tb\tc\td", b"x " * 300, b"\x1c",
+    b"", b" ", b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\t\t", b"a\tb\tc\td", b"x " * 3_000, b"\x1c",
     b"x" * 10**6, b"\xe2\x80\xa8", b"</s> <s> <blank>", b"<unk>", b"lang=english", b"{}", b"[]",
 )  # fmt: skip
 FILES = (
