@@ -16,7 +16,7 @@ from tests.faults.running import Plan, attempt
 from tests.faults.world import CALLS, STEPS, World, build, existing
 from tools import attack
 
-CASES = {"kills": 14, "flips": 30, "folders": 40, "inputs": 300, "signals": 14, "disk": 16}
+CASES = {"kills": 6, "flips": 12, "folders": 30, "inputs": 300, "signals": 5, "disk": 5}
 TOGETHER = 10  # cases of a test
 
 
