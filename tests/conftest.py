@@ -53,4 +53,4 @@ def _train(folder: Path) -> None:
         tensorboard_log_dir=str(folder / "board"),
     )
     printed = succeed("train.py", "-config", config)
-    assert "step 400, validation: loss" in printed
+    assert "validation  step 400/400" in printed

@@ -59,7 +59,7 @@ class _PlacedBatch:
 
     bucket: int
     taken: int  # batches of the bucket so far, this one included
-    last: bool  # whether the bucket ends with it
+    of: int  # batches of the bucket
     batch: Batch
 
 
@@ -134,6 +134,22 @@ class TrainingBatches:
         self.pairs = pairs
         self.shapes: Shapes | None = None
         self._epoch = self.position.epoch  # of the last batch
+        self._of = self.position.batch + 1  # batches of its bucket, unknown before it
+
+    @property
+    def epochs(self) -> float:
+        """Passes over the data up to the last batch, such as 1.5 in the middle of the second."""
+        position, size = self.position, self.config.bucket_size
+        before = position.bucket * size
+        bucket = min(size, self._lines - before)
+        return position.epoch + (before + bucket * position.batch / self._of) / self._lines
+
+    @functools.cached_property
+    def _lines(self) -> int:
+        """Number of lines of an epoch."""
+        corpora = self.config.corpora
+        sizes = [count_lines(Path(corpus.path_src)) for corpus in corpora]
+        return sum(_lines_an_epoch([corpus.weight for corpus in corpora], sizes))
 
     def longest_line(self, batches: Sequence[Batch]) -> str:
         """Return corpus, line and tokens of the longest pair of the last batches, for an error."""
@@ -173,11 +189,11 @@ class TrainingBatches:
                     following = next(placed, None)
                     if following is None:
                         self.position = Position(epoch + 1)
-                    elif found.last:
+                    elif found.taken == found.of:
                         self.position = Position(epoch, found.bucket + 1)
                     else:
                         self.position = Position(epoch, found.bucket, found.taken)
-                    self._epoch = epoch
+                    self._epoch, self._of = epoch, found.of
                     yield found.batch
                     found = following
 
@@ -221,7 +237,7 @@ def _read(setting: _Setting, start: Position, share: _Share) -> Generator[_Item,
                 groups = groups_of(f"{setting.config.seed}/{epoch}/{number}")
                 skipped = origin.batch if number == origin.bucket else 0
                 for taken, group in enumerate(groups[skipped:], skipped + 1):
-                    yield _PlacedBatch(number, taken, taken == len(groups), source.batch(group))
+                    yield _PlacedBatch(number, taken, len(groups), source.batch(group))
                 yield _End.BUCKET
         yield _End.EPOCH
 

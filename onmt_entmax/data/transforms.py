@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 # Options of `onmt_tokenize` that hold a mapping as text.
 _MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
-_SUBWORDS = {"sentencepiece", "bpe", "onmt_tokenize"}  # transforms that read files
+SUBWORDS = {"sentencepiece", "bpe", "onmt_tokenize"}  # transforms that read files
 # What OpenNMT-py's transforms raise for a wrong option or a missing library or file.
 _BUILD_ERRORS = (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError)
 
@@ -70,7 +70,7 @@ def build_transforms(
     for name in _MAPPINGS:
         if isinstance(getattr(options, name, None), str):
             setattr(options, name, _mapping(name, getattr(options, name)))
-    if _SUBWORDS.intersection(names):
+    if SUBWORDS.intersection(names):
         _check_files(options)
     tokens = None
     if vocabularies is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from types import TracebackType
 from tqdm import tqdm
 
 from onmt_entmax.files import naming, write_text
+from onmt_entmax.train.progress import Progress, Standing
 
 
 class Records:
@@ -21,14 +23,14 @@ class Records:
     Args:
         run: the run folder; lines of `metrics.jsonl` after step `first` are dropped.
         first: the step that training starts from.
-        total: the last step, or None.
+        progress: texts for people.
         tensorboard: folder of the event files, or None.
 
     Raises:
         FileError: `metrics.jsonl` cannot be written, in every method that writes.
     """
 
-    def __init__(self, run: Path, first: int, total: int | None, tensorboard: Path | None) -> None:
+    def __init__(self, run: Path, first: int, progress: Progress, tensorboard: Path | None) -> None:
         path = run / "metrics.jsonl"
         write_text(path, "".join(_lines_until(path, first)))
         self._path = path
@@ -36,29 +38,46 @@ class Records:
             # Without a buffer, which would fail again when closed.
             self._metrics = FileIO(path, "a")
         # In a log file, the bar would leave thousands of carriage returns.
-        self._bar = tqdm(total=total, initial=first, unit="step", disable=not sys.stderr.isatty())
+        self._bar = tqdm(
+            total=1,
+            bar_format="{percentage:3.0f}%|{bar:8}| {desc}",
+            dynamic_ncols=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._progress = progress
+        self._facts: list[str] = []  # the last ones of training
         self._writer = None
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter  # slow to import
 
             self._writer = SummaryWriter(str(tensorboard), purge_step=first + 1)
 
-    def advance(self) -> None:
+    def advance(self, at: Standing) -> None:
         """Count one update."""
-        self._bar.update()
+        share = self._progress.advance(at)
+        if not self._bar.disable:
+            facts = [self._progress.place(at), *self._progress.left(at), *self._facts]
+            # A bar is not aligned with anything, and has little room.
+            text = ", ".join(" ".join(fact.split()) for fact in facts)
+            self._bar.set_description_str(text, refresh=False)
+            self._bar.update(share - self._bar.n)
 
-    def training(self, step: int, values: Mapping[str, float]) -> None:
+    def training(self, at: Standing, values: Mapping[str, float]) -> None:
         """Log averages over the updates since the last call."""
-        self._write("train", step, values)
+        self._write("train", at.step, values)
+        self._facts = self._progress.training(values)
         if self._bar.disable:
-            self.say(f"step {step}: {_readable(values)}")
-        else:
-            self._bar.set_postfix_str(_readable(values))
+            self._say_at(at, self._progress.place(at), self._facts)
 
-    def validation(self, step: int, values: Mapping[str, float]) -> None:
+    def validation(self, at: Standing, values: Mapping[str, float], best_step: int) -> None:
         """Log measurements on the development set."""
-        self._write("valid", step, values)
-        self.say(f"step {step}, validation: {_readable(values)}")
+        self._write("valid", at.step, values)
+        place = self._progress.place(at, validation=True)
+        self._say_at(at, place, self._progress.validation(values, at.step, best_step))
+
+    def _say_at(self, at: Standing, place: str, facts: Sequence[str]) -> None:
+        clock = time.strftime("%H:%M:%S")
+        self.say("  ".join([clock, place, *self._progress.left(at), *facts]))
 
     def say(self, message: str) -> None:
         """Print a line without breaking the bar."""
@@ -90,10 +109,6 @@ class Records:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _readable(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
 
 
 def _lines_until(path: Path, step: int) -> list[str]:

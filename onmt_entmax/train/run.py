@@ -5,10 +5,12 @@ It reads the data, starts anew or resumes from a compatible checkpoint, and call
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,21 @@ from onmt_entmax.checkpoint import (
     checkpoint_steps,
     find_model,
     load,
+    read_best,
     read_training_state,
     remove_leftovers,
 )
 from onmt_entmax.data import encoded
-from onmt_entmax.data.corpus import DataConfig, all_pairs, check_corpus, extra_specials
+from onmt_entmax.data.corpus import (
+    DataConfig,
+    all_pairs,
+    check_corpus,
+    extra_specials,
+    read_lines,
+)
+from onmt_entmax.data.inflection import decode_source
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
-from onmt_entmax.data.transforms import has_unseeded_sampling
+from onmt_entmax.data.transforms import SUBWORDS, has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
 from onmt_entmax.errors import UserError
@@ -48,6 +58,7 @@ from onmt_entmax.processes import ProcessError, Processes, device_for, say, sile
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.optimiser import STATE_COPIES
+from onmt_entmax.train.progress import Progress, measure
 from onmt_entmax.train.records import Records
 from onmt_entmax.train.saved_state import check_state
 
@@ -134,13 +145,15 @@ def run_training(
         evaluate = None
         if data.valid is not None:
             evaluate = make_evaluate(data, validation, vocabularies, tell)
+        following = next_command(folder, data)
         with ExitStack() as stack:
             records = None
             if processes.writes:
                 _clean_folder(run, data, vocabularies, pairs, resumed, files, tell)
                 first = resumed.step if resumed else 0
                 board = None if run.tensorboard is None else Path(run.tensorboard)
-                records = stack.enter_context(Records(folder, first, training.train_steps, board))
+                progress = Progress(training, model.generator_alpha)
+                records = stack.enter_context(Records(folder, first, progress, board))
             saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint)
             batches = TrainingBatches(data, vocabularies, pairs=pairs)
             trainer = Trainer(network, batches, training, evaluate, saves, records, processes, lock)
@@ -149,7 +162,7 @@ def run_training(
             if resumed is not None and resumed.state is not None:
                 trainer.load_state_dict(resumed.state)
             outcome = trainer.train()
-    return _report_end(outcome, run.save_model, tell)
+    return _report_end(outcome, folder, following, tell)
 
 
 # --- resuming --------------------------------------------------------------------------------
@@ -502,10 +515,45 @@ def _describe(
     )
 
 
-def _report_end(outcome: Outcome, folder: str, tell: Tell) -> int:
-    """Say how the run ended; return its exit status."""
-    tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
-    if outcome.signal is None:
-        return 0
-    tell(f"continue with the same command and -train_from {folder}")
-    return 128 + outcome.signal
+def _report_end(outcome: Outcome, folder: Path, following: str, tell: Tell) -> int:
+    """Say how the run ended, its best checkpoint and what follows; return its exit status."""
+    if outcome.signal is not None:
+        tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
+        tell(f"continue with the same command and -train_from {folder}")
+        return 128 + outcome.signal
+    tell(f"finished at step {outcome.step} ({outcome.reason})")
+    best = read_best(folder) if best_step(folder) is not None else None
+    if best is None:
+        tell(f"last checkpoint: {folder}/step_{outcome.step}")
+    else:
+        value = measure(best["metric"], best["value"])
+        tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set")
+    tell(f"next: {following}")
+    return 0
+
+
+def next_command(folder: Path, data: DataConfig) -> str:
+    """Return a command that uses a model, to paste into a shell.
+
+    Args:
+        folder: of the run.
+        data: of its training: an inflection model inflects a word of it, any other translates the
+            development set.
+    """
+    corpus = data.valid or data.corpora[0]
+    run = shlex.quote(str(folder))
+    for line in islice(read_lines(corpus), 100):
+        try:
+            language, tags, lemma = decode_source(line.source.split())
+        except ValueError:
+            break
+        query = f"{language} {lemma} {';'.join(tags)}"
+        if tags and len(query.split()) == 3:
+            return f"echo {shlex.quote(query)} | onmt-entmax inflect {run}"
+    names = [name for name in corpus.transforms if name in SUBWORDS]
+    transforms = f" -transforms {' '.join(names)}" if names else ""
+    output = shlex.quote(str(folder / "dev.txt"))
+    return (
+        f"onmt-entmax translate -model {run}{transforms} -src {shlex.quote(corpus.path_src)} "
+        f"-output {output}"
+    )

@@ -39,6 +39,7 @@ from onmt_entmax.train.optimiser import (
     build_optimizer,
     learning_rate_schedule,
 )
+from onmt_entmax.train.progress import Standing
 from onmt_entmax.train.records import Records
 from onmt_entmax.train.transfer import PendingValues, Transfer
 
@@ -396,14 +397,18 @@ class Trainer:
     def _report(self) -> None:
         if self.records is None:
             return
-        self.records.advance()
+        at = self._standing()
+        self.records.advance(at)
         if self.state.step % self.config.report_every == 0:
             rate = self._learning_rate(self.state.step)
             epoch = self.batches.position.epoch
             values = self._measurements.take() | {"learning_rate": rate, "epoch": epoch}
             if self.state.skipped:
                 values["skipped"] = self.state.skipped
-            self.records.training(self.state.step, values)
+            self.records.training(at, values)
+
+    def _standing(self) -> Standing:
+        return Standing(self.state.step, self.batches.epochs, self.state.seconds)
 
     def _learning_rate(self, step: int) -> float:
         return self.config.optimizer.learning_rate * self.schedule(step) * self.state.decay
@@ -452,7 +457,8 @@ class Trainer:
         if better:
             state.best, state.best_step = value, state.step
         if self.records is not None:
-            self.records.validation(state.step, values | {"seconds": round(state.seconds, 1)})
+            logged = values | {"seconds": round(state.seconds, 1)}
+            self.records.validation(self._standing(), logged, state.best_step)
         if better:
             self._save()  # first, so that best.json never names a missing checkpoint
             self._name_best()

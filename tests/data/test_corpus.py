@@ -100,6 +100,17 @@ def test_a_stream_continues_at_the_exact_batch(tmp_path: Path, taken: int) -> No
         assert whole.position == resumed.position
 
 
+def test_epochs_are_counted_within_them(tmp_path: Path) -> None:
+    config = data(corpus(tmp_path, size=48), bucket_size=32)
+    batches = stream(config)
+    assert batches.epochs == 0
+    shares = [batches.epochs for _ in islice(batches, 8)]
+    assert shares == pytest.approx([number / 6 for number in range(1, 9)])
+    resumed = stream(config, batches.position)
+    next(iter(resumed))
+    assert resumed.epochs == pytest.approx(9 / 6)
+
+
 def test_random_transforms_are_resumed_too(tmp_path: Path) -> None:
     options = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
     config = data(

@@ -164,7 +164,7 @@ def _left(case: Case, ended: Ended, place: Path, good: dict[str, bytes]) -> str 
     rest = hidden(place)
     if rest and case.fault != "SIGKILL" and ended.status is not None and ended.status >= 0:
         return f"left {', '.join(rest[:3])}"
-    stopped = re.search(r"stopped at step (\d+)", ended.stderr)
+    stopped = re.search(r"(?:stopped|finished) at step (\d+)", ended.stderr)
     step = int(stopped[1]) if stopped and case.call == "train" else 0
     if step > 0 and step not in checkpoint_steps(place / "run"):
         return f"stopped at step {step}, which is not saved"

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.files import FileError
+from onmt_entmax.train import OptimizerConfig, TrainingConfig
+from onmt_entmax.train.progress import Progress, Standing
 from onmt_entmax.train.records import Records
+
+PROGRESS = Progress(TrainingConfig(OptimizerConfig()), 1.5)
+LOSS = {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
+TRAINING = {"learning_rate": 0.1, "tokens_per_second": 9.0}
+
+
+def at(step: int) -> Standing:
+    return Standing(step, 0.1, 1.0)
 
 
 def lines(run: Path) -> list[dict]:
@@ -15,14 +25,14 @@ def lines(run: Path) -> list[dict]:
 
 
 def test_history_is_on_disk_before_the_first_new_line(tmp_path):
-    with Records(tmp_path, 0, 30, None) as records:
+    with Records(tmp_path, 0, PROGRESS, None) as records:
         for step in (10, 20):
-            records.training(step, {"loss": step / 10})
+            records.training(at(step), LOSS | TRAINING)
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write('{"kind": "train", "st')  # killed in the middle of a line
-    records = Records(tmp_path, 10, 30, None)
+    records = Records(tmp_path, 10, PROGRESS, None)
     assert [row["step"] for row in lines(tmp_path)] == [10]  # and nothing is lost if killed now
-    records.validation(15, {"loss": 1.0})
+    records.validation(at(15), LOSS, best_step=15)
     records.close()
     assert [(row["kind"], row["step"]) for row in lines(tmp_path)] == [("train", 10), ("valid", 15)]
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
@@ -30,18 +40,18 @@ def test_history_is_on_disk_before_the_first_new_line(tmp_path):
 
 def test_a_new_run_begins_anew(tmp_path):
     for loss in (1.0, 2.0):
-        with Records(tmp_path, 0, None, None) as records:
-            records.training(1, {"loss": loss})
-    assert lines(tmp_path) == [{"kind": "train", "step": 1, "loss": 2.0}]
+        with Records(tmp_path, 0, PROGRESS, None) as records:
+            records.training(at(1), LOSS | TRAINING | {"loss": loss})
+    assert [(row["step"], row["loss"]) for row in lines(tmp_path)] == [(1, 2.0)]
 
 
 def test_a_disk_that_fails_is_one_line(tmp_path):
     """/dev/full stands for a disk that is full, or gone."""
-    with open("/dev/full", "wb") as full, Records(tmp_path, 0, None, None) as records:
+    with open("/dev/full", "wb") as full, Records(tmp_path, 0, PROGRESS, None) as records:
         os.dup2(full.fileno(), records._metrics.fileno())
         with pytest.raises(FileError, match=r"metrics.jsonl: cannot be written \(No space left"):
-            records.training(1, {"loss": 2.0})
+            records.training(at(1), LOSS | TRAINING)
     (tmp_path / "metrics.jsonl").unlink()
     (tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(FileError, match=r"metrics.jsonl: is a folder"):
-        Records(tmp_path, 0, None, None)
+        Records(tmp_path, 0, PROGRESS, None)

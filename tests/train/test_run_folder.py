@@ -18,6 +18,7 @@ from onmt_entmax.processes import Processes
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train import trainer
 from onmt_entmax.train.config import TrainingError
+from onmt_entmax.train.progress import Standing
 from tests.commands import ENVIRONMENT, weights
 from tests.test_locks import deleted, deleted_and_made_again, moved_up, renamed, replaced, unlocked
 from tests.test_processes import torchrun
@@ -185,9 +186,9 @@ def test_it_is_noticed_between_validations(tmp_path: Path, monkeypatch) -> None:
     """A report is enough: the next checkpoint may be hours away."""
     say, run = trainer.Records.training, tmp_path / "run"
 
-    def saying(self: object, step: int, values: dict[str, float]) -> None:
-        say(self, step, values)
-        if step == 3:
+    def saying(self: object, at: Standing, values: dict[str, float]) -> None:
+        say(self, at, values)
+        if at.step == 3:
             renamed(run)
 
     monkeypatch.setattr(trainer.Records, "training", saying)
