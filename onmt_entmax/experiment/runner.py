@@ -7,6 +7,7 @@ the last of them ends. If this program is killed, they notice it, save their sta
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +43,10 @@ from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.processes import PARENT
 
+_GLANCE = 2.0  # seconds between two looks at the log of a command
+_SAID = 60.0  # seconds between two lines about the same command
+_MEASURED = re.compile(rb"\d\d:\d\d:\d\d  (.+)\n")  # a line of `train` about its progress
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 
@@ -62,7 +67,14 @@ class Processes:
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _changing: threading.RLock = field(default_factory=threading.RLock)
 
-    def run(self, command: Sequence[str], log: Path, core: int | None, lock: FolderLock) -> None:
+    def run(
+        self,
+        command: Sequence[str],
+        log: Path,
+        core: int | None,
+        lock: FolderLock,
+        watch: Callable[[int], None] = lambda start: None,
+    ) -> None:
         """Run a command to its end.
 
         Args:
@@ -70,6 +82,7 @@ class Processes:
             log: the file to append its output to.
             core: the processor to run on, or None for any.
             lock: of the folder that the process works in; it inherits the lock.
+            watch: called every few seconds with the size that the log had at first, in bytes.
 
         Raises:
             Stopped: a signal came.
@@ -94,7 +107,8 @@ class Processes:
             lock.name(process.pid)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
-            status = process.wait()
+            while (status := _wait(process)) is None:
+                watch(start)
             with self._changing:
                 self._running.remove(process)
         if self.received:
@@ -123,6 +137,50 @@ class Processes:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int | None:
+    """Wait a moment for the end of a process; return its status, or None if it runs."""
+    try:
+        return process.wait(_GLANCE)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+class Watch:
+    """Shows how far a training is, from what it writes to its log.
+
+    Each minute it says the last validation, or else the last line. On a terminal, the last line
+    also stands at the bottom.
+
+    Args:
+        name: of the training.
+        log: its log file.
+        say: prints a line.
+        bar: the line at the bottom.
+    """
+
+    def __init__(self, name: str, log: Path, say: Callable[[str], None], bar: tqdm[Any]) -> None:
+        self._name, self._log, self._say, self._bar = name, log, say, bar
+        self._read = 0  # bytes of the log
+        self._said = time.monotonic()
+        self._news: list[str] = []  # since then
+
+    def __call__(self, start: int) -> None:
+        """Look at the log, from byte `start` on."""
+        with open(self._log, "rb") as file:
+            file.seek(max(start, self._read))
+            text = file.read()
+        text = text[: text.rfind(b"\n") + 1]
+        self._read = max(start, self._read) + len(text)
+        self._news += [line.decode("utf-8", "replace") for line in _MEASURED.findall(text)]
+        if not self._news:
+            return
+        self._bar.set_description_str(f"{self._name}: {' '.join(self._news[-1].split())}")
+        if time.monotonic() - self._said >= _SAID:
+            validations = [line for line in self._news if line.startswith("validation")]
+            self._say(f"{self._name}: {[*self._news[-1:], *validations][-1]}")
+            self._said, self._news = time.monotonic(), []
 
 
 def last_line(log: Path, start: int) -> str:
@@ -235,8 +293,7 @@ class Runner:
                 remove_temporaries(work.folder)
                 log = work.folder / "log.txt"
                 if isinstance(work, Training):
-                    self._say(f"{work.name}: training")
-                    self.processes.run(training_command(work), log, core, lock)
+                    self._train_watched(work, log, core, lock)
                 self._say(f"{work.name}: decoding")
                 self.processes.run(decoding_command(work), log, core, lock)
                 figures = measure(work)
@@ -250,6 +307,19 @@ class Runner:
             first = next(iter(figures))
             minutes = (time.monotonic() - started) / 60
             self._say(f"{work.name}: {first} {figures[first]:.2f}, {minutes:.1f} minutes")
+
+    def _train_watched(
+        self, training: Training, log: Path, core: int | None, lock: FolderLock
+    ) -> None:
+        place = f"{self.trainings.index(training) + 1} of {len(self.trainings)}"
+        self._say(f"{training.name}: training ({place})")
+        name = f"{training.name} ({place})"
+        bar: tqdm[Any] = tqdm(
+            bar_format="{desc}", leave=False, dynamic_ncols=True, disable=self._bar.disable
+        )
+        with bar:
+            watch = Watch(name, log, self._say, bar)
+            self.processes.run(training_command(training), log, core, lock, watch)
 
     def _claim(self, ensemble: Ensemble) -> bool:
         """Return whether all members are done and no job here has started the ensemble."""

@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -201,6 +202,79 @@ class TestEvaluations:
         (training.folder / "dev.pred").write_text("a\n")
         with pytest.raises(UserError, match=r"dev.pred: 1 lines, but .* has 40 and .* 40"):
             EVALUATIONS[name](training)
+
+
+class TestWatch:
+    TRAINING = "10:00:00  epoch 1     step   50/4000     5:00 left  loss 0.5786\n"
+    VALIDATION = "10:00:30  validation  step  100/4000     4:40 left  exact match 61.96 %\n"
+
+    @pytest.fixture
+    def clock(self, monkeypatch):
+        """A clock that stands still until a test moves it."""
+        now = [100.0]
+        monkeypatch.setattr(runner.time, "monotonic", lambda: now[0])
+        return now
+
+    @pytest.fixture
+    def shown(self):
+        """What stands at the bottom of a terminal."""
+        texts: list[str] = []
+        return texts, SimpleNamespace(set_description_str=texts.append)
+
+    def test_a_line_a_minute_and_the_newest_at_the_bottom(self, tmp_path, clock, shown):
+        log, said, (texts, bar) = tmp_path / "log.txt", [], shown
+        log.write_text(f"of another attempt\n{self.TRAINING}")
+        start = log.stat().st_size
+        watch = runner.Watch("one seed 1 (1 of 2)", log, said.append, bar)
+        watch(start)
+        assert (said, texts) == ([], [])
+        with open(log, "a") as file:
+            file.write(f"1,234 weights\n{self.VALIDATION}{self.TRAINING}10:00:40  epoch")
+        watch(start)
+        assert said == []
+        assert texts == ["one seed 1 (1 of 2): epoch 1 step 50/4000 5:00 left loss 0.5786"]
+        clock[0] += 60
+        watch(start)
+        expected = "validation  step  100/4000     4:40 left  exact match 61.96 %"
+        assert said == [f"one seed 1 (1 of 2): {expected}"]
+        clock[0] += 60
+        watch(start)
+        assert len(said) == 1  # nothing new
+        with open(log, "a") as file:
+            file.write(" 2     step  200/4000\n")
+        watch(start)
+        assert said[1:] == ["one seed 1 (1 of 2): epoch 2     step  200/4000"]
+
+    def test_a_training_writes_lines_that_it_finds(self, finished):
+        log = finished.parent / "runs" / "one" / "seed-1" / "log.txt"
+        lines = [line.decode().split()[:3] for line in runner._MEASURED.findall(log.read_bytes())]
+        assert lines == [["validation", "step", "2/4"], ["validation", "step", "4/4"]]
+
+    def test_it_looks_while_a_command_runs(self, tmp_path, monkeypatch):
+        script, seen = tmp_path / "script.py", tmp_path / "seen"
+        script.write_text(
+            "import pathlib, time\n"
+            f"while not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.01)\n"
+        )
+        monkeypatch.setattr(runner, "CONSOLE", (sys.executable, str(script)))
+        monkeypatch.setattr(runner, "_GLANCE", 0.01)
+        log, starts = tmp_path / "log.txt", []
+        log.write_text("before\n")
+
+        def watch(start: int) -> None:
+            starts.append(start)
+            seen.touch()
+
+        with locked(tmp_path) as lock:
+            Processes().run(["train"], log, None, lock, watch)
+        assert set(starts) == {7}
+
+    def test_the_training_is_numbered(self, copied, monkeypatch, capfd):
+        for seed in (1, 2):
+            (copied.parent / "runs" / "one" / f"seed-{seed}" / "figures.json").unlink()
+        monkeypatch.setattr(Processes, "run", lambda *_: None)
+        assert ended(experiment.main, ["run", str(copied)]) == 0
+        assert "one seed 2: training (2 of 2)" in capfd.readouterr().err
 
 
 class TestProcesses:
