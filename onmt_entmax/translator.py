@@ -22,7 +22,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.memory import check_free, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
 from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.train import recorded_transform_options
+from onmt_entmax.options.transforms import recorded_transform_options
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import (
     EnsembleStepper,

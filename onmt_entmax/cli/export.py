@@ -28,7 +28,7 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes
 from onmt_entmax.model import count_parameters
-from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.version import __version__
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}

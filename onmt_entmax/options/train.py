@@ -15,9 +15,7 @@ from onmt_entmax.model import ModelConfig, NetworkError
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
 from onmt_entmax.options.reader import (
     Options,
-    canonical,
     read_options,
-    read_recorded,
     register,
 )
 from onmt_entmax.options.support import (
@@ -29,6 +27,7 @@ from onmt_entmax.options.support import (
     refuse_retired,
     refuse_unsupported,
 )
+from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.train import OptimizerConfig, RunConfig, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig
 
@@ -92,35 +91,6 @@ def training_parser() -> ArgumentParser:
     for name, off in RETIRED_IN_TRAINING.items():  # registered so that an error can name them
         add(f"-{name}", type=str if off is None else type(off), default=off)
     return parser
-
-
-def _transform_parser() -> ArgumentParser:
-    """Return a parser of all options that OpenNMT-py's transforms read."""
-    parser = ArgumentParser(add_help=False)
-    parser.add_argument("-share_vocab", action="store_true")
-    for transform in AVAILABLE_TRANSFORMS.values():
-        transform.add_options(parser)
-    return parser
-
-
-def transform_option_names() -> list[str]:
-    """Return the names of all options that OpenNMT-py's transforms read."""
-    return sorted({canonical(action) for action in register(_transform_parser()).values()})
-
-
-def recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the transforms' options that a model folder records, checked as those of a YAML file.
-
-    Args:
-        recorded: all options of the folder.
-        where: names the file in errors.
-
-    Raises:
-        OptionError: names the first option that is wrong.
-    """
-    options = read_recorded(_transform_parser(), recorded, where)
-    check_values(options)
-    return dict(options.values)
 
 
 _CORPUS_KEYS = ("path_src", "path_tgt", "weight", "transforms", "src_prefix", "tgt_prefix")

@@ -18,7 +18,7 @@ from onmt_entmax.options.support import (
     check_values,
     refuse_unsupported,
 )
-from onmt_entmax.options.train import transform_option_names
+from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.config import Method, Stop

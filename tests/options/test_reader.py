@@ -15,7 +15,8 @@ from onmt_entmax.options.support import (
     REFUSED_IN_TRANSLATION,
     WITHOUT_EFFECT,
 )
-from onmt_entmax.options.train import training_parser, training_setup, transform_option_names
+from onmt_entmax.options.train import training_parser, training_setup
+from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.options.translate import translation_parser, translation_setup
 from tests.toy import write_config
 

@@ -1,0 +1,46 @@
+"""Commands import what they need: help no library, inflecting a word nothing of training."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.inflection_models import write_model
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = """
+import json, sys
+from onmt_entmax.cli.main import main
+sys.argv[0] = "onmt-entmax"
+status = main()
+print(json.dumps([status, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def imported(*arguments: object, text: str = "") -> set[str]:
+    """Return the names of the modules that a process has imported after a command."""
+    command = [sys.executable, "-W", "ignore", "-c", CODE, *map(str, arguments)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT)
+    status, modules = json.loads(done.stderr.splitlines()[-1])
+    assert status == 0, done.stderr
+    return set(modules)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_imports_no_library(option: str) -> None:
+    modules = imported(option)
+    assert not modules & {"torch", "numpy", "yaml", "tqdm", "onmt", "matplotlib", "sacrebleu"}
+    ours = {name for name in modules if name.startswith("onmt_entmax.")}
+    assert {name.split(".")[1] for name in ours} <= {"cli", "errors", "memory", "rules", "version"}
+
+
+def test_inflecting_a_word_imports_nothing_of_training_and_pictures(tmp_path: Path) -> None:
+    """Torch and OpenNMT-py, with all that its package imports, are the rest."""
+    modules = imported("inflect", write_model(tmp_path / "model", 22), text="german ab V\n")
+    assert "torch" in modules
+    assert not modules & {"matplotlib", "tensorboard", "torch.utils.tensorboard", "pandas", "scipy"}
+    parts = {f"onmt_entmax.{part}" for part in ("train", "options.train", "figures", "experiment")}
+    assert not modules & parts
+    assert "onmt_entmax.report.page" not in modules
