@@ -265,6 +265,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--draw", action="store_true", help="sample predictions, do not take the best")
     add("--seed", type=int, default=1, help="random seed (default 1)")
     options = parser.parse_args(arguments)
+    if not options.out.name:  # such as the current folder
+        raise UserError(f"--out {options.out}: names no file")
     count = len(options.models) + len(options.reversed)
     if not count:
         raise UserError("name the models to distill: --models, --reversed or both")

@@ -11,16 +11,37 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, NoReturn
 
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.memory import exhaustion
 from onmt_entmax.rules import Rule, shown
 
 
+class _ArgumentParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, without the usage, and that refuses empty paths."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.register("type", Path, _path)
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; -h explains the arguments")
+
+
+def _path(text: str) -> Path:
+    """Return the path of an argument; `Path` takes an empty one for the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty, and should name a file or folder")
+    return Path(text)
+
+
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser that prints `description`, a module's docstring, as it is written."""
-    return argparse.ArgumentParser(
+    """Return a parser that prints `description`, a module's docstring, as it is written.
+
+    Its errors are UserErrors of one line.
+    """
+    return _ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
 
@@ -151,12 +172,18 @@ def interruptible_imports(program: str) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def warn(message: str | None) -> None:
+    """Print a warning on one line of stderr; nothing if there is none."""
+    if message is not None:
+        print(f"warning: {printable(message)}", file=sys.stderr)
+
+
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
     """Print each Python warning as one line, without the source code it came from."""
 
     def show(message: Warning | str, *_: object) -> None:
-        print(f"warning: {printable(str(message))}", file=sys.stderr)
+        warn(str(message))
 
     before, warnings.showwarning = warnings.showwarning, show  # type: ignore[assignment]
     try:

@@ -206,6 +206,6 @@ def output_stem(path: Path) -> Path:
     Raises:
         UserError: it names no file.
     """
-    if not path.name:
-        raise UserError("--output: names no file")
+    if not path.name:  # such as the current folder
+        raise UserError(f"--output {path}: names no file")
     return path.with_suffix("") if path.suffix in (".pdf", ".png") else path

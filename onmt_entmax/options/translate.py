@@ -100,17 +100,17 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     if options["search"] == "enumerate" and options.given("n_best"):
         raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
-    report = options["exactness_report"]
+    report = None if options["exactness_report"] is None else Path(options["exactness_report"])
     refuse_overwriting(
         [Path(options[name]) for name in _READ if options[name]],
-        [Path(options["output"]), *with_summary(report and Path(report))],
+        [Path(options["output"]), *with_summary(report)],
     )
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=source,
         prefixes=_prefixes(options),
         output=Path(options["output"]),
-        exactness_report=None if report is None else Path(report),
+        exactness_report=report,
         task=_task(options),
         n_best=options["n_best"],
         batch_size=options["batch_size"],

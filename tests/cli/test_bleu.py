@@ -42,7 +42,7 @@ def test_scores_and_signatures_are_those_of_the_command(
 ) -> None:
     output = tmp_path / "scores.json"
     arguments = [str(texts / "one"), "--reference", str(texts / "ref"), "--output", str(output)]
-    assert bleu.main([*arguments, "--tokenize", tokenize, *lowercase]) == 0
+    assert ended(bleu.main, [*arguments, "--tokenize", tokenize, *lowercase]) == 0
     ours = json.loads(output.read_text())
     wide = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
     theirs = json.loads(sacrebleu(texts, *wide, "--tokenize", tokenize, *lowercase))
@@ -80,7 +80,7 @@ def test_the_same_translations_differ_by_chance(texts: Path, tmp_path: Path, cap
     copy.write_text((texts / "one").read_text())
     systems = [str(texts / "one"), str(copy), str(texts / "two")]
     arguments = [*systems, "--reference", str(texts / "ref"), "--resamples", "100"]
-    assert bleu.main([*arguments, "--metrics", "bleu"]) == 0
+    assert ended(bleu.main, [*arguments, "--metrics", "bleu"]) == 0
     rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if "+-" in line}
     assert "(p 1.0000)" in rows[systems[1]]
     assert "(p 0.0099)" in rows[systems[2]]
@@ -89,13 +89,13 @@ def test_the_same_translations_differ_by_chance(texts: Path, tmp_path: Path, cap
 def test_several_tokenisations_and_references(texts: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(texts)
     command = ["one", "--reference", "ref", "two", "--tokenize", "13a", "none"]
-    assert bleu.main([*command, "--metrics", "bleu"]) == 0
+    assert ended(bleu.main, [*command, "--metrics", "bleu"]) == 0
     done = capsys.readouterr().out
     head, row = done.splitlines()[:2]
     assert head.split() == ["system", "BLEU", "13a", "BLEU", "none"]
     assert len(row.split()) == 3
     assert "nrefs:2" in done
-    assert bleu.main(["ref", "--reference", "ref", "--metrics", "bleu"]) == 0
+    assert ended(bleu.main, ["ref", "--reference", "ref", "--metrics", "bleu"]) == 0
     assert "100.00" in capsys.readouterr().out
 
 

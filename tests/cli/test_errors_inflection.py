@@ -149,7 +149,7 @@ def files(folder: Path, levels: list[str]) -> list[str]:
 
 def test_the_page_of_a_small_set(tmp_path, capsys):
     arguments = files(tmp_path, ["exhaustive", "optimal", "none"])
-    assert errors_inflection.main([*arguments, "--picture", str(tmp_path / "errors.png")]) == 0
+    assert ended(errors_inflection.main, [*arguments, "--picture", str(tmp_path / "errors.png")]) == 0
     head = "3 words of 2 languages: 66.67 % right, 50.00 % averaged over languages, 1 errors."
     assert capsys.readouterr().out == head + "\n"
     page = (tmp_path / "errors.md").read_text(encoding="utf-8")
@@ -185,7 +185,7 @@ def test_one_form_is_the_only_one_where_nothing_was_excluded(tmp_path):
     first, *others = report.read_text(encoding="utf-8").splitlines()
     excluded = json.dumps(json.loads(first) | {"excluded": 0.4})
     report.write_text("\n".join([excluded, *others]) + "\n", encoding="utf-8")
-    assert errors_inflection.main(arguments) == 0
+    assert ended(errors_inflection.main, arguments) == 0
     page = (tmp_path / "errors.md").read_text(encoding="utf-8")
     assert "| one form has all the probability | 1 | 100.0 | 0.0 |" in page.splitlines()
 
@@ -206,12 +206,12 @@ def turn_around(folder: Path) -> None:
 
 def test_forms_from_right_to_left_give_the_same_page(tmp_path):
     arguments = files(tmp_path, ["none"] * 3)
-    assert errors_inflection.main(arguments) == 0
+    assert ended(errors_inflection.main, arguments) == 0
     page = (tmp_path / "errors.md").read_text(encoding="utf-8")
     turn_around(tmp_path)
-    assert errors_inflection.main([*arguments, "--reversed"]) == 0
+    assert ended(errors_inflection.main, [*arguments, "--reversed"]) == 0
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
-    assert errors_inflection.main(arguments) == 0  # backwards: another place, another example
+    assert ended(errors_inflection.main, arguments) == 0  # backwards: another place, another example
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") != page
 
 

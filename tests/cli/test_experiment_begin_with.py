@@ -63,7 +63,7 @@ def test_another_process_may_be_at_what_it_begins_with(path, monkeypatch, capfd)
     figures.unlink()
     monkeypatch.setattr(Processes, "run", lambda *_: pytest.fail("nothing can begin"))
     with locked(figures.parent):
-        assert experiment.main(["run", str(path), "--seeds", "1", "--jobs", "2"]) == 1
+        assert ended(experiment.main, ["run", str(path), "--seeds", "1", "--jobs", "2"]) == 1
     said = capfd.readouterr().err
     assert f"one seed 1: left to another process: {figures.parent}: process " in said
     for name in ("two", "three"):

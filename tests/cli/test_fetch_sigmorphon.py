@@ -71,7 +71,7 @@ def refused(capsys, *arguments: object) -> str:
 def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path, capsys):
     arguments = ["--out", str(tmp_path), "--url", url]
     arguments += ["--settings", "low", "--languages", "norman", "north-frisian"]
-    assert fetch_sigmorphon.main(arguments) == 0
+    assert ended(fetch_sigmorphon.main, arguments) == 0
     # 100 and 100 rows of train-low, 50 and 100 of dev.
     assert "4 files, 350 rows; 4 fetched" in capsys.readouterr().out
     names = ["norman-dev", "norman-train-low", "north-frisian-dev", "north-frisian-train-low"]
@@ -83,7 +83,7 @@ def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path, capsy
     (tmp_path / "north-frisian-train-low").write_bytes(damaged)  # fetched again, the others not
     (tmp_path / "norman-dev").write_text("cut\tsho\n")
     Quiet.requests.clear()
-    assert fetch_sigmorphon.main(arguments) == 0
+    assert ended(fetch_sigmorphon.main, arguments) == 0
     assert "4 files, 350 rows; 2 fetched" in capsys.readouterr().out
     name = "north-frisian-train-low"  # the first folder has no such file
     assert list(dict.fromkeys(Quiet.requests)) == [
@@ -148,7 +148,7 @@ def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys):
     asked = ("--languages", "norman", "--settings", "low", "--out", tmp_path)
     error = refused(capsys, *asked, "--url", closed)
     assert "cannot download" in error
-    assert "run again, or give a local copy with --from" in error
+    assert "run again, or use a local copy (-h says how)" in error
     error = refused(capsys, *asked, "--url", f"{url}/nothing")
     assert "no norman-train-low in task1/all or task1/surprise" in error
     assert "cannot download: unknown url type" in refused(capsys, *asked, "--url", "nonsense")
@@ -166,8 +166,7 @@ def test_the_counts_are_those_of_the_papers_settings():
 
 @pytest.mark.parametrize("value", ["1e400", "nan", "-1", "0", "x"])
 def test_a_time_limit_is_a_positive_number_of_seconds(tmp_path, capsys, value):
-    with pytest.raises(SystemExit):
-        fetch_sigmorphon.main(["--out", str(tmp_path), "--timeout", value])
+    assert ended(fetch_sigmorphon.main, ["--out", str(tmp_path), "--timeout", value]) == 2
     assert f"above 0 and at most 600, not {value!r}" in capsys.readouterr().err
 
 

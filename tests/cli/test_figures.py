@@ -178,9 +178,9 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch) -> None:
         return error
 
     assert "no word" in refused("attention", model, "--source", " ")
-    for empty in ("", "."):
+    for empty, said in (("", "--output: is empty"), (".", "--output .: names no file")):
         assert ended(figures.main, ["attention", model, "--source", "a", "--output", empty]) == 2
-        assert "--output: names no file" in capsys.readouterr().err
+        assert said in capsys.readouterr().err
     assert "not UTF-8 text" in refused("attention", model, "--source", "\udcff")
     assert "not UTF-8 text" in refused("time", str(tmp_path / "run"), "--label", "\udcff")
     assert "no such model folder" in refused("attention", "absent", "--source", "a")

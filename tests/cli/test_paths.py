@@ -49,7 +49,7 @@ CALLS = {
     "figures": (figures.main, "attention @model --source a --output @out"),
     "figures time": (figures.main, "time @run --output @out"),
     "import": (import_onmt.main, "@checkpoint @out --yes"),
-    "inflect": (inflect.main, "@model --input @queries --output @out"),
+    "inflect": (inflect.main, "--model @model --input @queries --output @out"),
     "mt": (prepare_mt.main, "files --languages a b --train @text @text --out @out"),
     "mt from": (prepare_mt.main, "kftt --from @folder --out @out"),
     "sigmorphon": (prepare_sigmorphon.main, "--data @folder --out @out"),
@@ -71,7 +71,7 @@ CASES = [
     for place, word in enumerate(words.split())
     if word.startswith("@")
 ]
-NAMES = {"loop": "loop", "below": "loop/file", "null": "a\0b", "long": "x" * 300}
+NAMES = {"loop": "loop", "below": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
 
 
 @pytest.fixture
@@ -103,6 +103,13 @@ def test_a_path_that_cannot_be_used_is_one_line(
     assert len(lines) == 1, lines
     assert lines[0].isprintable()
     assert sorted(files.rglob("*")) == before
+
+
+def test_a_beginning_of_names_needs_a_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main, text = CALLS["distill"]
+    words = ["." if word == "@out" else word.removeprefix("@") for word in text.split()]
+    assert ended(main, words) == 2
+    assert capsys.readouterr().err.endswith(" .: names no file\n")
 
 
 def test_only_one_file_opens_others_for_writing() -> None:

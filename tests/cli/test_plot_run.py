@@ -59,7 +59,7 @@ def test_bytes_that_are_no_text_are_one_line(tmp_path: Path, capsys) -> None:
 
 def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path, capsys, monkeypatch) -> None:
     run, output = write(tmp_path / "run", json.dumps(TRAIN)), tmp_path / "new" / "curves.svg"
-    assert plot_run.main([str(run), "--output", str(output)]) == 0
+    assert ended(plot_run.main, [str(run), "--output", str(output)]) == 0
     assert "</svg>" in output.read_text()
     output.write_text("before")
 

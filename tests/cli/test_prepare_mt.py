@@ -147,7 +147,7 @@ def test_a_failure_leaves_what_was_prepared(tmp_path: Path, capsys) -> None:
     write_corpus(tmp_path, ("ro", "en"))
     command = ["files", *map(str, files_of(tmp_path, ("ro", "en"))), "--symbols", "60"]
     command += ["--out", str(tmp_path / "data")]
-    assert prepare_mt.main(command) == 0
+    assert ended(prepare_mt.main, command) == 0
     before = prepared(tmp_path / "data")
     command[command.index("60")] = "50"  # another model would be learned
     assert ended(prepare_mt.main, [*command, "--max_tokens", "1"]) == 2
@@ -209,7 +209,7 @@ def test_each_known_corpus_from_a_local_folder(small, tmp_path: Path, capsys) ->
                 write(tmp_path / name / corpus.local[part].format(language), chosen)
         out = tmp_path / "out" / name
         arguments = [name, "--from", str(tmp_path / name), "--out", str(out)]
-        assert prepare_mt.main(arguments) == 0, capsys.readouterr().err
+        assert ended(prepare_mt.main, arguments) == 0, capsys.readouterr().err
         record = json.loads((out / "prepare.json").read_text())
         assert record["pairs"] == {"read": 300, "train": 300, "val": 20}
         kind = yaml.safe_load(capsys.readouterr().out)["src_subword_type"]
@@ -268,7 +268,7 @@ def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> N
     folder, url = server
     publish(name, folder)
     out = tmp_path / "out"
-    assert prepare_mt.main([name, "--url", url, "--out", str(out)]) == 0, capsys.readouterr().err
+    assert ended(prepare_mt.main, [name, "--url", url, "--out", str(out)]) == 0, capsys.readouterr().err
     corpus = parallel.CORPORA[name]
     target = (out / f"val.{corpus.languages[1]}").read_text(encoding="utf-8").splitlines()
     if name == "tatoeba":
@@ -289,7 +289,7 @@ def test_another_archive_than_at_the_first_download_is_refused(
     publish("kftt", folder)
     out, archive = tmp_path / "out", folder / "kftt-data-1.0.tar.gz"
     arguments = ["kftt", "--url", url, "--out", str(out)]
-    assert prepare_mt.main(arguments) == 0
+    assert ended(prepare_mt.main, arguments) == 0
     recorded = json.loads((out / "prepare.json").read_text())
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert recorded["downloaded"] == {archive.name: checksum}
@@ -301,7 +301,7 @@ def test_another_archive_than_at_the_first_download_is_refused(
     assert "kftt-data-1.0.tar.gz: has another checksum" in capsys.readouterr().err
     assert prepared(out) == before
     (out / "prepare.json").write_text("[")  # damaged: as if nothing was downloaded
-    assert prepare_mt.main(arguments) == 0
+    assert ended(prepare_mt.main, arguments) == 0
 
 
 def test_the_split_of_tatoeba_depends_on_no_order() -> None:
@@ -386,9 +386,7 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
     ],
 )
 def test_arguments_that_do_not_fit(arguments: list[str], message: str, capsys) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        ended(prepare_mt.main, arguments)
-    assert stopped.value.code == 2
+    assert ended(prepare_mt.main, arguments) == 2
     assert message in capsys.readouterr().err
 
 

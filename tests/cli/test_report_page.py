@@ -42,7 +42,7 @@ def arguments(
 
 @pytest.mark.parametrize(("details", "drawn"), [("all", 3), ("2", 2), ("0", 0)])
 def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, drawn: int) -> None:
-    assert report_page.main(arguments(run, "-details", details, "-title", "My <title>")) == 0
+    assert ended(report_page.main, arguments(run, "-details", details, "-title", "My <title>")) == 0
     text = (run / "page.html").read_text(encoding="utf-8")
     assert "<title>My &lt;title&gt;</title>" in text
     data = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text))
@@ -68,7 +68,7 @@ def test_improbable_hypotheses_have_to_fit_as_well(run: Path, factor: float) -> 
     assert each["prob"] < 0.1
     each["prob"] *= factor
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert report_page.main(arguments(run, "-details", "all")) == 0
+    assert ended(report_page.main, arguments(run, "-details", "all")) == 0
     drawn = re.findall('id="drawing-', (run / "page.html").read_text(encoding="utf-8"))
     assert len(drawn) == (3 if factor == 1 else 2)
 

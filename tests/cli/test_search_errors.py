@@ -45,7 +45,7 @@ def analyse(folder: Path, model: Path, sources: list[str], *more: str) -> list[d
     (folder / "src").write_text("".join(f"{line}\n" for line in sources), encoding="utf-8")
     output = folder / "errors.jsonl"
     arguments = ["-model", model, "-src", folder / "src", "-output", output, *more]
-    assert search_errors.main(list(map(str, arguments))) == 0
+    assert ended(search_errors.main, list(map(str, arguments))) == 0
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 

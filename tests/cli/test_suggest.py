@@ -89,14 +89,14 @@ def test_an_excluded_prefix_is_told_with_its_place(tmp_path, capsys) -> None:
     other = next(token for token in "xyz" if token not in possible)
     found = suggestions(load(folder), "a", f"{other} x")
     assert (found.log_prob, found.excluded_at) == (-math.inf, 0)
-    assert suggest.main([str(folder), "--source", "a", "--prefix", f"{other} x"]) == 0
+    assert ended(suggest.main, [str(folder), "--source", "a", "--prefix", f"{other} x"]) == 0
     assert f"the model excludes {other!r} (token 1 of the prefix)" in capsys.readouterr().out
 
 
 def test_what_the_command_prints(tmp_path, capsys) -> None:
     folder = write_model(tmp_path / "model", alpha=1.0)
     command = [str(folder), "--source", "a b", "--prefix", "x", "--top", "2"]
-    assert suggest.main(command) == 0
+    assert ended(suggest.main, command) == 0
     lines = capsys.readouterr().out.splitlines()
     found = suggestions(load(folder), "a b", "x")
     assert lines[0] == f"prefix    {math.exp(found.log_prob):.6f}"
@@ -121,7 +121,7 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
     assert outputs[0] == outputs[1]
     assert outputs[0].count("forced") == 3
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
-    assert suggest.main([str(folder)]) == 0
+    assert ended(suggest.main, [str(folder)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,7 @@ def test_what_cannot_be_answered_is_one_line(tmp_path, capsys, arguments, messag
 
 
 def test_a_prefix_without_a_source_is_refused(capsys) -> None:
-    with pytest.raises(SystemExit):
-        ended(suggest.main, ["model", "--prefix", "x"])
+    assert ended(suggest.main, ["model", "--prefix", "x"]) == 2
     assert "--prefix needs --source" in capsys.readouterr().err
 
 
