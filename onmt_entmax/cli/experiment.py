@@ -13,7 +13,8 @@ run that was trained with other options than the matrix now has is refused.
 
 A matrix file is YAML:
 
-    base: pilot.yaml               # the configuration of all runs, beside this file
+    base: pilot.yaml               # the configuration of all runs, beside this file or in the
+                                   # current folder, to which all other paths are relative
     run: run/matrix-pilot          # the folder of the runs
     seeds: [1, 2, 3]
     options: {train_steps: 3000}   # changes to the base, the same for all cells

@@ -1,7 +1,8 @@
 """The matrix of an experiment: cells that differ in a few options, each trained with several seeds.
 
 `onmt-entmax experiment -h` describes the matrix file. Paths in it are relative to the current
-folder, as in every configuration, except for `base` and a file of `cells`, which are beside it.
+folder, as in every configuration, except for `base` and a file of `cells`: these are looked for
+beside the matrix file first, and then in the current folder.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from onmt_entmax.data.corpus import VALID
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import write_text
 from onmt_entmax.options.reader import read_yaml
+from onmt_entmax.options.rivals import without_rivals
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")
@@ -327,14 +329,28 @@ def _mapping(path: Path, where: str, value: Any, forbidden: Sequence[str]) -> di
     return value
 
 
+def _read_beside(path: Path, key: str, name: Any) -> dict[str, Any]:
+    """Read a YAML file that a matrix names, from beside it or from the current folder.
+
+    Raises:
+        UserError: it is in neither, or cannot be read.
+    """
+    for folder in (path.parent, Path()):
+        if (folder / str(name)).is_file():
+            return read_yaml(str(folder / str(name)))
+    folders = dict.fromkeys((path.parent.resolve(), Path.cwd()))
+    searched = " and ".join(map(str, folders))
+    raise UserError(f"{path}: {key}: no such file: {name} (searched in {searched})")
+
+
 def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
-    base = read_yaml(str(path.parent / str(content["base"])))
+    base = _read_beside(path, "base", content["base"])
     base = {name: value for name, value in base.items() if name not in RUNNER_OPTIONS}
     common = _mapping(path, "options", content.get("options", {}), RUNNER_OPTIONS)
     decoding = _mapping(path, "translate", content.get("translate", {}), DECODING_OPTIONS)
     given = content["cells"]
     if isinstance(given, str):
-        given = read_yaml(str(path.parent / given))
+        given = _read_beside(path, "cells", given)
     cells: list[Cell] = []
     for name, value in _mapping(path, "cells", given, ()).items():
         if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
@@ -351,7 +367,12 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
                 f"{path}: cells: {name}: begin_with: {beginning!r} is not a cell before this one"
                 f"{nearest(str(beginning), list(before))}"
             )
-        training, translation = {**base, **common, **changes}, {**decoding, **own}
+        try:
+            training = {**without_rivals(base, common), **common}
+            training = {**without_rivals(training, changes), **changes}
+        except UserError as error:
+            raise UserError(f"{path}: cells: {name}: {error}") from None
+        translation = {**decoding, **own}
         cells.append(Cell(name, training, translation, before.get(beginning)))
     if not cells:
         raise UserError(f"{path}: cells: there are none")

@@ -39,6 +39,7 @@ from onmt_entmax.experiment.matrix import (
 from onmt_entmax.experiment.measures import figures_of, measure
 from onmt_entmax.files import remove_temporaries
 from onmt_entmax.locks import FolderLock, LockedError, is_locked, locked
+from onmt_entmax.options.reader import no_such_file
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.processes import PARENT
@@ -231,7 +232,7 @@ class Runner:
         """
         for path in (self.matrix.source, self.matrix.reference):
             if not path.is_file():
-                raise UserError(f"{self.matrix.path}: no such file: {path}")
+                raise UserError(f"{self.matrix.path}: {no_such_file(path, self.matrix.path)}")
         for training in self.trainings:
             if is_locked(training.folder):
                 continue

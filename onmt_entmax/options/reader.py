@@ -7,12 +7,15 @@ the values are read here.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.options.rivals import without_rivals
 from onmt_entmax.parsing import ParseError, parse_yaml
 from onmt_entmax.rules import shown
 
@@ -59,6 +62,26 @@ class Options:
         cut = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
         return OptionError(f"{self.origin.get(name, 'default')}: {name}: {cut}")
 
+    def no_file(self, name: str, path: str, part: str = "") -> OptionError:
+        """Return the error for a file that is not there, named by a part of option `name`."""
+        return self.error(name, f"{part}{no_such_file(path, self.values.get('config'))}")
+
+
+def no_such_file(path: str | Path, configuration: str | Path | None = None) -> str:
+    """Return a message that names the folder that was searched, and one that has the file.
+
+    Args:
+        path: of the file, relative to the current folder.
+        configuration: the file that names it, from whose folders it may have been meant.
+    """
+    if os.path.isabs(path):
+        return f"no such file: {path}"
+    searched = f"no such file: {path} (searched in {Path.cwd()})"
+    for folder in Path(os.path.abspath(configuration)).parents if configuration else ():
+        if (folder / path).is_file():
+            return f"{searched}; did you mean to run from {folder}?"
+    return searched
+
 
 def register(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Return the options of a parser by each of their names, without dashes."""
@@ -76,7 +99,7 @@ def canonical(action: argparse.Action) -> str:
 
 
 def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Options:
-    """Read `-config FILE` and the flags; a flag wins over the file.
+    """Read `-config FILE` and the flags; a flag wins over the file, and over its rivals there.
 
     Args:
         parser: defines the options.
@@ -87,19 +110,23 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
     """
     known = register(parser)
     flags = _split_flags(arguments, known)
-    values = {canonical(a): a.default for a in known.values() if a.default != argparse.SUPPRESS}
-    origin: dict[str, str] = {}
-    path = None
+    defaults = {canonical(a): a.default for a in known.values() if a.default != argparse.SUPPRESS}
+    path, file = None, {}
     if "config" in flags:
-        path = values["config"] = _from_flag(flags.pop("config"), known["config"])
+        path = defaults["config"] = _from_flag(flags.pop("config"), known["config"])
         for key, value in read_yaml(path).items():
             action = _look_up(key if isinstance(key, str) else shown(key), known, path)
-            values[canonical(action)] = _convert(value, action, f"{path}: {key}")
-            origin[canonical(action)] = path
-    for name, texts in flags.items():
-        action = known[name]
-        values[canonical(action)] = _convert(_from_flag(texts, action), action, f"-{name}")
-        origin[canonical(action)] = "command line"
+            file[canonical(action)] = _convert(value, action, f"{path}: {key}")
+    given = {
+        name: _convert(_from_flag(texts, known[name]), known[name], f"-{name}")
+        for name, texts in flags.items()
+    }
+    try:
+        file = without_rivals(file, given)
+    except UserError as error:
+        raise OptionError(f"command line: {error}") from None
+    values = {**defaults, **file, **given}
+    origin = {**dict.fromkeys(file, str(path)), **dict.fromkeys(given, "command line")}
     for name, action in known.items():
         if action.required and canonical(action) == name and not origin.get(name):
             raise OptionError(f"{path or 'command line'}: {name}: this option is required")
@@ -141,7 +168,9 @@ def read_yaml(path: str) -> dict[str, Any]:
             raise OptionError(f"{path}: larger than {_LARGEST_FILE:,} bytes")
         content = parse_yaml(text.decode("utf-8"))
     except OSError as error:
-        raise OptionError(f"{path}: {error.strerror}") from None
+        absent = isinstance(error, FileNotFoundError) and not os.path.isabs(path)
+        searched = f" (searched in {Path.cwd()})" if absent else ""
+        raise OptionError(f"{path}: {error.strerror}{searched}") from None
     except UnicodeDecodeError:
         raise OptionError(f"{path}: not valid UTF-8") from None
     except ParseError as error:

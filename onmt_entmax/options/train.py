@@ -215,7 +215,7 @@ def _corpus(options: Options, name: str, entry: Any) -> CorpusConfig:
         if not isinstance(entry.get(key), str):
             raise options.error("data", f"corpus {name!r}: {key} is required")
         if not os.path.isfile(entry[key]):
-            raise options.error("data", f"corpus {name!r}: {key}: no such file: {entry[key]}")
+            raise options.no_file("data", entry[key], f"corpus {name!r}: {key}: ")
     weight = entry.get("weight", 1)
     if type(weight) is not int or weight < 1:
         raise options.error("data", f"corpus {name!r}: weight must be a whole number above 0")
@@ -324,7 +324,7 @@ def _vectors(options: Options) -> dict[str, str | None]:
         if path is None:
             continue
         if not os.path.isfile(path):
-            raise options.error(name, f"no such file: {path}")
+            raise options.no_file(name, path)
         if options["embeddings_type"] is None:
             raise options.error(name, "needs embeddings_type: GloVe or word2vec")
         if name != "both_embeddings" and options["both_embeddings"] is not None:

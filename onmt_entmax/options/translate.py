@@ -85,7 +85,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("batch_type", "only sents is supported for translation")
     source = Path(options["src"])
     if not os.path.isfile(source):
-        raise options.error("src", f"no such file: {source}")
+        raise options.no_file("src", options["src"])
     for name in options["transforms"]:
         if name not in AVAILABLE_TRANSFORMS:
             raise options.error("transforms", f"no transform {name!r}")
@@ -177,5 +177,5 @@ def _prefixes(options: Options) -> Path | None:
         return None
     path = Path(options["tgt"])
     if not os.path.isfile(path):
-        raise options.error("tgt", f"no such file: {path}")
+        raise options.no_file("tgt", options["tgt"])
     return path
