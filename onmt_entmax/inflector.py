@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +19,10 @@ from onmt_entmax.data.inflection import (
     decode_tag,
     decode_word,
     encode_source,
-    encode_word,
     is_tag,
     order_tokens,
 )
-from onmt_entmax.data.transforms import copying
+from onmt_entmax.data.unknown import likely_cause, readable
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.writers import Answer
@@ -91,14 +91,6 @@ class _Direction:
     """Whether they write from right to left."""
     models: int
     """Number of models."""
-
-    def unknown(self, question: Question) -> list[str]:
-        """Return the characters of the lemma that training never saw."""
-        vocabularies = self.translator.vocabularies
-        letters = encode_word(question.lemma)
-        hidden = copying(letters, vocabularies).hide(letters)
-        pairs = zip(letters, hidden, strict=True)
-        return [decode_word([t]) for t, read in pairs if read not in vocabularies.source]
 
 
 class Inflector:
@@ -224,7 +216,7 @@ class Inflector:
         forms, certificate, finished = found(answers)
         # Outputs with start or padding symbols, which search excludes, are no forms.
         only = certificate.level == "exhaustive" and finished == 1
-        return Inflection(question, forms, certificate, self._warnings(question, forms), only)
+        return Inflection(question, forms, certificate, self._warnings(answers, forms), only)
 
     def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
         """Return forms, certificate and number of finished forms of a single direction."""
@@ -252,13 +244,19 @@ class Inflector:
         certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
         return forms, certificate, record["finished"]
 
-    def _warnings(self, question: Question, forms: Sequence[Form]) -> tuple[str, ...]:
-        tags = [tag for tag in question.tags if tag not in self.tags]
-        letters = dict.fromkeys(
-            letter for each in self._directions for letter in each.unknown(question)
-        )
-        found = [f"unknown tag {tag}" for tag in tags]
-        found += [f"unknown character {letter}" for letter in letters]
+    def _warnings(self, answers: Sequence[Answer], forms: Sequence[Form]) -> tuple[str, ...]:
+        unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
+        found = [
+            f"unknown tag {decode_tag(token)}"
+            if is_tag(token)
+            else f"unknown character {readable(decode_word([token]))}"
+            for token in unknown
+        ]
+        causes = [
+            likely_cause(Counter(answer.unknown), each.translator.vocabularies.source)
+            for answer, each in zip(answers, self._directions, strict=True)
+        ]
+        found += dict.fromkeys(cause for cause in causes if cause)
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
 

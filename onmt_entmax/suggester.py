@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
@@ -47,6 +48,8 @@ class Suggestions:
     """The tokens that must follow, up to the first choice."""
     complete: bool
     """Whether the output must end after `completion`."""
+    unknown: tuple[str, ...] = ()
+    """Source tokens that are not in the vocabulary: the model read `<unk>` in their place."""
 
 
 class Suggester:
@@ -81,7 +84,11 @@ class Suggester:
         written = copied.hide(given)
         for token in written:
             if not target.can_write(token):
-                raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
+                cause = likely_cause({token: 1}, target)
+                raise SuggestionError(
+                    f"{token!r} is not in the model's target vocabulary"
+                    + (f"; {cause}" if cause else "")
+                )
         batch = make_batch([encoded.example], self._reader.vocabularies)
         found = search_suggestion(self._stepper, batch, target.encode(written), max_length)
         return Suggestions(
@@ -93,6 +100,7 @@ class Suggester:
             ),
             completion=tuple(copied.show(target.decode(found.completion))),
             complete=found.complete,
+            unknown=encoded.unknown,
         )
 
 

@@ -17,6 +17,7 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Example, group_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
 from onmt_entmax.data.transforms import build_transforms
+from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.memory import check_free, named_exhaustion
@@ -258,8 +259,10 @@ class Translator:
             )
         unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
+            cause = likely_cause({unknown: 1}, target)
             raise TranslationError(
                 f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
+                + (f"; {cause}" if cause else "")
             )
         return target.encode(tokens)
 
@@ -341,6 +344,8 @@ class Translator:
         return Answer(
             id=source.example.index,
             source=line,
+            source_tokens=length,
+            unknown=source.unknown,
             result=result,
             hypotheses=tuple(Decoded(self._text(h, source), h) for h in result.hypotheses),
             unfinished=(

@@ -32,7 +32,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.measures import Counts
-from onmt_entmax.report.reading import is_blank, is_only, read_report
+from onmt_entmax.report.reading import count_record, is_blank, read_report
 from onmt_entmax.report.writers import with_summary
 
 
@@ -50,15 +50,6 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
             if record["source"] != records[0]["source"]:
                 raise UserError(f"{path}:{number}: another source than in {paths[0]}")
         yield list(records)
-
-
-def count(counts: Counts, record: dict[str, Any]) -> None:
-    """Count a sentence."""
-    if is_blank(record):
-        counts.blank += 1
-        return
-    listed = bool(record["hypotheses"])
-    counts.count(record["certificate"], record["finished"], listed, is_only(record))
 
 
 def best(record: dict[str, Any]) -> str:
@@ -112,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
         for records in together(paths):
             blank = is_blank(records[0])
             record = records[0] if blank else combined(records, reverse, options.weights)
-            count(counts, record)
+            count_record(counts, record)
             print(best(record), file=files[0])
             if options.report:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=files[1])
@@ -124,4 +115,6 @@ def main(arguments: Sequence[str]) -> int:
     print(f"  every possible output found    {found['exhaustive_percent']:6.2f}%")
     print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f}%")
     print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f}%")
+    if counts.source.counts:
+        print(f"  source tokens unknown          {found['unknown_percent']:6.2f}%")
     return 0

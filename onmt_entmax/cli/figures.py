@@ -25,7 +25,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.runs import draw_sweep, draw_time, read_curves, read_points
 from onmt_entmax.figures.sentence import draw_attention, draw_forced, sentence
@@ -39,7 +39,10 @@ def of_sentence(options: argparse.Namespace) -> str:
     drawn = sentence(options.models, options.source, options.target, options.transforms)
     prepare(drawn.texts())
     draw = {"attention": draw_attention, "forced": draw_forced}[options.command]
-    return write_figure(draw(drawn), output_stem(options.output))
+    paths = write_figure(draw(drawn), output_stem(options.output))
+    for message in drawn.warnings:
+        warn(message)
+    return paths
 
 
 def of_sweep(options: argparse.Namespace) -> str:

@@ -20,13 +20,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.lattice import build_lattice
+from onmt_entmax.report.measures import Counts
 from onmt_entmax.report.page import drawing, write_page
-from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.translator import Translator
 
 LIMIT = 100  # next tokens listed at a prefix; the rest is counted
@@ -80,7 +81,7 @@ def drawings(
     if positions and left_out == len(positions):
         raise UserError(f"no sentence can be drawn: {reason}")
     if left_out:
-        print(f"warning: no pictures of {left_out} sentences: {reason}", file=sys.stderr)
+        warn(f"no pictures of {left_out} sentences: {reason}")
 
 
 def number_of_details(text: str) -> int:
@@ -117,7 +118,14 @@ def main(arguments: Sequence[str]) -> int:
         options.model, transforms=options.transforms, attention=True
     )
     title = options.title or options.report.name
+    counts = Counts()
+    for record in records:
+        count_record(counts, record)
+    unknown = counts.source.warning(translator.vocabularies.source)
+    warn(unknown)
+    notes = ([unknown] if unknown else []) + counts.advice()
     with replaced_when_done([options.output]) as (file,):
-        write_page(file, title, records, drawings(translator, records, options.details))
+        pictures = drawings(translator, records, options.details)
+        write_page(file, title, records, pictures, notes)
     print(f"{options.output}: {len(records)} sentences")
     return 0

@@ -9,6 +9,8 @@ probabilities of several models are averaged. The output has a line of JSON for 
     excluded_at  position of the first token of probability zero, from 0; null if there is none
     steps        for each token and the end: token, log_prob, rank among all tokens, and support,
                  the number of tokens of positive probability
+    unknown      number of each source token that is not in the vocabulary, if there are any
+    unknown_target   the same of target tokens
 
 A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced.
 
@@ -21,18 +23,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
-from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
-from onmt_entmax.data.transforms import copying
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.opennmt import SequenceTooLongError
@@ -41,6 +44,19 @@ from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
 from onmt_entmax.translator import make_stepper
 
 WINDOW = 4096  # pairs that are sorted by length together
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A target with its score, and what the vocabularies lack."""
+
+    target: tuple[str, ...]
+    score: TargetScore
+    source_tokens: int = 0
+    unknown: tuple[str, ...] = ()
+    """Source tokens that are not in the vocabulary, which the model reads as `<unk>`."""
+    unknown_target: tuple[str, ...] = ()
+    """Target tokens that no output can have."""
 
 
 @dataclass
@@ -52,9 +68,14 @@ class Summary:
     log_prob: float = 0.0
     tokens: int = 0
     first: int = 0
+    unknown: UnknownTokens = field(default_factory=UnknownTokens)
+    unknown_target: UnknownTokens = field(default_factory=UnknownTokens)
 
-    def add(self, score: TargetScore) -> None:
+    def add(self, scored: Scored) -> None:
         """Count one target."""
+        score = scored.score
+        self.unknown.add(scored.source_tokens, scored.unknown)
+        self.unknown_target.add(len(scored.target), scored.unknown_target)
         self.targets += 1
         self.tokens += len(score.steps)
         self.first += sum(step.rank == 1 for step in score.steps)
@@ -67,12 +88,16 @@ class Summary:
         if not self.targets:
             return "no targets"
         mean = f"{self.log_prob / self.possible:.4f}" if self.possible else "-"
-        return (
-            f"targets {self.targets}\n"
-            f"possible {self.possible} ({self.possible / self.targets:.2%})\n"
-            f"mean log-probability of the possible ones {mean}\n"
-            f"tokens that are the most probable {self.first / self.tokens:.2%}"
-        )
+        lines = [
+            f"targets {self.targets}",
+            f"possible {self.possible} ({self.possible / self.targets:.2%})",
+            f"mean log-probability of the possible ones {mean}",
+            f"tokens that are the most probable {self.first / self.tokens:.2%}",
+        ]
+        for side, unknown in (("source", self.unknown), ("target", self.unknown_target)):
+            if unknown.counts:
+                lines.append(f"{side} tokens not in the vocabulary {unknown.percent:.2f}%")
+        return "\n".join(lines)
 
 
 def score_pairs(
@@ -80,16 +105,22 @@ def score_pairs(
     stepper: Stepper,
     vocabularies: Vocabularies,
     batch_size: int,
-) -> Iterator[tuple[list[str], TargetScore]]:
-    """Yield the target tokens and the score of each pair of source and target, in order.
+) -> Iterator[Scored]:
+    """Score each pair of source and target, in order.
 
     Raises:
         UserError: a pair is longer than a Transformer model reads.
     """
+    reader = Reader(vocabularies)
     supply = iter(pairs)
     done = 0
     while window := list(islice(supply, WINDOW)):
-        examples = [numericalise(pair, vocabularies, i) for i, pair in enumerate(window)]
+        sources = [reader.encode(source, i) for i, (source, _) in enumerate(window)]
+        written = [read.copied.hide(pair[1]) for read, pair in zip(sources, window, strict=True)]
+        examples = [
+            replace(source.example, target=vocabularies.target.encode(target))
+            for source, target in zip(sources, written, strict=True)
+        ]
         scores: dict[int, TargetScore] = {}
         for group in group_by_length(examples, batch_size, "sents"):
             batch = make_batch(group, vocabularies)
@@ -102,29 +133,37 @@ def score_pairs(
                     f"line {longest}: longer than a Transformer model reads ({error})"
                 ) from None
             scores.update(zip(batch.indices, found, strict=True))
-        for i, (source, target) in enumerate(window):
-            written = copying(source, vocabularies).hide(target)
-            yield target, without_impossible(written, scores[i], vocabularies.target)
+        for i, source in enumerate(sources):
+            possible = [vocabularies.target.can_write(token) for token in written[i]]
+            yield Scored(
+                tuple(window[i][1]),
+                without_impossible(possible, scores[i]),
+                len(source.words),
+                source.unknown,
+                tuple(t for t, p in zip(written[i], possible, strict=True) if not p),
+            )
         done += len(window)
 
 
-def without_impossible(
-    target: Sequence[str], score: TargetScore, vocabulary: Vocabulary
-) -> TargetScore:
+def without_impossible(possible: Sequence[bool], score: TargetScore) -> TargetScore:
     """Exclude the tokens that no output can have; the model scored them as `<unk>`."""
     steps = [
-        step
-        if vocabulary.can_write(token)
-        else TokenScore(-math.inf, step.support + 1, step.support)
-        for token, step in zip(target, score.steps, strict=False)
+        step if can else TokenScore(-math.inf, step.support + 1, step.support)
+        for can, step in zip(possible, score.steps, strict=False)
     ]
     return TargetScore((*steps, score.steps[-1]))
 
 
-def record(number: int, target: Sequence[str], score: TargetScore) -> dict[str, object]:
+def record(number: int, scored: Scored) -> dict[str, object]:
     """Return a score as an object of the output file; -inf is null, which JSON lacks."""
+    score = scored.score
     return {
         "id": number,
+        **{
+            name: Counter(tokens)
+            for name in ("unknown", "unknown_target")
+            if (tokens := getattr(scored, name))
+        },
         "log_prob": score.log_prob if score.excluded_at is None else None,
         "excluded_at": score.excluded_at,
         "steps": [
@@ -134,7 +173,7 @@ def record(number: int, target: Sequence[str], score: TargetScore) -> dict[str, 
                 "rank": step.rank,
                 "support": step.support,
             }
-            for token, step in zip([*target, "</s>"], score.steps, strict=True)
+            for token, step in zip([*scored.target, "</s>"], score.steps, strict=True)
         ],
     }
 
@@ -173,10 +212,11 @@ def main(arguments: Sequence[str]) -> int:
     stepper, vocabularies = make_stepper(models), models[0].vocabularies
     pairs = read_side_by_side(options.src, options.tgt)
     with replaced_when_done([options.output]) as (output,):
-        scored = score_pairs(pairs, stepper, vocabularies, options.batch_size)
-        for number, (target, score) in enumerate(scored):
-            summary.add(score)
-            line = json.dumps(record(number, target, score), ensure_ascii=False)
-            output.write(line + "\n")
+        found = score_pairs(pairs, stepper, vocabularies, options.batch_size)
+        for number, scored in enumerate(found):
+            summary.add(scored)
+            output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")
+    warn(summary.unknown.warning(vocabularies.source))
+    warn(summary.unknown_target.warning(vocabularies.target, "target"))
     print(summary.text())
     return 0

@@ -16,8 +16,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import printable
 from onmt_entmax.files import text_lines
 from onmt_entmax.rules import whole
@@ -51,8 +52,16 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
     return "\n".join(map(printable, lines))
 
 
-def converse(suggester: Suggester, options: argparse.Namespace) -> None:
+def warn_of_unknown(source: str, found: Suggestions, model: LoadedModel) -> None:
+    """Warn of source tokens that are not in the vocabulary."""
+    unknown = UnknownTokens()
+    unknown.add(len(source.split()), found.unknown)
+    warn(unknown.warning(model.vocabularies.source))
+
+
+def converse(model: LoadedModel, options: argparse.Namespace) -> None:
     """Complete prefixes from the standard input until it ends; errors do not end it."""
+    suggester, warned = Suggester(model), False
     source, talks = options.source, sys.stdin.isatty()
     lines = text_lines(sys.stdin.buffer, "standard input")
     while source is None or not source.strip():
@@ -72,6 +81,9 @@ def converse(suggester: Suggester, options: argparse.Namespace) -> None:
         except SuggestionError as error:
             print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
         else:
+            if not warned:
+                warn_of_unknown(source, found, model)
+                warned = True
             print(text_of(found, prefix.split(), options.top), flush=True)
 
 
@@ -98,10 +110,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print the suggestions; return the exit status."""
     options = parse_arguments(arguments)
-    suggester = Suggester(load(options.model))
+    model = load(options.model)
     if options.prefix is None:
-        converse(suggester, options)
+        converse(model, options)
     else:
-        found = suggester(options.source, options.prefix, options.max_length)
+        found = Suggester(model)(options.source, options.prefix, options.max_length)
+        warn_of_unknown(options.source, found, model)
         print(text_of(found, options.prefix.split(), options.top))
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from onmt_entmax.cli.ending import warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
 from onmt_entmax.options.help import ALL, TRANSLATION, help_text, is_help
@@ -41,12 +42,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _predictions(
     setup: TranslationSetup, processes: Processes
-) -> tuple[Iterator[Answer], int, Windows, list[Path]]:
+) -> tuple[Iterator[Answer], int, Windows, Translator]:
     """Start the translation of the lines of this process.
 
     Returns:
-        The predictions, the number of lines of the file, the lines of each process, and the folders
-        of the models: a run folder may name another checkpoint as its best by the end.
+        The predictions, the number of lines of the file, the lines of each process, and the
+        translator.
 
     Raises:
         UserError: the source is empty, or its prefixes do not correspond line by line.
@@ -68,7 +69,7 @@ def _predictions(
     prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)
     predictions = translator.answers(read_lines(setup.src), setup.batch_size, prefixes, windows)
-    return predictions, lines, windows, translator.folders
+    return predictions, lines, windows, translator
 
 
 def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
@@ -81,7 +82,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     started = time.monotonic()
     report: Path | None = setup.exactness_report
     with replaced_when_done([setup.output, *with_summary(report)]) as files:
-        own, lines, windows, folders = _predictions(setup, processes)
+        own, lines, windows, translator = _predictions(setup, processes)
         predictions = in_order(own, lines, windows)
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
         for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
@@ -91,8 +92,10 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             "search": setup.task.method,
             "beam_size": setup.task.config.beam_size,
             "max_length": setup.task.config.max_length,
-            "models": [str(folder) for folder in folders],
+            # A run folder may name another checkpoint as its best by now.
+            "models": [str(folder) for folder in translator.folders],
         }
         for file in files[2:]:
             print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
+    warn(writer.summary.source.warning(translator.vocabularies.source))
     return writer.summary

@@ -24,11 +24,13 @@ class EncodedSource:
         words: its tokens after the transforms; empty for a blank line or one that they drop.
         copied: the placeholders of its unknown characters.
         example: its ids.
+        unknown: its tokens that are not in the vocabulary, which the model reads as `<unk>`.
     """
 
     words: tuple[str, ...]
     copied: Copying
     example: Example
+    unknown: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,12 @@ class Reader:
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        copied = copying(words, self.vocabularies)
-        ids = self.vocabularies.source.encode(copied.hide(words))
-        return EncodedSource(tuple(words), copied, Example(ids, None, index))
+        vocabulary, copied = self.vocabularies.source, copying(words, self.vocabularies)
+        read = copied.hide(words)
+        ids = vocabulary.encode(read)
+        lacks = vocabulary.unk in ids  # rare, and faster than a look at each token
+        unknown = tuple(token for token in read if token not in vocabulary) if lacks else ()
+        return EncodedSource(tuple(words), copied, Example(ids, None, index), unknown)
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""

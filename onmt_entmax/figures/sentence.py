@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.style import INK, PAGE, SOFT, readable
 from onmt_entmax.report.lattice import Node, build_lattice
@@ -35,12 +36,14 @@ class Sentence:
         target: target tokens, with the end symbol.
         nodes: attention and possible tokens at each target token.
         names: the target vocabulary.
+        warnings: name the tokens that are not in a vocabulary.
     """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     nodes: tuple[Node, ...]
     names: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def texts(self) -> list[str]:
         """Return all text that a figure may show."""
@@ -70,10 +73,18 @@ def sentence(
         given = question.copied.show(names.decode(ids))
     else:
         ids = names.encode(question.copied.hide(given))
+    warnings = []
+    written = question.copied.hide(given)
+    lacking = tuple(token for token in written if target and not names.can_write(token))
+    for side, tokens, unknown in (("source", words, question.unknown), ("target", given, lacking)):
+        counted = UnknownTokens()
+        counted.add(len(tokens), unknown)
+        warnings.append(counted.warning(getattr(translator.vocabularies, side), side))
     batch = make_batch([question.example], translator.vocabularies)
     lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
     shown = tuple(question.copied.show(names.tokens))
-    return Sentence(question.words, (*given, END), lattice.nodes, shown)
+    told = tuple(warning for warning in warnings if warning)
+    return Sentence(question.words, (*given, END), lattice.nodes, shown, told)
 
 
 def draw_attention(drawn: Sentence) -> Figure:

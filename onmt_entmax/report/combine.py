@@ -27,8 +27,12 @@ def combined(
     """
     pairs = list(zip(records, reverse, strict=True))
     ensemble = average_sequences([_listed(*pair) for pair in pairs], weights)
+    # Vocabularies may differ: the average is as good as the input of the worst.
+    worst = max(records, key=lambda record: sum(record.get("unknown", {}).values()))
     excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
-    record = _record(records[0], ensemble, excluded)
+    head = {key: records[0][key] for key in ("id", "source")}
+    head |= {key: worst[key] for key in ("source_tokens", "unknown") if key in worst}
+    record = head | _found(ensemble, excluded)
     unfinished = [order_tokens(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
     if unfinished and not ensemble.sequences:
         record["unfinished"] = unfinished[0]
@@ -58,12 +62,10 @@ def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
     return ListedSequences(found, rest, slack)
 
 
-def _record(first: dict[str, Any], ensemble: SequenceEnsemble, excluded: float) -> dict[str, Any]:
-    """Return an ensemble as a record; `first` is that of its first model."""
+def _found(ensemble: SequenceEnsemble, excluded: float) -> dict[str, Any]:
+    """Return the part of a record that says what was found."""
     pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
     record = {
-        "id": first["id"],
-        "source": first["source"],
         "certificate": ensemble.level,
         "bound": ensemble.bound,
         "gap": ensemble.gap if math.isfinite(ensemble.gap) else None,

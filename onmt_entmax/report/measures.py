@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.search.certificate import Level
 
 
@@ -26,23 +27,26 @@ class Counts:
     several: int = 0  # more than one finished hypothesis
     unfinished: int = 0  # no hypothesis finished within the limits
     impossible: int = 0  # proven: the constraints leave no output
+    empty: int = 0  # the first hypothesis has no word
+    source: UnknownTokens = field(default_factory=UnknownTokens)
 
-    def count(self, level: Level, finished: int, listed: bool, only: bool) -> None:
+    def count(self, level: Level, finished: int, best: str | None, only: bool) -> None:
         """Count a sentence that is not blank.
 
         Args:
             level: of its certificate.
             finished: number of finished hypotheses.
-            listed: whether any of them is listed.
+            best: text of the first one that is listed; None if none is.
             only: whether the support is proven to be a single hypothesis.
         """
-        exhaustive = level == "exhaustive"
+        exhaustive, listed = level == "exhaustive", best is not None
         self.sentences += 1
         self.levels[level] += 1
         self.single += only
         self.several += finished > 1
         self.unfinished += not listed and not exhaustive
         self.impossible += not listed and exhaustive
+        self.empty += best is not None and not best.strip()
 
     def percent(self, count: int) -> float:
         """Return a count in percent of the sentences that are not blank."""
@@ -60,7 +64,25 @@ class Counts:
             "several_hypotheses_percent": self.percent(self.several),
             "unfinished": self.unfinished,
             "impossible": self.impossible,
+            "empty": self.empty,
+            **self.source.as_dict(),
         }
+
+    def advice(self) -> list[str]:
+        """Return what to do if most outputs are no use: none, empty ones or nothing proven."""
+        if 2 * self.unfinished > self.sentences:
+            return ["most sentences have no finished output: train longer, or raise -max_length"]
+        found = []
+        if 2 * self.empty > self.sentences:
+            found.append(
+                "most outputs are empty: try -length_penalty avg or -min_length 1, or train longer"
+            )
+        if self.sentences and self.levels["none"] == self.sentences:
+            found.append(
+                "nothing is certified: try -search exact, with a larger -budget if need be, or "
+                "train longer"
+            )
+        return found
 
 
 @dataclass(frozen=True)

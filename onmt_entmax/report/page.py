@@ -68,6 +68,7 @@ def write_page(
     title: str,
     records: Sequence[Mapping[str, Any]],
     drawings: Iterable[tuple[int, Any]] = (),
+    notes: Sequence[str] = (),
 ) -> None:
     """Write the page.
 
@@ -77,10 +78,13 @@ def write_page(
         records: of the exactness report, in its order.
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
+        notes: what to know before the certificates are read, for the summary.
     """
     before, style, between, after_data, end = _skeleton(title)
     file.write(before + style + between)
     _write_data(file, "records", records)
+    if notes:
+        _write_data(file, "notes", notes)
     for position, content in drawings:
         _write_data(file, f"drawing-{position}", content)
     file.write(after_data + end)

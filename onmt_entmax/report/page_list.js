@@ -20,6 +20,9 @@ const sentences = records.filter((record) => !isBlank(record));
 const best = (record) => record.hypotheses[0] || null;
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
 const found = (record) => record.finished ?? record.hypotheses.length;
+const notes = at("notes") ? JSON.parse(at("notes").textContent) : [];
+const unknownOf = (record) => Object.entries(record.unknown || {});
+const unknownCount = (record) => unknownOf(record).reduce((sum, [, count]) => sum + count, 0);
 
 const COLUMNS = [
   { name: "id", label: "Line", value: (r) => r.id, number: true },
@@ -42,6 +45,14 @@ function badge(level) {
     el("span", { "aria-hidden": "true" }, LEVELS[level].mark), " ", level);
 }
 
+/** The certificate of a sentence, and how many of its tokens the model could not read. */
+function badges(record) {
+  const names = unknownOf(record).map(([token]) => token).join(" ");
+  return el("span", {}, badge(levelOf(record)), names
+    ? el("span", { class: "alarm", title: `not in the vocabulary: ${names}` },
+      ` \u26a0\ufe0e ${unknownCount(record)}`) : null);
+}
+
 // --- summary -----------------------------------------------------------------------------------
 
 function share(count, total) {
@@ -49,8 +60,8 @@ function share(count, total) {
 }
 
 function drawSummary() {
-  const total = sentences.length;
-  const blank = records.length - total;
+  const all = sentences.length;
+  const blank = records.length - all;
   const count = (test) => sentences.filter(test).length;
   const levels = Object.keys(LEVELS).filter((level) => level !== "blank")
     .map((level) => [level, count((r) => r.certificate === level)]);
@@ -62,12 +73,14 @@ function drawSummary() {
   const proven = levels[0][1] + levels[1][1];
   const left = `and ${blank.toLocaleString("en")} blank line${blank === 1 ? "" : "s"}, not counted`;
   const wrong = count((r) => r.verified === false);
+  if (notes.length) at("notice").append(...notes.map((text) => el("p", { class: "alarm" }, text)));
+  at("notice").hidden = !notes.length;
   at("summary").append(
     el("div", { class: "card" },
-      el("p", { class: "big" }, el("b", {}, total.toLocaleString("en")), " sentences"),
+      el("p", { class: "big" }, el("b", {}, all.toLocaleString("en")), " sentences"),
       blank ? el("p", { class: "muted" }, left) : null,
-      el("p", {}, el("b", {}, share(levels[0][1], total)), " all possible outputs found"),
-      el("p", {}, el("b", {}, share(proven, total)), " most probable output proven"),
+      el("p", {}, el("b", {}, share(levels[0][1], all)), " all possible outputs found"),
+      el("p", {}, el("b", {}, share(proven, all)), " most probable output proven"),
       wrong ? el("p", { class: "alarm" }, `${wrong} verifications disagree`) : null, bar),
     histogram("Outputs found", [["0", 0, 0], ["1", 1, 1], ["2", 2, 2], ["3–5", 3, 5],
       ["6–10", 6, 10], [">10", 11, Infinity]], found),
@@ -168,7 +181,7 @@ function rowOf(place) {
     hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
       record.unfinished ? line(record.unfinished) : ""),
     hypothesis ? el("span", { class: "prob" }, percent(hypothesis.prob), meter) : "–",
-    badge(levelOf(record)), String(found(record)), percent(record.mass), percent(record.bound),
+    badges(record), String(found(record)), percent(record.mass), percent(record.bound),
   ];
   const pictures = at(`drawing-${index}`) ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null;
   const row = el("div", { class: "row", role: "row", id: `row-${index}`, "aria-rowindex": place + 2,

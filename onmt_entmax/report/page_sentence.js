@@ -19,6 +19,16 @@ function proof(record) {
     : "Nothing was found.";
 }
 
+/** What the model could not read: the certificate holds for `<unk>` in its place. */
+function warning(record) {
+  const some = unknownOf(record);
+  if (!some.length) return null;
+  const of = record.source_tokens ? ` of ${record.source_tokens}` : "";
+  const names = some.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
+  return el("p", { class: "alarm" }, `${unknownCount(record)}${of} source tokens are not in the vocabulary. `
+    + `The model read <unk> instead, and the certificate holds for that input: ${names}`);
+}
+
 function facts(record) {
   const rows = [
     ["Outputs found", found(record)], ["Their total probability", percent(record.mass)],
@@ -51,6 +61,7 @@ function showSentence(index) {
     el("h2", { id: "title", tabindex: "-1" },
       el("span", { class: "muted" }, `Line ${record.id}`), " ", line(record.source)),
     el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record)),
+    warning(record),
     el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record)),
     pictures);
   drawPictures(view, pictures, record);

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard, get_args
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
+from onmt_entmax.report.measures import Counts
 from onmt_entmax.search.certificate import Level
 
 _MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
@@ -44,6 +45,17 @@ def is_only(record: dict[str, Any]) -> bool:
     return alone and not record.get("excluded")
 
 
+def count_record(counts: Counts, record: dict[str, Any]) -> None:
+    """Count the sentence of a record."""
+    if is_blank(record):
+        counts.blank += 1
+        return
+    listed = record["hypotheses"]
+    best = listed[0]["text"] if listed else None
+    counts.count(record["certificate"], record["finished"], best, is_only(record))
+    counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}))
+
+
 def _is_record(record: object) -> bool:
     """Tell whether an object is a record of a report."""
     if not isinstance(record, dict):
@@ -56,6 +68,8 @@ def _is_record(record: object) -> bool:
         and all(_is_probability(record.get(key)) for key in ("bound", "mass"))
         and all(_is_probability(record[key]) for key in ("excluded", "slack") if key in record)
         and isinstance(record.get("unfinished", ""), str)
+        and _is_count(record.get("source_tokens", 0))
+        and _are_counts(record.get("unknown", {}))
         and isinstance(hypotheses, list)
         and all(map(_is_hypothesis, hypotheses))
         and _is_count(finished)
@@ -69,6 +83,10 @@ def _is_hypothesis(each: object) -> bool:
         and isinstance(each.get("text"), str)
         and _is_probability(each.get("prob"))
     )
+
+
+def _are_counts(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_count(n) and n > 0 for n in value.values())
 
 
 def _is_count(value: object) -> TypeGuard[int]:

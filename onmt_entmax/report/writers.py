@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,10 @@ class Answer:
     """Whether several token sequences can become the same text."""
     scored: bool = False
     """Whether hypotheses are ranked by scores with penalties."""
+    source_tokens: int = 0
+    """Number of tokens of the source, after the transforms."""
+    unknown: tuple[str, ...] = ()
+    """Those that are not in the vocabulary: the certificate holds for `<unk>` in their place."""
 
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""
@@ -65,6 +70,8 @@ class Answer:
         record: dict[str, Any] = {
             "id": self.id,
             "source": self.source,
+            "source_tokens": self.source_tokens,
+            **({"unknown": Counter(self.unknown)} if self.unknown else {}),
             "certificate": certificate.level,
             "bound": certificate.bound,
             # JSON has no infinity: null if nothing was dropped, nothing finished, or a penalty is
@@ -133,7 +140,9 @@ class Summary(Counts):
             return
         self.scored |= answer.scored
         level = result.certificate.level
-        self.count(level, result.finished, bool(answer.hypotheses), result.only)
+        best = answer.hypotheses[0].text if answer.hypotheses else None
+        self.count(level, result.finished, best, result.only)
+        self.source.add(answer.source_tokens, answer.unknown)
         self.strict += level == "exhaustive" and result.certificate.strict
         self.rows += result.rows
         self.support += result.support
@@ -162,11 +171,13 @@ class Summary(Counts):
     def text(self) -> str:
         """Return the summary as lines of text."""
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
+        lacks = bool(self.source.counts)
         described = {
             "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
             f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
             "only one output possible": ("single_hypothesis_percent", "%"),
             "more than one output found": ("several_hypotheses_percent", "%"),
+            **({"source tokens outside the vocabulary": ("unknown_percent", "%")} if lacks else {}),
             "next tokens of nonzero probability": ("mean_output_support", "per prefix searched"),
             "source positions of nonzero attention": ("mean_attention_support", "per step"),
         }
@@ -174,6 +185,7 @@ class Summary(Counts):
             (self.blank, "blank lines"),
             (self.unfinished, "without a finished output"),
             (self.impossible, "for which the constraints allow no output"),
+            (self.empty, "whose best output is empty"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
             (self.undecided, "of these undecided"),
         ]
@@ -185,6 +197,7 @@ class Summary(Counts):
                 for label, (name, unit) in described.items()
                 if name in rates
             ]
+            + self.advice()
         )
 
 

@@ -35,6 +35,18 @@ def write(path: Path, *lines: str) -> Path:
     return path
 
 
+def test_what_a_model_could_not_read_is_in_the_average(tmp_path: Path, capsys) -> None:
+    clean = write(tmp_path / "1", record("a ж", "exhaustive", ("x", 1.0), source_tokens=2))
+    lacks = {"source_tokens": 2, "unknown": {"ж": 1}}
+    other = write(tmp_path / "2", record("a ж", "exhaustive", ("x", 1.0), **lacks))
+    report = tmp_path / "both"
+    reports = ("--reports", clean, other, "--output", tmp_path / "o", "--report", report)
+    assert combined(*reports) == 0
+    average = json.loads(report.read_text())
+    assert {name: average[name] for name in lacks} == lacks
+    assert "source tokens unknown           50.00%" in capsys.readouterr().out
+
+
 def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Worked by hand: the second model writes backwards."""
     forward = write(
@@ -245,6 +257,10 @@ def test_a_report_goes_to_a_pipe_without_a_summary(tmp_path: Path, capfd) -> Non
         {"mass": 3},
         {"excluded": None},
         {"unfinished": None},
+        {"source_tokens": -1},
+        {"unknown": ["x"]},
+        {"unknown": {"x": 0}},
+        {"unknown": {"x": True}},
         {"finished": 0},
         {"finished": True},
         {"certificate": "sure"},

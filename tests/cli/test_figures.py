@@ -5,6 +5,8 @@ import math
 import sys
 from pathlib import Path
 
+import pytest
+
 from onmt_entmax.cli import figures
 from onmt_entmax.experiment.matrix import read_matrix
 from onmt_entmax.experiment.measures import EVALUATIONS
@@ -220,3 +222,16 @@ def test_letters_that_no_font_has_are_told_once(capsys) -> None:
     assert capsys.readouterr().err == ""
     assert style.readable("en￭") == "en▪"
     assert style.readable("x" * 40) == "x" * 17 + "…"
+
+
+@pytest.mark.parametrize("kind", ["attention", "forced"])
+def test_tokens_outside_the_vocabularies_are_told(tmp_path, capsys, kind) -> None:
+    write_model(tmp_path / "model", 1.5)
+    texts = ["--source", "a never", "--target", "seen"]
+    output = ["--output", str(tmp_path / "out")]
+    assert ended(figures.main, [kind, str(tmp_path / "model"), *texts, *output]) == 0
+    source, target = capsys.readouterr().err.splitlines()
+    assert source.startswith("warning: 1 of 2 source tokens")
+    assert "'never'" in source
+    assert target.startswith("warning: 1 of 1 target tokens")
+    assert "'seen'" in target

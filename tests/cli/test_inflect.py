@@ -80,6 +80,13 @@ class TestInflector:
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
         assert answer.warnings == ("unknown tag FUT", "unknown character ö", "unknown character c")
 
+    def test_a_decomposed_letter_is_told_with_its_cause(self, tmp_path):
+        source = Vocabulary((*VOCABULARIES.source.tokens, "ö"))
+        model = write_model(tmp_path / "nfc", 3, Vocabularies(source, VOCABULARIES.target))
+        answer = Inflector([model]).inflect("german", "ao\u0308", "V")
+        assert answer.warnings[:2] == ("unknown character o", "unknown character U+0308")
+        assert "normal form NFC" in answer.warnings[2]
+
     def test_spaces_around_a_tag_are_no_part_of_it(self, model):
         answer = Inflector([model]).inflect("german", "ab", "V; PST ")
         assert (answer.question.tags, answer.warnings) == (("V", "PST"), ())

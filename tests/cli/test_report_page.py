@@ -47,6 +47,7 @@ def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, d
     assert "<title>My &lt;title&gt;</title>" in text
     data = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text))
     records = json.loads(data.pop("records"))
+    data.pop("notes", None)
     assert len(records) == 4
     found = [i for i, content in enumerate(records) if content["hypotheses"]]
     assert list(data) == [f"drawing-{i}" for i in found[:drawn]]
@@ -95,3 +96,14 @@ def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
     assert "not UTF-8 text, and so not to be written: " in title
     assert "a \\udcff" in title
     assert not list(run.glob("*page.html*"))
+
+
+def test_what_the_model_could_not_read_is_on_the_page(run: Path, capsys) -> None:
+    records = [json.loads(line) for line in (run / "report.jsonl").read_text().splitlines()]
+    records[0] |= {"source_tokens": 3, "unknown": {"д": 2}}
+    (run / "report.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    assert ended(report_page.main, arguments(run)) == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: 2 of 8 source tokens (25.00 %), in 1 of 3 lines, ")
+    (written,) = re.findall(r'id="notes">(.*)</script>', (run / "page.html").read_text())
+    assert json.loads(written)[0] == warning.removeprefix("warning: ")

@@ -43,7 +43,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
     files = write_lines(folder / "src", source), write_lines(folder / "tgt", target)
     output = folder / "scores.jsonl"
     arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
-    assert score.main(list(map(str, arguments))) == 0
+    assert ended(score.main, list(map(str, arguments))) == 0
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 
@@ -84,6 +84,24 @@ def test_an_unknown_token_cannot_be_produced(tmp_path) -> None:
     assert record["steps"][1]["token"] == "ö"
     assert record["steps"][1]["log_prob"] is None
     assert record["steps"][1]["rank"] == record["steps"][1]["support"] + 1
+
+
+def test_tokens_outside_the_vocabularies_are_told(tmp_path, capsys) -> None:
+    write_model(tmp_path / "model", 0)
+    clean = run(tmp_path, tmp_path / "model", source=["a b"], target=["x"])[0]
+    captured = capsys.readouterr()
+    assert (captured.err, "vocabulary" in captured.out) == ("", False)
+    assert not {"unknown", "unknown_target"} & clean.keys()
+    first, second = run(tmp_path, tmp_path / "model", source=["a", "c b c d"], target=["ö", "x"])
+    assert first["unknown_target"] == {"ö": 1}
+    assert second["unknown"] == {"c": 2, "d": 1}
+    captured = capsys.readouterr()
+    source, target = captured.err.splitlines()
+    assert source.startswith("warning: 3 of 5 source tokens (60.00 %), in 1 of 2 lines, ")
+    assert "'c' (2), 'd'" in source
+    assert target.startswith("warning: 1 of 2 target tokens (50.00 %), in 1 of 2 lines, ")
+    assert "source tokens not in the vocabulary 60.00%" in captured.out
+    assert "target tokens not in the vocabulary 50.00%" in captured.out
 
 
 def test_symbols_are_no_words_of_a_target(tmp_path, capsys) -> None:
@@ -163,9 +181,9 @@ def test_the_summary_says_of_what_its_means_are() -> None:
     """Log-probabilities are of the targets that are possible, ranks of all tokens and ends."""
     summary = score.Summary()
     first, other = TokenScore(-0.5, 1, 3), TokenScore(-1.0, 2, 3)
-    summary.add(TargetScore((first, first)))
-    summary.add(TargetScore((first, first, first, other)))
-    summary.add(TargetScore((TokenScore(-math.inf, 4, 3), other)))
+    none = TokenScore(-math.inf, 4, 3)
+    for steps in [(first, first), (first, first, first, other), (none, other)]:
+        summary.add(score.Scored((), TargetScore(steps)))
     assert summary.text().splitlines() == [
         "targets 3",
         "possible 2 (66.67%)",

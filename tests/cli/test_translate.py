@@ -78,6 +78,19 @@ def test_unknown_tokens_and_very_long_lines(trained: Path, tmp_path: Path) -> No
     assert len(records) == 2
 
 
+def test_tokens_that_training_never_saw_are_named(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a b\nfed x\n")
+    files = ("-src", tmp_path / "in", "-output", tmp_path / "out", "-exactness_report")
+    said = succeed("translate.py", "-model", trained / "run", *files, tmp_path / "report.jsonl")
+    assert "2 of 4 source tokens (50.00 %), in 1 of 2 lines, are not" in said
+    assert "'fed', 'x'; the model reads characters" in said
+    assert "source tokens outside the vocabulary         50.00 %" in said
+    records = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
+    assert [record.get("unknown") for record in records] == [None, {"fed": 1, "x": 1}]
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert (summary["unknown_tokens"], summary["unknown_percent"]) == (2, 50.0)
+
+
 def test_exact_search_proves_every_answer(trained: Path, tmp_path: Path) -> None:
     source = (trained / "valid.src").read_text()
     narrow = translate(trained, tmp_path, source, "-beam_size", 1, "-stop", "first")

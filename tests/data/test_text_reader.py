@@ -36,6 +36,8 @@ def test_a_question_has_ids_and_placeholders() -> None:
     assert question.copied.symbols == {"ж": COPY_SYMBOL.format(1)}
     assert list(question.example.source) == [2, 4, 1]
     assert (question.example.index, question.example.target) == (7, None)
+    assert question.unknown == ("unknown",)  # a character with a placeholder is known
+    assert Reader(VOCABULARIES).encode(["a", "<unk>"]).unknown == ()
 
 
 def test_transforms_may_drop_a_pair() -> None:

@@ -228,6 +228,31 @@ def test_blank_lines_are_no_sentences(browser: Browser, tmp_path: Path) -> None:
     assert browser.complaints() == []
 
 
+def test_unknown_tokens_stand_beside_the_certificate(browser: Browser, tmp_path: Path) -> None:
+    lacks = {"unknown": {"<b>": 2, "x": 1}, "source_tokens": 5}
+    records = [
+        record(0, "a", {"b": 1.0}, "exhaustive"),
+        record(1, "c", {"d": 1.0}, "exhaustive", **lacks),
+    ]
+    path = tmp_path / "page.html"
+    with open(path, "w", encoding="utf-8") as file:
+        write_page(file, "report", records, [], ["<i>read first</i>"])
+    browser.open(path)
+    assert browser("at('notice').textContent") == "<i>read first</i>"
+    cells = "[...document.querySelectorAll('#rows .level')].map(e => e.textContent.trim())"
+    assert browser(cells) == ["● exhaustive", "● exhaustive \u26a0\ufe0e 3"]
+    told = "[...document.querySelectorAll('#sentence .alarm')].map(e => e.textContent)"
+    browser("openSentence(0)")
+    assert browser(told) == []
+    browser("openSentence(1)")
+    (text,) = browser(told)
+    assert text.startswith("3 of 5 source tokens are not in the vocabulary.")
+    assert text.endswith(": <b> (2)  x")
+    browser.open(page(tmp_path, RECORDS, []))
+    assert browser("at('notice').hidden") is True
+    assert browser.complaints() == []
+
+
 def test_what_is_said_of_very_many_hypotheses_and_of_none(browser: Browser, tmp_path: Path) -> None:
     many = {f"a{number}": 0.001 for number in range(205)}
     records = [

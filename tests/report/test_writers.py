@@ -87,6 +87,52 @@ def test_rare_kinds_are_told() -> None:
     )
 
 
+def test_tokens_outside_the_vocabulary_are_told_beside_the_certificates() -> None:
+    summary = Summary()
+    clean = replace(answer("exhaustive", 1), source_tokens=6)
+    summary.add(clean)
+    assert "vocabulary" not in summary.text()
+    summary.add(replace(answer("exhaustive", 1), source_tokens=4, unknown=("ö", "x", "ö")))
+    assert "  source tokens outside the vocabulary         30.00 %" in summary.text().splitlines()
+    found = summary.as_dict()
+    assert (found["source_tokens"], found["unknown"]) == (10, {"ö": 2, "x": 1})
+    record = replace(clean, unknown=("ö", "ö")).record()
+    assert (record["source_tokens"], record["unknown"]) == (6, {"ö": 2})
+    assert "unknown" not in clean.record()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([answer("none", 1)] * 3, ["nothing is certified: try -search exact"]),
+        ([answer("none", 1), answer("optimal", 1)], []),
+        ([answer("none", 0, unfinished=True)] * 2, ["no finished output: train longer"]),
+        ([], []),
+    ],
+)
+def test_a_report_that_is_no_use_says_what_to_do(given: list[Answer], said: list[str]) -> None:
+    summary = Summary()
+    for each in given:
+        summary.add(each)
+    advice = summary.advice()
+    assert len(advice) == len(said)
+    for text, part in zip(advice, said, strict=True):
+        assert part in text
+        assert text in summary.text()
+
+
+def test_most_outputs_being_empty_is_told() -> None:
+    summary, given = Summary(), answer("optimal", 1)
+    empty = replace(given, hypotheses=(replace(given.hypotheses[0], text=""),))
+    for each in (empty, given):
+        summary.add(each)
+    assert (summary.as_dict()["empty"], summary.advice()) == (1, [])
+    summary.add(empty)
+    (advice,) = summary.advice()
+    assert "most outputs are empty: try -length_penalty avg" in advice
+    assert "2 whose best output is empty" in summary.text()
+
+
 def test_what_was_recomputed_is_told() -> None:
     summary = Summary()
     for agrees in (True, True, False, None):

@@ -1,0 +1,159 @@
+"""Tokens that a vocabulary does not have: which, how many, and the likely cause.
+
+The model reads `<unk>` in their place, so that what is proven of an output holds for another input
+than the one that was meant.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from onmt_entmax.data.vocabulary import Vocabulary
+
+_NAMED = 8  # tokens that a message names
+_LISTED = 20  # tokens that a summary lists
+_MOST = 0.5  # share of the unknown tokens that a cause must explain
+_FOREIGN = 0.01  # a script with a smaller share of a vocabulary's letters is not of its language
+_SUBWORDS = 0.1  # share of tokens with a subword mark in a vocabulary of subwords
+_MARKS = ("￭", "@@", "▁")  # of pyonmttok, subword-nmt and sentencepiece
+
+
+def readable(token: str) -> str:
+    """Return a token for a message; a combining mark by its number, as it has no width."""
+    alone = bool(token) and unicodedata.category(token[0]).startswith("M")
+    return " ".join(f"U+{ord(c):04X}" for c in token) if alone else token
+
+
+@dataclass
+class UnknownTokens:
+    """Counts of the tokens of some texts, and of those that are not in the vocabulary."""
+
+    texts: int = 0
+    affected: int = 0  # texts that have such tokens
+    tokens: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, tokens: int, unknown: Iterable[str] | Mapping[str, int]) -> None:
+        """Count a text.
+
+        Args:
+            tokens: how many it has.
+            unknown: those that are not in the vocabulary, or how often each occurs.
+        """
+        self.texts += 1
+        self.tokens += tokens
+        if unknown:
+            self.affected += 1
+            self.counts.update(unknown)
+
+    @property
+    def percent(self) -> float:
+        """Share of all tokens, in percent; 100 if nobody counted the others."""
+        unknown = self.counts.total()
+        return 100 * unknown / max(self.tokens, unknown, 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts for a summary, with the most frequent unknown tokens."""
+        return {
+            "source_tokens": self.tokens,
+            "unknown_tokens": self.counts.total(),
+            "unknown_percent": round(self.percent, 2),
+            "unknown_sentences": self.affected,
+            "unknown": dict(self.counts.most_common(_LISTED)),
+        }
+
+    def warning(self, vocabulary: Vocabulary, side: str = "source") -> str | None:
+        """Return one line that names the tokens and the likely cause; None if there are none.
+
+        Args:
+            vocabulary: of the model, on this side.
+            side: `source` or `target`.
+        """
+        if not self.counts:
+            return None
+        number = self.counts.total()
+        share = f"{number:,} of {self.tokens:,} {side} tokens ({self.percent:.2f} %)"
+        where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
+        read = "the model reads <unk> instead" if side == "source" else "no output has them"
+        names = [
+            f"{readable(token)!r}" + (f" ({count:,})" if count > 1 else "")
+            for token, count in self.counts.most_common(_NAMED)
+        ]
+        rest = len(self.counts) - len(names)
+        named = ", ".join(names) + (f" and {rest:,} more" if rest > 0 else "")
+        cause = likely_cause(self.counts, vocabulary)
+        if cause is None and self.percent > 100 * _MOST:
+            cause = "is the text in the language and the tokens of the training data?"
+        return (
+            f"{share}{where} are not in the {side} vocabulary, and {read}: {named}"
+            + (f"; {cause}" if cause else "")
+        )  # fmt: skip
+
+
+def likely_cause(unknown: Mapping[str, int], vocabulary: Vocabulary) -> str | None:
+    """Return why most of some tokens are unknown, and what to do; None if nothing explains it.
+
+    Args:
+        unknown: number of each token that is not in `vocabulary`.
+        vocabulary: of the model, on the side of the tokens.
+    """
+    total = sum(unknown.values())
+    if not total:
+        return None
+
+    def explains(test: Callable[[str], bool]) -> bool:
+        return sum(count for token, count in unknown.items() if test(token)) >= _MOST * total
+
+    # A decomposed letter is two tokens in a text of characters, of which the mark is unknown.
+    marks = {c for token in vocabulary.tokens for c in unicodedata.normalize("NFD", token)}
+    if explains(lambda token: unicodedata.combining(token[0]) > 0 and marks.issuperset(token)):
+        return "the letters' marks stand alone: normalise the text to Unicode's normal form NFC"
+    for form in ("NFC", "NFD", "NFKC"):
+        if explains(partial(_known_in, form, vocabulary)):
+            return f"most are known in Unicode's normal form {form}: normalise the text"
+    if explains(lambda token: token != token.lower() in vocabulary):
+        return "most are known in lower case: write the text as the training data"
+    long = [token for token in vocabulary.tokens if len(token) > 1]
+    marked = sum(token.startswith(_MARKS) or token.endswith(_MARKS) for token in long)
+    if marked >= _SUBWORDS * len(vocabulary) and explains(lambda token: len(token) > 1):
+        return "the model reads subwords: give the -transforms of training, or split the text so"
+    letters = sum(len(token) == 1 for token in vocabulary.tokens if token.isalpha())
+    words = sum(token.isalpha() for token in long)
+    if letters > words and explains(lambda t: len(t) > 1 and all(c in vocabulary for c in t)):
+        return "the model reads characters: put a space between those of a word"
+    known = _scripts(dict.fromkeys(vocabulary.tokens, 1))
+    own = {script for script, count in known.items() if count > _FOREIGN * known.total()}
+    if explains(lambda token: bool(_scripts({token: 1}).keys() - own)):
+        foreign = Counter({s: n for s, n in _scripts(unknown).items() if s not in own})
+        return f"most have {_first(foreign)} letters, and the vocabulary has {_first(known)}"
+    if words > letters and explains(lambda token: len(token) == 1 and token.isalpha()):
+        return "the model reads words: the text is split into characters"
+    return None
+
+
+def _known_in(form: str, vocabulary: Vocabulary, token: str) -> bool:
+    """Tell whether a token, or each of its characters, is known in another normal form."""
+    other = unicodedata.normalize(form, token)  # type: ignore[arg-type]
+    return other != token and (other in vocabulary or all(c in vocabulary for c in other))
+
+
+def _scripts(tokens: Mapping[str, int]) -> Counter[str]:
+    """Return the number of letters in each script, which is the first word of a letter's name."""
+    letters: Counter[str] = Counter()
+    for token, count in tokens.items():
+        for character in token:
+            letters[character] += count
+    scripts: Counter[str] = Counter()
+    for character, count in letters.items():
+        if character.isalpha():
+            scripts[unicodedata.name(character, "unnamed").split()[0]] += count
+    return scripts
+
+
+def _first(scripts: Counter[str]) -> str:
+    return ", ".join(script for script, _ in scripts.most_common(3)) or "no"

@@ -1,0 +1,85 @@
+"""Tokens that a vocabulary does not have: what is counted, and which cause is named."""
+
+from collections import Counter
+
+import pytest
+
+from onmt_entmax.data.unknown import UnknownTokens, likely_cause, readable
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
+
+LETTERS = Vocabulary((*SOURCE_SPECIALS, "lang=german", "+V", *"abcdeghilmnstuäö"))
+NFD_LETTERS = Vocabulary((*SOURCE_SPECIALS, *"abcou", "\u0308"))
+WORDS = Vocabulary((*SOURCE_SPECIALS, "ein", "haus", "schön", "a", "."))
+SUBWORDS = Vocabulary((*SOURCE_SPECIALS, "ein", "￭es", "haus￭", "￭.", "b"))
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "unknown", "said"),
+    [
+        (LETTERS, ["\u0308", "\u0308", "?"], "marks stand alone"),
+        (NFD_LETTERS, ["ö", "ü"], "normal form NFD"),
+        (WORDS, ["scho\u0308n"], "normal form NFC"),
+        (WORDS, ["ｈａｕｓ"], "normal form NFKC"),
+        (WORDS, ["Ein", "Haus", "Mond"], "lower case"),
+        (SUBWORDS, ["Hunde", "bellen."], "-transforms"),
+        (LETTERS, ["das", "ist", "genug", "Haus"], "reads characters"),
+        (LETTERS, ["д", "о", "?"], "most have CYRILLIC letters, and the vocabulary has LATIN"),
+        (WORDS, ["дом", "мост"], "CYRILLIC"),
+        (WORDS, ["h", "u", "s", "xyz"], "reads words"),
+        (LETTERS, ["x", "?"], None),
+        (LETTERS, ["\u0327"], None),  # a mark of no known letter
+        (WORDS, ["mond", "?", "baum"], None),
+        (WORDS, [], None),
+    ],
+)
+def test_the_likely_cause(vocabulary: Vocabulary, unknown: list[str], said: str | None) -> None:
+    cause = likely_cause(Counter(unknown), vocabulary)
+    assert cause is None if said is None else cause is not None and said in cause
+
+
+def test_a_cause_explains_at_least_half_of_what_occurs() -> None:
+    assert likely_cause({"д": 2, "?": 2}, LETTERS) is not None
+    assert likely_cause({"д": 2, "?": 3}, LETTERS) is None
+
+
+def test_a_stray_letter_of_a_vocabulary_is_not_its_script() -> None:
+    many = Vocabulary((*SOURCE_SPECIALS, *(f"word{'x' * n}" for n in range(30)), "д"))
+    cause = likely_cause({"дом": 1}, many)
+    assert cause is not None
+    assert cause.endswith("LATIN, CYRILLIC")
+
+
+def test_one_line_names_tokens_and_shares() -> None:
+    unknown = UnknownTokens()
+    assert unknown.warning(LETTERS) is None
+    unknown.add(6, ())
+    assert unknown.warning(LETTERS) is None
+    unknown.add(4, ("x", "?", "x"))
+    assert unknown.warning(LETTERS) == (
+        "3 of 10 source tokens (30.00 %), in 1 of 2 lines, are not in the source vocabulary, and "
+        "the model reads <unk> instead: 'x' (2), '?'"
+    )
+    assert unknown.as_dict() == {
+        "source_tokens": 10,
+        "unknown_tokens": 3,
+        "unknown_percent": 30.0,
+        "unknown_sentences": 1,
+        "unknown": {"x": 2, "?": 1},
+    }
+
+
+def test_a_long_list_is_cut_and_a_mark_is_named_by_its_number() -> None:
+    unknown = UnknownTokens()
+    unknown.add(12, [f"{n}?" for n in range(11)])
+    warning = unknown.warning(LETTERS, "target")
+    assert warning is not None
+    assert "11 of 12 target tokens (91.67 %) are not in the target vocabulary" in warning
+    assert "no output has them: '0?', " in warning
+    assert " and 3 more; is the text in the language" in warning
+    assert [readable(token) for token in ("\u0308", "ö", "")] == ["U+0308", "ö", ""]
+
+
+def test_old_reports_do_not_say_how_many_tokens_there_are() -> None:
+    unknown = UnknownTokens()
+    unknown.add(0, {"x": 2})
+    assert unknown.percent == 100
