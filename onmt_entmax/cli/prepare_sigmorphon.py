@@ -9,6 +9,8 @@ The task's files hold one form a line, `lemma<TAB>form<TAB>tag;tag`. This writes
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
+Then it prints the lines of a configuration that depend on the data, such as the number of updates.
+
 --reverse writes the target forms from the last character to the first, to train a right-to-left
 model. Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
 """
@@ -21,12 +23,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
+
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import SETTINGS, as_pair, order_tokens, read_rows, write_pairs
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import naming
 
 SPLITS = ("train", "dev", "test")
+
+_BATCH = 32  # rows
+_PASSES = 40  # over large data; see `updates`
+_FEWEST = 4000  # updates
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -112,6 +120,40 @@ def prepare(options: argparse.Namespace) -> None:
         print(f"{options.out / name}.{{src,tgt}}: {len(some)} rows, {len(languages)} languages")
     if left_out:
         print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
+    if {"train", "dev"} <= pairs.keys():
+        print(f"\n{configuration(options.out, len(pairs['train']), len(languages))}")
+
+
+def updates(rows: int) -> int:
+    """Return the number of updates for some training rows: more passes if they are few."""
+    return max(_FEWEST, -(-_PASSES * rows // (_BATCH * 500)) * 500)
+
+
+def configuration(folder: Path, rows: int, languages: int) -> str:
+    """Return the lines of a YAML file that depend on the data.
+
+    Args:
+        folder: of the files.
+        rows: of the training data.
+        languages: how many there are.
+    """
+    steps = updates(rows)
+    data = {
+        name: {"path_src": f"{folder / split}.src", "path_tgt": f"{folder / split}.tgt"}
+        for name, split in (("words", "train"), ("valid", "dev"))
+    }
+    return "\n".join(
+        [
+            "# For a configuration as in the README:",
+            yaml.safe_dump({"data": data}, sort_keys=False, allow_unicode=True).rstrip(),
+            f"batch_size: {_BATCH}",
+            f"train_steps: {steps}  # {steps * _BATCH / max(rows, 1):.0f} passes over the data",
+            f"attention_warmup_steps: {steps // 4}",
+            f"valid_steps: {steps // 20}",
+            f"selection: {'exact_match' if languages == 1 else 'macro_accuracy'}",
+            "keep_checkpoint: 1  # besides the best",
+        ]
+    )
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from onmt_entmax.cli import prepare_sigmorphon
 from onmt_entmax.cli.main import run as run_command
 from onmt_entmax.data.inflection import decode_word, encode_source, encode_word, read_rows
+from onmt_entmax.options.train import training_setup
+from tests.toy import write_config
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
@@ -170,6 +174,28 @@ class TestSamplesEndToEnd:
             "lang=german"
         ] * 100
         assert not (tmp_path / "train.src").exists()
+
+
+class TestExample:
+    """The lines of a configuration that `prepare` prints."""
+
+    def test_they_are_yaml_that_fits_the_data(self, tmp_path, capsys):
+        folder = tmp_path / "a, b"
+        call("prepare", "--data", SAMPLES, "--languages", "english", "--out", folder)
+        printed = yaml.safe_load(capsys.readouterr().out.split("\n\n")[1])
+        assert printed["data"]["valid"]["path_tgt"] == f"{folder}/dev.tgt"
+        assert printed["data"]["words"]["path_src"] == f"{folder}/train.src"
+        config = yaml.safe_load(write_config(tmp_path).read_text()) | printed
+        training_setup(["-config", str(write_config(tmp_path, **config))])
+        assert (printed["selection"], printed["keep_checkpoint"]) == ("exact_match", 1)
+
+    def test_updates_grow_with_the_data(self):
+        steps = [prepare_sigmorphon.updates(rows) for rows in (1, 1000, 10_000, 100_000)]
+        assert steps == [4000, 4000, 12_500, 125_000]
+
+    def test_only_training_has_an_example(self, tmp_path, capsys):
+        call("prepare", "--data", SAMPLES, "--splits", "dev", "--out", tmp_path)
+        assert "train_steps" not in capsys.readouterr().out
 
 
 class TestBadInput:
