@@ -63,6 +63,9 @@ SUBWORD_OPTIONS = tuple(
 )
 LARGEST_SUBWORDS = 2**28
 _LARGEST_STATE = 2**34
+# The option with which an exported folder says that its outputs begin with their last token.
+TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
+_ORDERS = ("left_to_right", RIGHT_TO_LEFT)
 _LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
 # Temporary names that a killed run may leave: see `write_atomically` and `Records`.
@@ -87,6 +90,7 @@ class LoadedModel:
     vocabularies: Vocabularies
     options: dict[str, Any]  # options of the run that trained the model
     package_version: str  # of the program that wrote the folder
+    right_to_left: bool = False  # whether outputs begin with their last token
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -460,7 +464,14 @@ def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedMod
         raise CheckpointError(f"{files.path / 'config.yaml'}: model: {error}") from None
     _fill(model, files, config)
     model.to(device or torch.device("cpu")).eval()
-    return LoadedModel(files.path, model, config, vocabularies, options, version)
+    order = options.get(TARGET_ORDER, _ORDERS[0])
+    if order not in _ORDERS:
+        raise CheckpointError(
+            f"{files.path / 'config.yaml'}: {TARGET_ORDER}: must be {' or '.join(_ORDERS)}, "
+            f"not {shown(order)}"
+        )
+    backwards = order == RIGHT_TO_LEFT
+    return LoadedModel(files.path, model, config, vocabularies, options, version, backwards)
 
 
 def _own_subwords(files: CheckedFolder, options: Mapping[str, Any]) -> dict[str, str]:

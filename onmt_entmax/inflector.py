@@ -20,7 +20,6 @@ from onmt_entmax.data.inflection import (
     decode_word,
     encode_source,
     is_tag,
-    order_tokens,
 )
 from onmt_entmax.data.unknown import likely_cause, readable
 from onmt_entmax.errors import UserError
@@ -87,8 +86,6 @@ class _Direction:
     """The models that write in one direction."""
 
     translator: Translator
-    reverse: bool
-    """Whether they write from right to left."""
     models: int
     """Number of models."""
 
@@ -101,13 +98,15 @@ class Inflector:
     ensemble (`onmt_entmax/search/ensemble.py`).
 
     Args:
-        folders: model or run folders of models that write from left to right.
+        folders: model or run folders. Models write from left to right, unless the folder says
+            otherwise (`onmt-entmax export --right_to_left`).
         n_best: forms returned for each query; 0 lists all forms of positive probability, as far as
             a budget of 10,000 decoder steps allows (for sparse models nearly always all).
         beam_size: live prefixes of a search; at least `n_best`.
         max_length: longest form, in characters.
         device: the CPU if None.
-        reversed_folders: folders of models that write from right to left (`prepare --reverse`).
+        reversed_folders: folders of models that write from right to left (`prepare --reverse`),
+            whether or not they say so.
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
@@ -126,13 +125,13 @@ class Inflector:
         reversed_folders: Path | str | Sequence[Path | str] = (),
     ) -> None:
         folders, reversed_folders = as_list(folders), as_list(reversed_folders)
-        left, right = (
-            [load(folder, device) for folder in group] for group in (folders, reversed_folders)
-        )
-        if not left and not right:
+        models = [load(folder, device) for folder in folders]
+        models += [replace(load(each, device), right_to_left=True) for each in reversed_folders]
+        if not models:
             raise InflectionError("no model is named")
-        _check_languages(folders, left)
-        _check_languages(reversed_folders, right)
+        _check_languages(models)
+        left = [model for model in models if not model.right_to_left]
+        right = [model for model in models if model.right_to_left]
         if beam_size < 1:
             raise ValueError(f"beam_size must be at least 1, not {beam_size}")
         # A sequence-level ensemble averages the forms that each direction lists.
@@ -140,20 +139,15 @@ class Inflector:
         search = SearchConfig(max(beam_size, n_best), listed, max_length)
         task = SearchTask(search, "beam" if n_best else "enumerate")
         self._n_best = n_best
-        self._directions: list[_Direction] = []
-        if left:
-            self._directions.append(_Direction(Translator(left, task), False, len(left)))
-        if right:
-            self._directions.append(_Direction(Translator(right, task), True, len(right)))
-        tokens = set.intersection(
-            *(set(models[0].vocabularies.source.tokens) for models in (left, right) if models)
-        )
+        groups = [group for group in (left, right) if group]
+        self._directions = [_Direction(Translator(group, task), len(group)) for group in groups]
+        tokens = set.intersection(*(set(g[0].vocabularies.source.tokens) for g in groups))
         self.languages = sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE))
         """Languages in the source vocabularies of all models."""
         self.tags = sorted(decode_tag(token) for token in tokens if is_tag(token))
         """Tags in the source vocabularies of all models."""
         if not self.languages:
-            raise InflectionError(f"{folders[0]} and {reversed_folders[0]}: no language in common")
+            raise InflectionError(f"{left[0].folder} and {right[0].folder}: no language in common")
 
     def inflect(self, language: str, lemma: str, tags: Sequence[str] | str) -> Inflection:
         """Inflect one word.
@@ -222,19 +216,15 @@ class Inflector:
         """Return forms, certificate and number of finished forms of a single direction."""
         (answer,) = answers
         assert answer.result is not None, "a query is never blank"
-        # Copied characters are in the text already, so it can be reversed.
-        forms = tuple(
-            _form(order_tokens(each.text, self._directions[0].reverse), each.hypothesis.log_prob)
-            for each in answer.hypotheses
-        )
+        forms = tuple(_form(each.text, each.hypothesis.log_prob) for each in answer.hypotheses)
         return forms, answer.result.certificate, answer.result.finished
 
     def _ensemble(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
         """Return the same of a sequence-level ensemble of both directions."""
         total = sum(each.models for each in self._directions)
         weights = [each.models / total for each in self._directions]
-        reverse = [each.reverse for each in self._directions]
-        record = combined([answer.record() for answer in answers], reverse, weights)
+        records = [answer.record() for answer in answers]
+        record = combined(records, [False] * len(records), weights)
         forms = tuple(
             _form(each["text"], -math.inf if each["log_prob"] is None else each["log_prob"])
             for each in record["hypotheses"][: self._n_best or None]
@@ -261,16 +251,16 @@ class Inflector:
         return tuple(found)
 
 
-def _check_languages(folders: Sequence[Path | str], models: Sequence[LoadedModel]) -> None:
+def _check_languages(models: Sequence[LoadedModel]) -> None:
     """Check that models are models of inflection.
 
     Raises:
         InflectionError: if the source vocabulary of one has no language.
     """
-    for folder, each in zip(folders, models, strict=True):
+    for each in models:
         if not any(token.startswith(LANGUAGE) for token in each.vocabularies.source.tokens):
             raise InflectionError(
-                f"{folder}: not a model of inflection: its source vocabulary has no language "
+                f"{each.folder}: not a model of inflection: its source vocabulary has no language "
                 f"({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data of one that has"
             )
 

@@ -110,9 +110,12 @@ class Translator:
         stepper: of the models.
         dense_attention: whether a source position always has positive weight.
 
+    Models that write from right to left give texts that read from left to right.
+
     Raises:
         TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
-            among them, or no model has the attention that `unknown` needs.
+            among them, no model has the attention that `unknown` needs, or some models write from
+            left to right and others from right to left.
     """
 
     def __init__(
@@ -130,6 +133,12 @@ class Translator:
         self.folders = [loaded.folder for loaded in models]
         self.vocabularies = first.vocabularies
         self._first, self._networks = first.model, [loaded.config for loaded in models]
+        for loaded in models:
+            if loaded.right_to_left != first.right_to_left:
+                raise TranslationError(
+                    f"{first.folder} and {loaded.folder}: one writes from left to right, the other "
+                    "from right to left; average them with onmt-entmax combine, or inflect"
+                )
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.dense_attention for loaded in models)
@@ -139,7 +148,7 @@ class Translator:
             recorded = recorded_transform_options(first.options, where)
             options = Namespace(**{**recorded, **vars(options)})
         pipe = build_transforms(transforms, options, self.vocabularies)
-        self.reader = Reader(self.vocabularies, pipe)
+        self.reader = Reader(self.vocabularies, pipe, first.right_to_left)
         if unknown and all(m.config.global_attention == "none" for m in models):
             raise TranslationError("replace_unk needs a model with attention")
         self._unknown = unknown
@@ -229,6 +238,11 @@ class Translator:
             sources: dict[int, EncodedSource] = {}
             forced: dict[int, list[int]] = {}
             for number, (line, prefix) in window:
+                if prefix and self.reader.backwards:
+                    raise TranslationError(
+                        f"prefix of line {number + 1}: a model that writes from right to left "
+                        "cannot begin with a prefix"
+                    )
                 words, beginning = self.reader.preprocess(line, prefix)
                 source = self.reader.encode(words, number)
                 forced[number] = self._prefix(number, source.copied.hide(beginning))

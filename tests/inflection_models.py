@@ -1,5 +1,7 @@
 """Random models of inflection, small enough to list all their forms."""
 
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -15,7 +17,11 @@ VOCABULARIES = Vocabularies(
 
 
 def write_model(
-    folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, end: float = 2
+    folder: Path,
+    seed: int,
+    vocabularies: Vocabularies = VOCABULARIES,
+    end: float = 2,
+    options: Mapping[str, object] | None = None,
 ) -> Path:
     """A random model; `end` makes forms short, or never end where it is very negative."""
     torch.manual_seed(seed)
@@ -24,5 +30,13 @@ def write_model(
     model = build_model(config, vocabularies).eval()
     with torch.no_grad():
         model.generator.bias[vocabularies.target.eos] += end
-    save(folder, model, config, vocabularies, {})
+    save(folder, model, config, vocabularies, options or {})
     return folder
+
+
+def zipped(folder: Path, archive: Path) -> bytes:
+    """Write a model folder as an archive; return its content."""
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(folder.iterdir()):
+            file.write(path, f"{folder.name}/{path.name}")
+    return archive.read_bytes()

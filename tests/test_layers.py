@@ -15,7 +15,7 @@ ROWS = [
     {"errors", "opennmt", "rules", "version"},
     {"files", "memory", "parsing", "processes", "sparse"},
     {"checksums", "data", "locks"},
-    {"nn"},
+    {"nn", "released"},
     {"model"},
     {"checkpoint"},
     {"search"},

@@ -6,6 +6,9 @@ MODEL is a model folder, or a run folder, whose best checkpoint is taken. The ne
 weights, the vocabularies, the network, the options that decoding reads and the main ones of the
 training, subword models, a model card (README.md) to complete, and checksums. It holds no training
 state, and no path of this machine.
+
+Of a model trained on targets that `prepare sigmorphon --reverse` wrote, say --right_to_left: then
+`translate` and `inflect` print its outputs the right way round.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ import torch
 
 from onmt_entmax.checkpoint import (
     LARGEST_SUBWORDS,
+    RIGHT_TO_LEFT,
     SUBWORD_OPTIONS,
+    TARGET_ORDER,
     LoadedModel,
     load,
     read_best,
@@ -135,8 +140,14 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     )
 
 
-def export(model: Path, target: Path, dtype: str) -> LoadedModel:
+def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -> LoadedModel:
     """Write the clean folder; return what was exported.
+
+    Args:
+        model: model or run folder.
+        target: folder to write.
+        dtype: precision of its weights.
+        right_to_left: whether outputs begin with their last token; the model may say so itself.
 
     Raises:
         UserError: a folder cannot be read or written, or a weight does not fit the precision.
@@ -148,6 +159,8 @@ def export(model: Path, target: Path, dtype: str) -> LoadedModel:
     kept = [name for name in (*transform_option_names(), *TRAINING) if name in loaded.options]
     options = {name: loaded.options[name] for name in kept} | names
     options["transforms"] = transforms_of(loaded.options)
+    if right_to_left or loaded.right_to_left:
+        options[TARGET_ORDER] = RIGHT_TO_LEFT
     loaded.model.to(DTYPES[dtype])
     for name, weight in loaded.model.state_dict().items():
         if not bool(weight.isfinite().all()):
@@ -164,8 +177,9 @@ def main(arguments: Sequence[str]) -> int:
     add("model", type=Path, metavar="MODEL", help="model folder, or run folder")
     add("folder", type=Path, metavar="OUT", help="folder to write; must be new")
     add("--dtype", choices=DTYPES, default="float32", help="precision of the weights")
+    add("--right_to_left", action="store_true", help="outputs begin with their last token")
     options = parser.parse_args(arguments)
-    loaded = export(options.model, options.folder, options.dtype)
+    loaded = export(options.model, options.folder, options.dtype, options.right_to_left)
     weights = count_parameters(loaded.model)
     print(f"{options.folder}: {weights:,} weights of {loaded.folder} in {options.dtype}")
     readme = options.folder / "README.md"

@@ -1,12 +1,16 @@
 """Inflect words with a trained model: forms, their probabilities and certificates.
 
-    echo "english draw V;V.PTCP;PST" | onmt-entmax inflect run/pilot/model
-    onmt-entmax inflect run/pilot/model --language german --n_best 3 --input verbs.tsv
+    onmt-entmax inflect spanish preferir "V;SBJV;PST;3;SG"
+    onmt-entmax inflect --model run/pilot/model --language german --n_best 3 --input verbs.tsv
 
-Each input line is a query: `language lemma tags`, or `lemma tags` with --language, separated by
-tabs, or by spaces if the lemma has none. Tags are joined by semicolons, as in the data of
-CoNLL-SIGMORPHON 2018. Several models are averaged; --reversed names right-to-left models. Each form
-is a line of columns, separated by tabs (--json: each query is a line of JSON):
+Without LANGUAGE LEMMA TAGS, each line of the input is a query: `language lemma tags`, or `lemma
+tags` with --language, separated by tabs, or by spaces if the lemma has none. Tags are joined by
+semicolons, as in the data of CoNLL-SIGMORPHON 2018.
+
+Without --model, inflection-86 is used, a model of 86 languages: a checkout has it in data/models,
+and `onmt-entmax fetch-model` gets it. Several models are averaged; --reversed names right-to-left
+models that do not say so themselves. Each form is a line of columns, separated by tabs (--json:
+each query is a line of JSON):
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 
@@ -28,6 +32,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +42,7 @@ from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.released import model_folder, pretrained
 from onmt_entmax.rules import whole
 
 
@@ -134,15 +140,20 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
 
 
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
-    """Yield the output for every query of the input."""
-    if options.input:
-        lines, where = read_lines(options.input), str(options.input)
+    """Yield the output for every query: that of the command line, or those of the input."""
+    if options.query:
+        questions = [read_question("\t".join(options.query), options.language)]
+    elif options.input:
+        where = str(options.input)
+        lines = read_lines(options.input)
+        questions = read_questions(lines, where, options.language, inflector.check)
     else:
         where = "standard input"
         lines = text_lines(sys.stdin.buffer, where)
-    questions = read_questions(lines, where, options.language, inflector.check)
+        questions = read_questions(lines, where, options.language, inflector.check)
     answers = inflector.answers(questions, options.batch_size)
-    for answer in tqdm(answers, total=len(questions), unit="word", disable=None):
+    hidden = None if len(questions) > 1 else True
+    for answer in tqdm(answers, total=len(questions), unit="word", disable=hidden):
         yield as_json(answer) if options.json else as_tsv(answer)
 
 
@@ -150,8 +161,16 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     beam = following(whole(1, 10_000))
+    parser.add_argument("query", nargs="*", metavar="LANGUAGE LEMMA TAGS", help="one query")
     parser.add_argument(
-        "models", nargs="*", type=Path, metavar="MODEL", help="run or model folders"
+        "--model",
+        "-model",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="MODEL",
+        dest="models",
+        help="run or model folder, or zip archive of a model folder; repeat for several",
     )
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
@@ -176,9 +195,27 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)
-    if not options.models and not options.reversed:
-        parser.error("name a model")
+    if options.query:
+        _check_query(options)
     return options
+
+
+def _check_query(options: argparse.Namespace) -> None:
+    """Refuse a command line that is no query, such as one that names a model as older ones did.
+
+    Raises:
+        UserError: says how a model and a query are given.
+    """
+    expected = ["LEMMA", "TAGS"] if options.language else ["LANGUAGE", "LEMMA", "TAGS"]
+    folder = next((word for word in options.query if Path(word).is_dir() or "/" in word), None)
+    if len(options.query) != len(expected):
+        if folder is not None:
+            raise UserError(f"{folder}: a model is named with --model {folder}")
+        found = f"found {len(options.query)} word{'s' * (len(options.query) != 1)}"
+        quote = 'quote tags: "V;PST"'
+        raise UserError(f"expected {' '.join(expected)}, {found}; {quote}")
+    if options.input:
+        raise UserError("give a query or --input, not both")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -186,13 +223,18 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     refuse_overwriting([options.input], [options.output])
     n_best = 0 if options.all else options.n_best
-    inflector = Inflector(
-        options.models, n_best, options.beam_size, reversed_folders=options.reversed
-    )
+    if not options.models and not options.reversed:
+        options.models = [pretrained()]
+    with ExitStack() as stack:
+        models, backwards = (
+            [stack.enter_context(model_folder(path)) for path in paths]
+            for paths in (options.models, options.reversed)
+        )
+        inflector = Inflector(models, n_best, options.beam_size, reversed_folders=backwards)
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in predictions(inflector, options))
-    elif not options.input and sys.stdin.isatty():
+    elif not options.query and not options.input and sys.stdin.isatty():
         converse(inflector, options)
     else:
         for text in predictions(inflector, options):

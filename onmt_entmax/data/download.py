@@ -14,7 +14,7 @@ from tqdm import tqdm
 from onmt_entmax.errors import UserError
 
 _BLOCK = 1 << 16
-_REMEDY = "run again, or give a local copy with --from FOLDER"
+_REMEDY = "run again, or use a local copy (-h says how)"
 
 
 class DownloadError(UserError):

@@ -40,10 +40,12 @@ class Reader:
     Attributes:
         vocabularies: of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
+        backwards: whether the model writes from right to left; texts read from left to right.
     """
 
     vocabularies: Vocabularies
     pipe: TransformPipe = field(default_factory=lambda: TransformPipe.build_from([]))
+    backwards: bool = False
 
     @property
     def merges(self) -> bool:
@@ -56,12 +58,13 @@ class Reader:
     def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
         """Return the tokens of a source and of a target or target prefix, after the transforms.
 
+        Those of the target are in the model's order.
         Both are empty if the transforms drop the pair.
         """
         pair: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
         pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
         done = self.pipe.apply(pair, is_train=False, corpus_name="translate")
-        return ([], []) if done is None else (done["src"], done["tgt"])
+        return ([], []) if done is None else (done["src"], self._turned(done["tgt"]))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
@@ -74,8 +77,12 @@ class Reader:
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""
-        done: str = self.pipe.apply_reverse(" ".join(tokens))
+        done: str = self.pipe.apply_reverse(" ".join(self._turned(tokens)))
         return done
+
+    def _turned(self, tokens: Sequence[str]) -> list[str]:
+        """Return target tokens in the model's order, or back in that of the text."""
+        return list(reversed(tokens) if self.backwards else tokens)
 
 
 @dataclass(frozen=True)

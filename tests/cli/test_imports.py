@@ -19,10 +19,10 @@ print(json.dumps([status, sorted(sys.modules)]), file=sys.stderr)
 """
 
 
-def imported(*arguments: object, text: str = "") -> set[str]:
+def imported(*arguments: object) -> set[str]:
     """Return the names of the modules that a process has imported after a command."""
     command = [sys.executable, "-W", "ignore", "-c", CODE, *map(str, arguments)]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     status, modules = json.loads(done.stderr.splitlines()[-1])
     assert status == 0, done.stderr
     return set(modules)
@@ -38,7 +38,8 @@ def test_help_imports_no_library(option: str) -> None:
 
 def test_inflecting_a_word_imports_nothing_of_training_and_pictures(tmp_path: Path) -> None:
     """Torch and OpenNMT-py, with all that its package imports, are the rest."""
-    modules = imported("inflect", write_model(tmp_path / "model", 22), text="german ab V\n")
+    model = write_model(tmp_path / "model", 22)
+    modules = imported("inflect", "german", "ab", "V", "--model", model)
     assert "torch" in modules
     assert not modules & {"matplotlib", "tensorboard", "torch.utils.tensorboard", "pandas", "scipy"}
     parts = {f"onmt_entmax.{part}" for part in ("train", "options.train", "figures", "experiment")}

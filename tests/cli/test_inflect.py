@@ -17,7 +17,7 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import run
 from tests.ended import ended
-from tests.inflection_models import VOCABULARIES, write_model
+from tests.inflection_models import VOCABULARIES, write_model, zipped
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ class TestInflector:
 class TestCommand:
     def run(self, model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert inflect.main([*more, str(model)]) == 0
+        assert ended(inflect.main, [*more, "--model", str(model)]) == 0
         return capsys.readouterr().out.splitlines()
 
     def test_columns(self, model, capsys, monkeypatch):
@@ -153,17 +153,52 @@ class TestCommand:
         assert proven == [answer.certificate.proven for answer in narrow]
         assert proven != [len(answer.forms) for answer in narrow]
 
-    def test_a_model_has_to_be_named(self, capsys):
-        with pytest.raises(SystemExit):
-            ended(inflect.main, [])
-        assert "name a model" in capsys.readouterr().err
+    def test_a_query_is_named_by_its_words(self, model, capsys):
+        queries = [["english", "ab", "V;PST"], ["--language", "english", "ab", "V;PST"]]
+        for query in queries:
+            assert ended(inflect.main, [*query, "--model", str(model)]) == 0
+        first, second = capsys.readouterr().out.splitlines()
+        assert first == second
+        assert (
+            first.split("\t")[4]
+            == Inflector([model]).inflect("english", "ab", "V;PST").forms[0].text
+        )
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["run/model"], "run/model: a model is named with --model run/model"),
+            (["ab", "V"], 'expected LANGUAGE LEMMA TAGS, found 2 words; quote tags: "V;PST"'),
+            (["--language", "x", "y", "ab", "V"], "expected LEMMA TAGS, found 3 words"),
+            (["english", "ab", "V", "--input", "f"], "give a query or --input, not both"),
+            (["germann", "ab", "V", "--model", "@"], "germann'; did you mean 'german'?"),
+            (["german", "ab", "V;;PST", "--model", "@"], "a tag is empty in 'V;;PST'"),
+            (["german", "", "V", "--model", "@"], "the lemma is empty"),
+        ],
+    )
+    def test_a_command_line_that_is_no_query(self, model, capsys, arguments, message):
+        words = [str(model) if word == "@" else word for word in arguments]
+        assert ended(inflect.main, words) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        (line,) = captured.err.splitlines()
+        assert message in line
+
+    def test_an_archive_is_a_model(self, model, tmp_path, capsys):
+        archive = tmp_path / "model.zip"
+        zipped(model, archive)
+        for path in (model, archive):
+            query = ["english", "ab", "V;PST", "--model", str(path)]
+            assert ended(inflect.main, query) == 0
+        first, second = capsys.readouterr().out.splitlines()
+        assert first == second
 
     def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
         """One line that says what to do, as `PYTHONIOENCODING=latin-1` has it."""
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("english שא V\n".encode())))
         output = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
         monkeypatch.setattr("sys.stdout", output)
-        assert ended(inflect.main, [str(model)]) == 2
+        assert ended(inflect.main, ["--model", str(model)]) == 2
         assert capsys.readouterr().err == (
             "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
             "set PYTHONIOENCODING=utf-8\n"
@@ -212,7 +247,7 @@ class TestCommand:
     )
     def test_bad_lines_give_one_line_and_no_answer(self, model, capsys, monkeypatch, text, message):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert ended(inflect.main, [str(model)]) == 2
+        assert ended(inflect.main, ["--model", str(model)]) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.startswith("inflect.py: error: ")
@@ -220,7 +255,7 @@ class TestCommand:
         assert message in captured.err
 
     def test_the_real_command_without_a_model(self, tmp_path):
-        done = run("tools/inflect.py", tmp_path / "nothing")
+        done = run("tools/inflect.py", "--model", tmp_path / "nothing")
         assert done.returncode == 2
         assert "inflect.py: error: " in done.stderr
         assert "no such model folder" in done.stderr
@@ -232,7 +267,7 @@ class TestCommand:
                 return True
 
         monkeypatch.setattr("sys.stdin", Terminal("english a\nenglish a V\n"))
-        assert ended(inflect.main, [str(model)]) == 0
+        assert ended(inflect.main, ["--model", str(model)]) == 0
         captured = capsys.readouterr()
         assert captured.out.startswith("english\ta\tV\t1\t")
         assert captured.err.startswith("inflect.py: expected language lemma tags")
@@ -243,6 +278,6 @@ def test_numbers_out_of_range_are_refused(model):
         Inflector([model], n_best=-1)
     with pytest.raises(ValueError, match="beam_size must be at least 1"):
         Inflector([model], beam_size=0)
-    with pytest.raises(SystemExit):
-        inflect.parse_arguments([str(model), "--n_best", "0"])
+    with pytest.raises(UserError, match="--n_best: must be a whole number from 1"):
+        inflect.parse_arguments(["--n_best", "0"])
     assert issubclass(InflectionError, UserError)

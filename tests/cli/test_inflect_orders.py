@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Inflector
-from onmt_entmax.cli import inflect
+from onmt_entmax.checkpoint import CheckpointError
+from onmt_entmax.cli import export, inflect
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.inflector import InflectionError, Question, _certificate
 from onmt_entmax.search import Certificate, SearchConfig, SearchTask
-from onmt_entmax.translator import Translator
+from onmt_entmax.translator import TranslationError, Translator
 from tests.ended import ended
 from tests.inflection_models import VOCABULARIES, WORDS, write_model
 
@@ -188,7 +189,7 @@ def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
 def test_forms_of_a_model_that_writes_backwards(uneven, capsys, monkeypatch):
     plain, turned = (
         asked(uneven, capsys, monkeypatch, "english ab V\n", "--n_best", "5", *more)
-        for more in ([], ["--reversed"])
+        for more in (["--model"], ["--reversed"])
     )
     forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
     assert forms[1] == [form[::-1] for form in forms[0]]
@@ -196,7 +197,7 @@ def test_forms_of_a_model_that_writes_backwards(uneven, capsys, monkeypatch):
 
 
 def test_models_of_two_orders(uneven, capsys, monkeypatch):
-    more = [str(uneven), "--json", "--reversed"]
+    more = ["--model", str(uneven), "--json", "--reversed"]
     (line,) = asked(uneven, capsys, monkeypatch, "english ab V\n", *more)
     inflector = Inflector([uneven], reversed_folders=[uneven])
     (form,) = inflector.inflect("english", "ab", "V").forms
@@ -207,10 +208,56 @@ def test_models_of_two_orders(uneven, capsys, monkeypatch):
 
 def test_the_order_of_arguments_does_not_matter():
     for arguments in (
-        "A --reversed R B --reversed S --json",
-        "--reversed R --reversed S A --json B",
-        "--json A B --reversed R --reversed S",
+        "--model A --reversed R --model B --reversed S --json",
+        "--reversed R --reversed S -model A --json --model B",
+        "--json --model A --model B --reversed R --reversed S",
     ):
         options = inflect.parse_arguments(arguments.split())
         assert [str(path) for path in options.models] == ["A", "B"]
         assert [str(path) for path in options.reversed] == ["R", "S"]
+
+
+def test_a_folder_that_says_its_order_needs_no_option(uneven, tmp_path, capsys, monkeypatch):
+    """`export --right_to_left` says it; inflect and translate then print the right way round."""
+    told = tmp_path / "told"
+    assert ended(export.main, [str(uneven), str(told), "--right_to_left"]) == 0
+    capsys.readouterr()
+    again = tmp_path / "again"  # what a folder says is kept
+    assert ended(export.main, [str(told), str(again)]) == 0
+    capsys.readouterr()
+    expected = asked(uneven, capsys, monkeypatch, "english ab V\n", "--reversed")
+    for model in (told, again):
+        assert asked(model, capsys, monkeypatch, "english ab V\n", "--model") == expected
+    task = SearchTask(SearchConfig(5, 5))
+    plain, turned = (
+        next(Translator.from_folders([model], task).answers(["lang=english +V a b"]))
+        for model in (uneven, told)
+    )
+    forms = [[h.text for h in answer.hypotheses] for answer in (plain, turned)]
+    assert forms[1] == [" ".join(reversed(form.split())) for form in forms[0]] != forms[0]
+    records = [answer.record() for answer in (plain, turned)]
+    assert records[0]["certificate"] == records[1]["certificate"]
+
+
+def test_a_text_of_a_model_that_writes_backwards_is_read_as_it_is_written(uneven, tmp_path):
+    """For the pictures of a report, and forced decoding."""
+    told = write_model(tmp_path / "told", 1, options={"target_order": "right_to_left"})
+    reader = Translator.from_folders([told]).reader
+    assert reader.preprocess("lang=english +V a b", "a b ▁")[1] == ["▁", "b", "a"]
+    assert reader.postprocess(["▁", "b", "a"]) == "a b ▁"
+
+
+def test_models_of_two_orders_are_no_token_level_ensemble(uneven, tmp_path):
+    told = write_model(tmp_path / "told", 1, options={"target_order": "right_to_left"})
+    with pytest.raises(TranslationError, match="one writes from left to right, the other"):
+        Translator.from_folders([uneven, told])
+    both = Inflector([uneven, told]).inflect("english", "ab", "V")
+    assert both == Inflector([uneven], reversed_folders=[told]).inflect("english", "ab", "V")
+    with pytest.raises(TranslationError, match="prefix of line 1: a model that writes from right"):
+        list(Translator.from_folders([told]).answers(["lang=english +V a"], prefixes=["a"]))
+
+
+def test_an_order_that_does_not_exist(tmp_path):
+    told = write_model(tmp_path / "told", 1, options={"target_order": "upwards"})
+    with pytest.raises(CheckpointError, match="target_order: must be left_to_right or right_to_l"):
+        Inflector([told])

@@ -22,7 +22,7 @@ CALLS: list[tuple[Callable[..., int], list[str]]] = [
     (errors_inflection.main, [*PAGE, "--output", "p"]),
     (errors_inflection.main, [*PAGE, "--output", "d.src"]),
     (errors_inflection.main, [*PAGE, "--output", "o.png", "--picture", "o.png"]),
-    (inflect.main, ["m", "--input", "f", "--output", "f"]),
+    (inflect.main, ["--model", "m", "--input", "f", "--output", "f"]),
     (report_page.main, ["-model", "m", "-report", "f", "-output", "f"]),
     (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
     (search_errors.main, ["-model", "m", "-src", "f", "-output", "f"]),

@@ -45,7 +45,7 @@ CALLS = {
     "translate": "-model {m} -src {w}/valid.src -output {o}/out -max_length 8",
     "score": "-model {m} -src {w}/valid.src -tgt {w}/valid.tgt -output {o}/out",
     "suggest": "{m} --source lang=english --prefix a --max_length 8",
-    "inflect": "{m} --input {w}/queries --output {o}/out",
+    "inflect": "--model {m} --input {w}/queries --output {o}/out",
     "train": "-config {w}/toy.yaml -save_model {o}/run -train_from {m} -train_steps 32",
     "verify": "{m}",
     "export": "{m} {o}/released",

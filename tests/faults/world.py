@@ -58,7 +58,7 @@ CALLS = {
         "-model {w}/run -src {w}/valid.src -output {o}/out.txt -exactness_report {o}/out.jsonl "
         "-beam_size 2 -max_length 8",
     ),
-    "inflect": ("inflect", QUERY, "{w}/run --input {w}/queries --output {o}/out.txt"),
+    "inflect": ("inflect", QUERY, "--model {w}/run --input {w}/queries --output {o}/out.txt"),
     "score": ("score", "", "-model {w}/run -src {w}/valid.src -tgt {w}/valid.tgt -output {o}/out"),
     "suggest": ("suggest", "a\nb\n", "{w}/run --source lang=english --prefix a --max_length 8"),
     "combine": (

@@ -1,0 +1,45 @@
+"""Download a released model into the cache folder, where `onmt-entmax inflect` looks for it.
+
+    onmt-entmax fetch-model https://HOST/inflection-86.zip --sha256 CHECKSUM
+
+A release states address and checksum of its archives. There is no release of inflection-86 yet: a
+checkout of the repository has the model in data/models, and this makes an archive for others:
+
+    python -m zipfile -c inflection-86.zip data/models/inflection-86
+    sha256sum inflection-86.zip
+
+Whoever has such a file needs no download: onmt-entmax inflect --model inflection-86.zip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+
+from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.data.download import Limits, check, download
+from onmt_entmax.released import LARGEST, cache_folder, unpack
+
+LIMITS = Limits(response=30, seconds=3600, size=LARGEST)
+
+
+def checksum(text: str) -> str:
+    """Read the value of `--sha256`."""
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError("must be 64 hexadecimal digits, as sha256sum prints them")
+    return text.lower()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fetch the model; return the exit status."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add("address", metavar="ADDRESS", help="of the archive, a zip file")
+    add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
+    options = parser.parse_args(arguments)
+    content = download(options.address, LIMITS, progress=True)
+    check(content, options.sha256, options.address)
+    folder = unpack(content, options.address, cache_folder())
+    print(f"{folder}: fetched, {len(content) / 1e6:.1f} MB, checksums as released")
+    return 0
