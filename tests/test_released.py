@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Inflector, released
+from onmt_entmax.checksums import differences
 from onmt_entmax.cli import fetch_model, inflect
+from onmt_entmax.data.inflection import encode_source
 from onmt_entmax.released import ReleaseError, cache_folder, model_folder, pretrained, unpack
+from onmt_entmax.translator import Translator
 from tests.ended import ended
 from tests.inflection_models import write_model, zipped
 
@@ -199,6 +202,25 @@ def test_what_cannot_be_fetched_leaves_nothing(archive, cache, capsys, address, 
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
     assert not cache.exists()
+
+
+def test_the_model_of_this_checkout():
+    """Its files are as listed and small enough for a repository; the words are of the README."""
+    folder = pretrained()
+    assert folder == Path(released.__file__).resolve().parents[1] / "data" / "models" / M
+    assert differences(folder) == []
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 22_000_000
+    inflector = Inflector(folder, n_best=0)
+    assert len(inflector.languages) == 86
+    spanish = inflector.inflect("spanish", "preferir", "V;SBJV;PST;3;SG")
+    assert ([form.text for form in spanish.forms], spanish.level) == (["prefiriese"], "only")
+    turkish = inflector.inflect("turkish", "kitap", "N;ACC;SG")
+    assert [form.text for form in turkish.forms] == ["kitabı", "kitapı"]
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "Languages: " + ", ".join(inflector.languages) + "." in card
+    translator = Translator.from_folders(folder)
+    source = " ".join(encode_source("turkish", "kitap", ["N", "ACC", "SG"]))
+    assert next(translator.answers([source])).lines(1) == ["k i t a b ı"]
 
 
 def test_a_checksum_is_64_digits():
