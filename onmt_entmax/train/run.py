@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -541,19 +540,13 @@ def next_command(folder: Path, data: DataConfig) -> str:
             development set.
     """
     corpus = data.valid or data.corpora[0]
-    run = shlex.quote(str(folder))
-    for line in islice(read_lines(corpus), 100):
-        try:
-            language, tags, lemma = decode_source(line.source.split())
-        except ValueError:
-            break
-        query = f"{language} {lemma} {';'.join(tags)}"
-        if tags and len(query.split()) == 3:
-            return f"echo {shlex.quote(query)} | onmt-entmax inflect {run}"
-    names = [name for name in corpus.transforms if name in SUBWORDS]
-    transforms = f" -transforms {' '.join(names)}" if names else ""
-    output = shlex.quote(str(folder / "dev.txt"))
-    return (
-        f"onmt-entmax translate -model {run}{transforms} -src {shlex.quote(corpus.path_src)} "
-        f"-output {output}"
-    )
+    first = next(read_lines(corpus), None)
+    try:
+        language, tags, lemma = decode_source(first.source.split() if first else ())
+    except ValueError:
+        names = [name for name in corpus.transforms if name in SUBWORDS]
+        transforms = ["-transforms", *names] if names else []
+        files = ["-src", corpus.path_src, "-output", str(folder / "dev.txt")]
+        return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *transforms, *files])
+    query = [language, lemma, ";".join(tags)]
+    return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *query])

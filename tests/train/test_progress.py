@@ -143,9 +143,9 @@ class TestEnd:
         return DataConfig(corpora=(corpus,), valid=corpus)
 
     def test_an_inflection_model_inflects_a_word_of_the_development_set(self, tmp_path):
-        source = "lang=english +V +PST g i v e ▁ u p\nlang=english +V +PST d o n ' t\n"
+        source = "lang=english +V +PST g i v e ▁ u p\nlang=english +V +PST d o\n"
         command = next_command(Path("my run"), self.data(tmp_path, source))
-        assert command == """echo 'english don'"'"'t V;PST' | onmt-entmax inflect 'my run'"""
+        assert command == "onmt-entmax inflect --model 'my run' english 'give up' 'V;PST'"
 
     def test_any_other_model_translates_the_development_set(self, tmp_path):
         data = self.data(tmp_path, "a b\n", transforms=("filtertoolong", "onmt_tokenize"))
