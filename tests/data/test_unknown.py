@@ -27,6 +27,7 @@ SUBWORDS = Vocabulary((*SOURCE_SPECIALS, "ein", "￭es", "haus￭", "￭.", "b")
         (WORDS, ["дом", "мост"], "CYRILLIC"),
         (WORDS, ["h", "u", "s", "xyz"], "reads words"),
         (LETTERS, ["x", "?"], None),
+        (LETTERS, ["<blank>"], None),  # no output has it, though the vocabulary does
         (LETTERS, ["\u0327"], None),  # a mark of no known letter
         (WORDS, ["mond", "?", "baum"], None),
         (WORDS, [], None),
