@@ -1,7 +1,6 @@
 """The demonstration behind `make demo`: train on the samples, and translate with certificates.
 
-It runs console commands and shows each: they can be repeated from the repository's root, with the
-virtual environment active.
+It runs commands and shows each after a `$`: a shell in the repository's root can repeat them all.
 """
 
 from __future__ import annotations
@@ -24,6 +23,13 @@ def run(*words: str) -> None:
     """Show a console command and run it from the repository's root."""
     print(f"\n$ onmt-entmax {shlex.join(words)}", flush=True)
     subprocess.run([sys.executable, "-m", "onmt_entmax", *words], cwd=ROOT, check=True)
+
+
+def show_activation() -> None:
+    """Show the command after which a shell finds `onmt-entmax`, unless the user installed it."""
+    activate = Path(".venv/bin/activate")
+    if (ROOT / activate).exists():
+        print(f"\n$ . {activate}", flush=True)
 
 
 def keep_best(predictions: Path, best: Path, n_best: int) -> None:
@@ -62,9 +68,10 @@ def main() -> int:
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    data, report = RUN / "data", RUN / "dev.report.jsonl"
+    data, report, page = RUN / "data", RUN / "dev.report.jsonl", RUN / "dev.html"
     pred, best = RUN / "dev.pred", RUN / "dev.best"
     source, reference = str(data / "dev.src"), str(data / "dev.tgt")
+    show_activation()
     try:
         run("prepare", "sigmorphon", "--data", "data/samples", "--out", str(data))
         run("train", "-config", "config/demo/demo.yaml", "-overwrite")
@@ -77,12 +84,18 @@ def main() -> int:
             *("evaluate", "--source", source),
             *("--reference", reference, "--predictions", str(best)),
         )
+        show_ambiguous(ROOT / report)
+        run(
+            *("report", "-model", str(RUN / "model"), "-report", str(report)),
+            *("-output", str(page), "-details", "all"),
+        )
     except subprocess.CalledProcessError as error:
         return int(error.returncode)
     except KeyboardInterrupt:
         return 130
-    show_ambiguous(ROOT / report)
-    print(f"\nThe report of every word: {report}; the trained model: {RUN / 'model'}")
+    print(f"\nThe trained model: {RUN / 'model'}")
+    print(f"A page of every word, with its lattice of possible forms and its attention: {page}")
+    print(f"Open it in a browser: {(ROOT / page).as_uri()}")
     return 0
 
 
