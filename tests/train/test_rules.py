@@ -150,8 +150,8 @@ def test_what_is_logged_is_of_the_updates_since_the_last_note(tmp_path: Path) ->
     trainer.loss = Listening(trainer.loss)
     notes: list[tuple[int, dict[str, float]]] = []
     trainer.records = SimpleNamespace(
-        advance=lambda: None,
-        training=lambda step, values: notes.append((step, values)),
+        advance=lambda at: None,
+        training=lambda at, values: notes.append((at.step, values)),
         validation=lambda *_: None,
     )
     rates = rates_of(trainer)
