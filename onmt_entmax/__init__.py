@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from onmt_entmax.nn.attention import EntmaxGlobalAttention
     from onmt_entmax.nn.output import OutputLayer
     from onmt_entmax.search import SearchConfig, SearchTask, beam_search
+    from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
     from onmt_entmax.sparse.entropy import tsallis_entropy
     from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
     from onmt_entmax.sparse.modules import Entmax, EntmaxLoss
@@ -30,6 +31,8 @@ _MODULES = {
     "Translator": "translator",
     "beam_search": "search",
     "entmax": "sparse.functional",
+    "entmax_attention": "sparse.attention",
+    "entmax_attention_weights": "sparse.attention",
     "entmax_loss": "sparse.functional",
     "load": "checkpoint",
     "log_entmax": "sparse.functional",
@@ -50,6 +53,8 @@ __all__ = [
     "__version__",
     "beam_search",
     "entmax",
+    "entmax_attention",
+    "entmax_attention_weights",
     "entmax_loss",
     "load",
     "log_entmax",

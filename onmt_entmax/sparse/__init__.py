@@ -1,7 +1,17 @@
-"""Alpha-entmax for PyTorch: mappings, losses and modules. This folder needs torch alone."""
+"""Alpha-entmax for PyTorch: mappings, attention, losses, modules. This folder needs torch alone."""
 
+from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.modules import Entmax, EntmaxLoss
 
-__all__ = ["Entmax", "EntmaxLoss", "entmax", "entmax_loss", "log_entmax", "tsallis_entropy"]
+__all__ = [
+    "Entmax",
+    "EntmaxLoss",
+    "entmax",
+    "entmax_attention",
+    "entmax_attention_weights",
+    "entmax_loss",
+    "log_entmax",
+    "tsallis_entropy",
+]

@@ -1,0 +1,182 @@
+"""Scaled dot-product attention with entmax, with the interface of PyTorch's.
+
+Source: Correia, Niculae and Martins (2019), where each head has its own alpha.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import dropout
+
+from onmt_entmax.sparse.arguments import working_type
+from onmt_entmax.sparse.functional import entmax
+
+__all__ = ["entmax_attention", "entmax_attention_weights"]
+
+
+def entmax_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    alpha: float | Tensor = 1.5,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Tensor:
+    """Attend with entmax weights: PyTorch's `scaled_dot_product_attention` with an alpha.
+
+    The weights are :func:`~onmt_entmax.entmax` of ``query @ key.mT * scale`` over the keys, exactly
+    0 outside their support; at alpha = 1 they are softmax's. A query without any key gets zeros and
+    passes no gradient on, at alpha = 1 too (PyTorch's softmax returns nan there).
+
+    Args:
+        query: ``(..., queries, size)``, floating point; leading dimensions broadcast.
+        key: ``(..., keys, size)``.
+        value: ``(..., keys, value size)``.
+        alpha: a number >= 1, or one for each head: a tensor ``(heads,)`` where the leading
+            dimensions are ``(..., heads)``. A tensor gets its gradient; keep it above 1, for
+            example as ``1 + sigmoid(a)``.
+        attn_mask: broadcasts to ``(..., queries, keys)``. Booleans: a query attends where it is
+            true. Numbers: added to the scores, -inf too; they get their gradient.
+        dropout_p: the probability with which a weight is dropped; pass 0 in evaluation.
+        is_causal: whether query i attends to keys 0 to i only.
+        scale: of the scores, ``1 / sqrt(size)`` by default.
+
+    Returns:
+        ``(..., queries, value size)`` in the type of ``query``, or autocast's; half types are
+        computed in float32.
+
+    Raises:
+        ValueError: if alpha is below 1 or does not fit the heads, shapes, types or devices do not
+            fit, dropout_p is not in [0, 1], or attn_mask and is_causal are both given.
+    """
+    check(query, key, value, alpha, attn_mask, dropout_p, is_causal)
+    dtype = _input_type(query)
+    weights = _weights(query.to(dtype), key.to(dtype), alpha, attn_mask, is_causal, scale)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p)
+    with torch.autocast(query.device.type, enabled=False):
+        return (weights @ value.to(dtype).to(weights.dtype)).to(dtype)
+
+
+def entmax_attention_weights(
+    query: Tensor,
+    key: Tensor,
+    alpha: float | Tensor = 1.5,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Tensor:
+    """Return the weights of :func:`entmax_attention`, ``(..., queries, keys)``.
+
+    ``entmax_attention_weights(query, key, ...) @ value`` is the attention, slower: use it where the
+    weights are needed. They are in float32 for the half types; a query without any key has zeros.
+
+    Args and raises: as :func:`entmax_attention`.
+    """
+    check(query, key, None, alpha, attn_mask, 0.0, is_causal)
+    dtype = _input_type(query)
+    return _weights(query.to(dtype), key.to(dtype), alpha, attn_mask, is_causal, scale)
+
+
+def _weights(
+    query: Tensor,
+    key: Tensor,
+    alpha: float | Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+) -> Tensor:
+    """Return attention weights by PyTorch's operations, in float32 or float64."""
+    dtype = working_type(query)
+    if scale is None:
+        scale = 1 / math.sqrt(max(query.shape[-1], 1))
+    if isinstance(alpha, Tensor) and alpha.dim() == 1:
+        alpha = alpha.view(-1, 1, 1)
+    with torch.autocast(query.device.type, enabled=False):
+        scores = (query.to(dtype) * scale) @ key.to(dtype).mT
+        if is_causal:
+            attn_mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+        if attn_mask is None:
+            return entmax(scores, alpha)
+        if attn_mask.dtype == torch.bool:
+            scores = torch.where(attn_mask, scores, -torch.inf)
+        else:
+            scores = scores + attn_mask.to(dtype)
+        empty = torch.isneginf(scores).all(-1, keepdim=True)
+        return torch.where(empty, 0.0, entmax(torch.where(empty, 0.0, scores), alpha))
+
+
+def _input_type(query: Tensor) -> torch.dtype:
+    """Return the type of the inputs: query's, or under autocast the one it casts products to."""
+    device = query.device.type
+    if query.dtype != torch.float64 and torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
+    return query.dtype
+
+
+def check(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None,
+    alpha: float | Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+) -> None:
+    """Check the arguments of attention, but for the values of alpha.
+
+    Raises:
+        ValueError: see :func:`entmax_attention`.
+    """
+    tensors = {"query": query, "key": key} | ({} if value is None else {"value": value})
+    for name, tensor in tensors.items():
+        if tensor.dim() < 2:
+            raise ValueError(f"{name} needs two dimensions or more, got {tuple(tensor.shape)}")
+        if tensor.device != query.device:
+            raise ValueError(f"{name} is on {tensor.device}, query is on {query.device}")
+        if tensor.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
+            raise ValueError(f"{name} is {tensor.dtype}, query is {query.dtype}, not the same")
+    if not query.is_floating_point():
+        raise ValueError(f"query must be floating point, got {query.dtype}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"query has vectors of size {query.shape[-1]}, key of size {key.shape[-1]}"
+        )
+    if value is not None and value.shape[-2] != key.shape[-2]:
+        raise ValueError(f"key has {key.shape[-2]} keys, value has {value.shape[-2]}")
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
+    try:
+        leading = torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+    except RuntimeError:
+        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
+        raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
+    if attn_mask is not None:
+        _check_mask(attn_mask, query, (*leading, query.shape[-2], key.shape[-2]), is_causal)
+    if isinstance(alpha, Tensor):
+        heads = leading[-1] if leading else 1
+        if alpha.shape not in ((), (1,), (heads,)):
+            raise ValueError(
+                f"alpha of shape {tuple(alpha.shape)} does not fit {heads} heads; "
+                f"give a number or a tensor ({heads},)"
+            )
+
+
+def _check_mask(mask: Tensor, query: Tensor, shape: tuple[int, ...], is_causal: bool) -> None:
+    if is_causal:
+        raise ValueError("give attn_mask or is_causal, not both")
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
+    if mask.device != query.device:
+        raise ValueError(f"attn_mask is on {mask.device}, query is on {query.device}")
+    try:
+        mask.expand(shape)
+    except RuntimeError:
+        raise ValueError(
+            f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
+        ) from None

@@ -1,0 +1,316 @@
+"""Attention with entmax: against a slow reference in float64, torch's own, and finite differences.
+
+These tests run whichever code covers their arguments on a CPU.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from onmt_entmax import entmax_attention, entmax_attention_weights
+from tests.oracles import entmax_oracle
+
+INF = float("inf")
+ALPHAS = (1.0, 1.0001, 1.2, 1.33, 1.5, 1.9999, 2.0, 2.5, 3.5)
+KINDS = ("none", "causal", "padding", "some", "bias", "holes", "nothing")
+Mask = Tensor | str | None
+
+
+def weights_oracle(
+    query: Tensor, key: Tensor, alpha: Tensor, mask: Mask, scale: float | None = None
+) -> Tensor:
+    """Return attention weights in float64, by definition."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query.double() @ key.double().transpose(-1, -2) * scale
+    if isinstance(mask, str):
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        mask = torch.zeros(mask.shape).masked_fill(~mask, -INF)
+    if mask is not None:
+        scores = scores + mask.double()
+    weights = torch.zeros_like(scores)
+    alphas = alpha.detach().double().view(-1, 1).expand(scores.shape[:-1])
+    answered = ~(scores == -INF).all(-1)
+    for own in alphas.unique().tolist():
+        rows = answered & (alphas == own)
+        weights[rows] = entmax_oracle(scores[rows], own)
+    return weights
+
+
+def inputs(
+    *leading: int, queries: int = 5, keys: int = 7, size: int = 4, dtype: Any = torch.float32
+) -> list[Tensor]:
+    """Return a random query, key and value, with values of size 3."""
+    shapes = ((queries, size), (keys, size), (keys, 3))
+    return [torch.randn(*leading, *shape, dtype=dtype) for shape in shapes]
+
+
+def masks(queries: int, keys: int) -> dict[str, Mask]:
+    """Return one mask of each kind, for two heads and three sentences."""
+    padding = torch.arange(keys) < torch.tensor([keys, 2, 4]).view(3, 1, 1, 1)
+    some = torch.rand(3, 2, queries, keys) < 0.6
+    some[1, 0, 2] = False
+    bias = torch.randn(2, queries, keys)
+    holes = torch.where(torch.rand(queries, keys) < 0.7, torch.randn(queries, keys), -INF)
+    holes[1] = -INF
+    return {
+        "none": None,
+        "causal": "causal",
+        "padding": padding,
+        "some": some,
+        "bias": bias,
+        "holes": holes,
+        "nothing": torch.zeros(queries, keys, dtype=torch.bool),
+    }
+
+
+def options(mask: Mask) -> dict[str, Any]:
+    """Return a mask as arguments."""
+    return {"is_causal": True} if isinstance(mask, str) else {"attn_mask": mask}
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("alpha", [*ALPHAS, (1.0, 1.7), (1.5, 2.6)])
+def test_equals_the_oracle(alpha: Any, kind: str, dtype: torch.dtype) -> None:
+    mask = masks(5, 7)[kind]
+    query, key, value = inputs(3, 2, dtype=dtype)
+    alpha = torch.tensor(alpha, dtype=dtype) if isinstance(alpha, tuple) else alpha
+    alphas = torch.as_tensor(alpha, dtype=torch.float64)
+    for scale in (None, 0.02, 30.0):
+        expected = weights_oracle(query, key, alphas, mask, scale)
+        weights = entmax_attention_weights(query, key, alpha, **options(mask), scale=scale)
+        output = entmax_attention(query, key, value, alpha, **options(mask), scale=scale)
+        # The rounding of scores up to 100; above 2 the slope at the threshold is infinite.
+        close = 2e-5 if dtype == torch.float32 else 1e-11
+        if scale == 30 or alphas.max() > 2:
+            close = 5e-3 if dtype == torch.float32 else 1e-6
+        torch.testing.assert_close(weights.double(), expected, rtol=0, atol=close)
+        torch.testing.assert_close(
+            output.double(), expected @ value.double(), rtol=0, atol=10 * close
+        )
+        if isinstance(mask, Tensor):
+            closed = ~mask if mask.dtype == torch.bool else mask == -INF
+            assert (weights[closed.expand(weights.shape)] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "padding", "bias"])
+def test_softmax_is_that_of_torch(kind: str) -> None:
+    mask = masks(5, 7)[kind]
+    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+    ours = entmax_attention(*given, 1.0, **options(mask), scale=0.7)
+    theirs = scaled_dot_product_attention(*given, **options(mask), scale=0.7)
+    torch.testing.assert_close(ours, theirs)
+    upstream = torch.randn_like(ours)
+    for one, other in zip(
+        torch.autograd.grad(ours, given, upstream),
+        torch.autograd.grad(theirs, given, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_gradients_by_finite_differences(alpha: float, kind: str) -> None:
+    """In query, key, value, a mask of numbers, and alpha."""
+    query, key, value = inputs(3, 2, queries=3, keys=4, dtype=torch.float64)
+    mask = masks(3, 4)[kind]
+    numbers = isinstance(mask, Tensor) and mask.is_floating_point()
+    mask = mask.double() if numbers else mask
+    given = [query, key, value, *([mask] if numbers else [])]
+    given = [tensor.requires_grad_() for tensor in given]
+
+    def function(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Tensor:
+        with_mask = {"attn_mask": rest[0]} if numbers else options(mask)
+        return entmax_attention(query, key, value, alpha, **with_mask)
+
+    assert torch.autograd.gradcheck(function, given)
+
+
+@pytest.mark.parametrize("alpha", [(1.1, 1.6), (1.9, 2.4), (1.001, 3.0)])
+@pytest.mark.parametrize("kind", ["none", "causal", "some"])
+def test_gradient_in_alpha_by_finite_differences(alpha: tuple[float, ...], kind: str) -> None:
+    given = inputs(3, 2, queries=3, keys=4, dtype=torch.float64)
+    given.append(torch.tensor(alpha, dtype=torch.float64))
+    given = [tensor.requires_grad_() for tensor in given]
+    mask = masks(3, 4)[kind]
+
+    assert torch.autograd.gradcheck(lambda *all: entmax_attention(*all, **options(mask)), given)
+
+
+def test_gradient_at_softmax_continues_that_above() -> None:
+    """At alpha = 1 there is no difference quotient from below."""
+    query, key, value = inputs(3, 2, dtype=torch.float64)
+
+    def gradient(of: float) -> Tensor:
+        alpha = torch.tensor([of, of], dtype=torch.float64, requires_grad=True)
+        return torch.autograd.grad(entmax_attention(query, key, value, alpha).sum(), alpha)[0]
+
+    torch.testing.assert_close(gradient(1.0), gradient(1 + 1e-7), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
+def test_a_query_without_keys_gives_zeros_and_no_gradient(alpha: Any) -> None:
+    alpha = torch.tensor(alpha, requires_grad=True) if isinstance(alpha, tuple) else alpha
+    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+    closed = torch.zeros(5, 7, requires_grad=True)
+    mask = closed + torch.where(torch.arange(5) < 2, 0.0, -INF).view(5, 1)
+    output = entmax_attention(*given, alpha, mask)
+    assert (output[..., 2:, :] == 0).all()
+    assert (output[..., :2, :] != 0).all()
+    tensors = [*given, closed, *([alpha] if isinstance(alpha, Tensor) else [])]
+    gradients = torch.autograd.grad(output[..., 2:, :].sum(), tensors, retain_graph=True)
+    assert all((gradient == 0).all() for gradient in gradients)
+    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(output.sum(), tensors))
+
+
+def test_leading_dimensions_broadcast() -> None:
+    query = torch.randn(1, 2, 5, 4)
+    key, value = torch.randn(3, 1, 7, 4), torch.randn(2, 7, 3)
+    whole = [tensor.expand(3, 2, -1, -1).contiguous() for tensor in (query, key, value)]
+    alpha = torch.tensor([1.2, 1.8])
+    tensors = [tensor.requires_grad_() for tensor in (query, key, value, alpha)]
+    output = entmax_attention(*tensors)
+    torch.testing.assert_close(output, entmax_attention(*whole, alpha))
+    gradients = torch.autograd.grad(output.sum(), tensors)
+    assert [gradient.shape for gradient in gradients] == [tensor.shape for tensor in tensors]
+    two = [tensor[0, 0] for tensor in whole]
+    torch.testing.assert_close(entmax_attention(*two, 1.2), output[0, 0])
+
+
+def test_strides_change_nothing() -> None:
+    """As models have them: heads split from one projection, expanded, from the middle."""
+    joint = torch.randn(3, 6, 3, 2, 8)
+    query, key, value = (part.transpose(1, 2) for part in joint.unbind(2))
+    expected = entmax_attention(query.contiguous(), key.contiguous(), value.contiguous(), 1.5)
+    assert torch.equal(entmax_attention(query, key, value, 1.5), expected)
+    reversed_strides = [tensor.mT.contiguous().mT for tensor in (query, key, value)]
+    torch.testing.assert_close(entmax_attention(*reversed_strides, 1.5), expected)
+    given = [tensor.detach().clone().requires_grad_() for tensor in (query, key, value)]
+    output = entmax_attention(*given, 1.5)
+    torch.testing.assert_close(
+        torch.autograd.grad(output.sum(), given, retain_graph=True),
+        torch.autograd.grad(output, given, torch.ones_like(output)),
+    )
+    mask = torch.randn(6, 6).t()
+    torch.testing.assert_close(
+        entmax_attention(query, key, value, 1.5, mask),
+        entmax_attention(query, key, value, 1.5, mask.contiguous()),
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8)])
+def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
+    alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
+    query, key, _ = inputs(3, 2, queries=40, keys=30, dtype=torch.float64)
+    eye = torch.eye(30, dtype=torch.float64).expand(3, 2, 30, 30)
+    weights = entmax_attention_weights(query, key, alpha)
+    dropped = entmax_attention(query, key, eye, alpha, dropout_p=0.3)
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], weights[kept] / 0.7)
+    part = float((dropped[weights > 0] == 0).double().mean())
+    assert abs(part - 0.3) < 0.03
+    assert (entmax_attention(query, key, eye, alpha, dropout_p=1.0) == 0).all()
+
+    def function(*given: Tensor) -> Tensor:
+        torch.manual_seed(5)
+        return entmax_attention(*given, alpha, dropout_p=0.4)
+
+    few = [t.requires_grad_() for t in inputs(3, 2, queries=2, keys=3, dtype=torch.float64)]
+    assert torch.autograd.gradcheck(function, few)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, (1.5, 2.2)])
+def test_half_types_are_computed_in_float32(dtype: torch.dtype, alpha: Any) -> None:
+    alpha = torch.tensor(alpha) if isinstance(alpha, tuple) else alpha
+    given = [tensor.to(dtype) for tensor in inputs(3, 2)]
+    output = entmax_attention(*given, alpha)
+    assert output.dtype == dtype
+    wide = entmax_attention(*(tensor.float() for tensor in given), alpha)
+    torch.testing.assert_close(output, wide.to(dtype))
+    assert entmax_attention_weights(*given[:2], alpha).dtype == torch.float32
+
+
+def test_autocast_casts_as_for_torch() -> None:
+    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = entmax_attention(*given, 1.0)
+        theirs = scaled_dot_product_attention(*given)
+    assert ours.dtype == theirs.dtype == torch.bfloat16
+    torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
+    assert all(g.dtype == torch.float32 for g in torch.autograd.grad(ours.sum(), given))
+    double = [tensor.double() for tensor in given]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert entmax_attention(*double, 1.5).dtype == torch.float64
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
+def test_second_derivatives(alpha: Any) -> None:
+    alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
+    given = [t.requires_grad_() for t in inputs(2, queries=2, keys=3, dtype=torch.float64)]
+    assert torch.autograd.gradgradcheck(lambda *all: entmax_attention(*all, alpha), given)
+
+
+def test_nothing_to_attend_to() -> None:
+    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 0, 4), torch.randn(2, 0, 5)
+    assert torch.equal(entmax_attention(query, key, value), torch.zeros(2, 3, 5))
+    assert entmax_attention(query[:, :0], key, value).shape == (2, 0, 5)
+    assert entmax_attention(query[:0], key[:0], value[:0]).shape == (0, 3, 5)
+
+
+@pytest.mark.parametrize("alpha", [1.5, (1.2, 1.6)])
+def test_compiles(alpha: Any) -> None:
+    alpha = torch.tensor(alpha) if isinstance(alpha, tuple) else alpha
+    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+
+    def function(*given: Tensor) -> Tensor:
+        return entmax_attention(*given, alpha) * 2
+
+    outputs = [function(*given), torch.compile(function, backend="aot_eager")(*given)]
+    gradients = [torch.autograd.grad(output.sum(), given) for output in outputs]
+    torch.testing.assert_close(*outputs)
+    torch.testing.assert_close(*gradients)
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "alpha below 1": ({"alpha": 0.9}, "alpha must be a number from 1"),
+    "alpha nan": ({"alpha": float("nan")}, "alpha must be a number from 1"),
+    "alphas below 1": ({"alpha": torch.tensor([1.5, 0.5])}, "every alpha must be a number"),
+    "alphas that do not fit": ({"alpha": torch.ones(3)}, "does not fit 2 heads"),
+    "alphas of two dimensions": ({"alpha": torch.ones(2, 1)}, "does not fit 2 heads"),
+    "both masks": (
+        {"attn_mask": torch.ones(5, 7, dtype=torch.bool), "is_causal": True},
+        "not both",
+    ),
+    "mask of integers": ({"attn_mask": torch.ones(5, 7).long()}, "boolean or floating point"),
+    "mask that does not fit": ({"attn_mask": torch.ones(5, 6)}, "does not broadcast"),
+    "mask with more dimensions": ({"attn_mask": torch.ones(2, 3, 2, 5, 7)}, "does not broadcast"),
+    "dropout": ({"dropout_p": 1.5}, "dropout_p must be from 0 to 1"),
+    "one dimension": ({"query": torch.ones(4)}, "two dimensions or more"),
+    "sizes": ({"key": torch.ones(3, 2, 7, 5)}, "of size 4, key of size 5"),
+    "keys": ({"value": torch.ones(3, 2, 6, 3)}, "7 keys, value has 6"),
+    "heads": ({"value": torch.ones(3, 5, 7, 3)}, "leading dimensions do not broadcast"),
+    "types": ({"key": torch.ones(3, 2, 7, 4).double()}, "not the same"),
+    "integers": (
+        {name: torch.ones(3, 2, 7, 4).long() for name in ("query", "key", "value")},
+        "must be floating point",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_bad_arguments_are_refused(name: str) -> None:
+    arguments, message = BAD[name]
+    query, key, value = inputs(3, 2)
+    with pytest.raises(ValueError, match=message):
+        entmax_attention(**{"query": query, "key": key, "value": value, **arguments})
