@@ -53,4 +53,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_native*.so onmt_entmax/nn/lstm/_native*.so
+	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/lstm/_native*.so

@@ -4,12 +4,16 @@ Source: Correia, Niculae and Martins (2019), where each head has its own alpha.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn.functional import dropout
 
-from onmt_entmax.sparse.arguments import working_type
+from onmt_entmax.sparse.arguments import checked_alpha, has_memory, working_type
+from onmt_entmax.sparse.backends import cpu_attention
+from onmt_entmax.sparse.backends.cpu_attention import Inputs
 from onmt_entmax.sparse.functional import entmax
 
 __all__ = ["entmax_attention", "entmax_attention_weights"]
@@ -53,13 +57,7 @@ def entmax_attention(
         ValueError: if alpha is below 1 or does not fit the heads, shapes, types or devices do not
             fit, dropout_p is not in [0, 1], or attn_mask and is_causal are both given.
     """
-    check(query, key, value, alpha, attn_mask, dropout_p, is_causal)
-    dtype = _input_type(query)
-    weights = _weights(query.to(dtype), key.to(dtype), alpha, attn_mask, is_causal, scale)
-    if dropout_p > 0:
-        weights = dropout(weights, dropout_p)
-    with torch.autocast(query.device.type, enabled=False):
-        return (weights @ value.to(dtype).to(weights.dtype)).to(dtype)
+    return _attention(query, key, value, alpha, attn_mask, dropout_p, is_causal, scale)
 
 
 def entmax_attention_weights(
@@ -78,37 +76,98 @@ def entmax_attention_weights(
 
     Args and raises: as :func:`entmax_attention`.
     """
-    check(query, key, None, alpha, attn_mask, 0.0, is_causal)
-    dtype = _input_type(query)
-    return _weights(query.to(dtype), key.to(dtype), alpha, attn_mask, is_causal, scale)
+    return _attention(query, key, None, alpha, attn_mask, 0.0, is_causal, scale)
 
 
-def _weights(
+def _attention(
     query: Tensor,
     key: Tensor,
+    value: Tensor | None,
     alpha: float | Tensor,
-    attn_mask: Tensor | None,
+    mask: Tensor | None,
+    dropout_p: float,
     is_causal: bool,
     scale: float | None,
 ) -> Tensor:
-    """Return attention weights by PyTorch's operations, in float32 or float64."""
-    dtype = working_type(query)
+    """Check the arguments, and return attention, or without values its weights."""
+    heads = _checked_heads(query, key, value, mask, dropout_p, is_causal)
+    alpha = _checked_alpha(alpha, query, heads)
+    given, dtype = _input_type(query), working_type(query)
+    query, key = query.to(given).to(dtype), key.to(given).to(dtype)
+    value = None if value is None else value.to(given).to(dtype)
+    if mask is not None and mask.dtype != torch.bool:
+        mask = mask.to(dtype)
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[-1], 1))
-    if isinstance(alpha, Tensor) and alpha.dim() == 1:
-        alpha = alpha.view(-1, 1, 1)
+    inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
     with torch.autocast(query.device.type, enabled=False):
-        scores = (query.to(dtype) * scale) @ key.to(dtype).mT
-        if is_causal:
-            attn_mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
-        if attn_mask is None:
-            return entmax(scores, alpha)
-        if attn_mask.dtype == torch.bool:
-            scores = torch.where(attn_mask, scores, -torch.inf)
+        if cpu_attention.covers(inputs):
+            result = AttentionFunction.apply(*inputs)
         else:
-            scores = scores + attn_mask.to(dtype)
+            result = composed(inputs)
+    return result if value is None else result.to(given)
+
+
+class AttentionFunction(Function):
+    """Attention by the passes of `cpu_attention`; ``apply`` takes the fields of `Inputs`.
+
+    Without values it returns the weights. Second derivatives are those of :func:`composed`.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Tensor:
+        inputs = Inputs(*arguments)
+        output, weights = cpu_attention.forward(inputs, any(ctx.needs_input_grad))
+        tensors = [given if isinstance(given, Tensor) else None for given in inputs]
+        ctx.save_for_backward(*tensors, weights)
+        ctx.others = [None if isinstance(given, Tensor) else given for given in inputs]
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        *tensors, weights = ctx.saved_tensors
+        both = zip(tensors, ctx.others, strict=True)
+        inputs = Inputs(*(other if tensor is None else tensor for tensor, other in both))
+        (gradient,), wanted = gradients, ctx.needs_input_grad
+        if not torch.is_grad_enabled() and has_memory(gradient):
+            found = cpu_attention.backward(inputs, weights, gradient, wanted)
+            return (*found, None, None, None)
+        with_graph = torch.is_grad_enabled()
+        with torch.enable_grad():
+            # The dropped weights are negative.
+            enlarged = 1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0
+            factors = None if inputs.dropout_p == 0 else (weights > 0) * enlarged
+            output = composed(inputs, factors)
+        asked = [tensor for tensor, wants in zip(tensors, wanted, strict=True) if wants]
+        parts = iter(torch.autograd.grad(output, asked, gradient, create_graph=with_graph))
+        return tuple(next(parts) if wants else None for wants in wanted)
+
+
+def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
+    """Return attention by PyTorch's operations, or without values its weights.
+
+    Args:
+        inputs: the arguments.
+        factors: of the weights, in the place of dropout.
+    """
+    query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
+    scores = (query * scale) @ key.mT
+    if is_causal:
+        mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is None:
+        weights = entmax(scores, alpha)
+    else:
+        if mask.dtype == torch.bool:
+            scores = torch.where(mask, scores, -torch.inf)
+        else:
+            scores = scores + mask
         empty = torch.isneginf(scores).all(-1, keepdim=True)
-        return torch.where(empty, 0.0, entmax(torch.where(empty, 0.0, scores), alpha))
+        weights = torch.where(empty, 0.0, entmax(torch.where(empty, 0.0, scores), alpha))
+    if factors is not None:
+        weights = weights * factors
+    elif dropout_p > 0:
+        weights = dropout(weights, dropout_p)
+    return weights if value is None else weights @ value
 
 
 def _input_type(query: Tensor) -> torch.dtype:
@@ -119,16 +178,32 @@ def _input_type(query: Tensor) -> torch.dtype:
     return query.dtype
 
 
-def check(
+def _checked_alpha(alpha: float | Tensor, query: Tensor, heads: int) -> float | Tensor:
+    """Return alpha as a number, or as a tensor ``(heads, 1, 1)``.
+
+    Raises:
+        ValueError: see :func:`entmax_attention`.
+    """
+    if not isinstance(alpha, Tensor):
+        return checked_alpha(alpha, query, -1)
+    if alpha.shape not in ((), (1,), (heads,)):
+        raise ValueError(
+            f"alpha of shape {tuple(alpha.shape)} does not fit {heads} heads; "
+            f"give a number or a tensor ({heads},)"
+        )
+    alpha = checked_alpha(alpha.reshape(-1, 1), query.new_empty(heads, 1), -1)
+    return alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
+
+
+def _checked_heads(
     query: Tensor,
     key: Tensor,
     value: Tensor | None,
-    alpha: float | Tensor,
-    attn_mask: Tensor | None,
+    mask: Tensor | None,
     dropout_p: float,
     is_causal: bool,
-) -> None:
-    """Check the arguments of attention, but for the values of alpha.
+) -> int:
+    """Check the arguments of attention but for alpha, and return the number of heads.
 
     Raises:
         ValueError: see :func:`entmax_attention`.
@@ -156,15 +231,9 @@ def check(
     except RuntimeError:
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
-    if attn_mask is not None:
-        _check_mask(attn_mask, query, (*leading, query.shape[-2], key.shape[-2]), is_causal)
-    if isinstance(alpha, Tensor):
-        heads = leading[-1] if leading else 1
-        if alpha.shape not in ((), (1,), (heads,)):
-            raise ValueError(
-                f"alpha of shape {tuple(alpha.shape)} does not fit {heads} heads; "
-                f"give a number or a tensor ({heads},)"
-            )
+    if mask is not None:
+        _check_mask(mask, query, (*leading, query.shape[-2], key.shape[-2]), is_causal)
+    return leading[-1] if leading else 1
 
 
 def _check_mask(mask: Tensor, query: Tensor, shape: tuple[int, ...], is_causal: bool) -> None:

@@ -3,6 +3,7 @@
 These tests run whichever code covers their arguments on a CPU.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
+from onmt_entmax.sparse.backends import cpu_attention
+from tests.native_modules import assert_built, under
 from tests.oracles import entmax_oracle
 
 INF = float("inf")
@@ -314,3 +317,91 @@ def test_bad_arguments_are_refused(name: str) -> None:
     query, key, value = inputs(3, 2)
     with pytest.raises(ValueError, match=message):
         entmax_attention(**{"query": query, "key": key, "value": value, **arguments})
+
+
+@pytest.fixture(params=[1, 2, 3])
+def instructions(request: pytest.FixtureRequest) -> Iterator[int]:
+    """One instruction set after the other, as far as this processor has them."""
+    yield from under(cpu_attention.module, request.param)
+
+
+built = pytest.mark.skipif(cpu_attention.module is None, reason="the C++ code was not built")
+
+
+def test_the_native_code_is_there_where_it_can_be_built() -> None:
+    assert_built(cpu_attention.module)
+
+
+def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> list[Tensor]:
+    """Return an output and its gradients, with larger and smaller scores in the same call."""
+    torch.manual_seed(3)
+    query, key, value = inputs(3, 2, queries=queries, keys=keys, dtype=dtype)
+    query = query * torch.tensor([0.01, 1.0, 6.0], dtype=dtype).view(3, 1, 1, 1)
+    given = [tensor.requires_grad_() for tensor in (query, key, value)]
+    alphas = torch.tensor([alpha, alpha], dtype=dtype, requires_grad=True)
+    if isinstance(mask, Tensor) and mask.is_floating_point():
+        mask = mask.to(dtype)
+    output = entmax_attention(*given, alphas, **options(mask))
+    plain = entmax_attention(*given, alpha, **options(mask))
+    upstream = torch.randn_like(output)
+    gradients = torch.autograd.grad(output, [*given, alphas], upstream)
+    return [output, *gradients, plain, *torch.autograd.grad(plain, given, upstream)]
+
+
+@built
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", ["none", "causal", "some", "holes"])
+@pytest.mark.parametrize("alpha", [1.0, 1.0001, 1.1, 1.37, 1.5, 1.95, 2.0, 2.3])
+def test_native_code_agrees_with_pytorch(
+    instructions: int, alpha: float, kind: str, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for queries, keys in ((5, 7), (6, 70)):
+        mask = masks(queries, keys)[kind]
+        native = outcomes(alpha, mask, queries, keys, dtype)
+        with monkeypatch.context() as patch:
+            patch.setattr(cpu_attention, "module", None)
+            expected = outcomes(alpha, mask, queries, keys, dtype)
+        close = 1e-10 if dtype == torch.float64 else 1e-4
+        if alpha > 2:  # The gradient of the smallest probability is almost infinite.
+            close = 1e-5 if dtype == torch.float64 else 2e-2
+        torch.testing.assert_close(native, expected, rtol=close, atol=close)
+
+
+@built
+@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.5])
+def test_threads_and_groups_change_nothing(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = masks(40, 90)["some"]
+    expected = outcomes(alpha, mask, 40, 90, torch.float64)
+    monkeypatch.setattr(cpu_attention, "_GROUP", 1 << 16)
+    torch.set_num_threads(3)
+    for one, other in zip(outcomes(alpha, mask, 40, 90, torch.float64), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-13, atol=1e-13)
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), INF])
+@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.0, 2.5])
+def test_what_is_not_finite_stays_in_its_row(alpha: float, bad: float) -> None:
+    query, key, value = inputs(2)
+    query[1, 3, 0] = bad
+    output = entmax_attention(query, key.abs(), value, alpha)
+    expected = entmax_attention(query.clamp(-9, 9).nan_to_num(0), key.abs(), value, alpha)
+    assert output[1, 3].isnan().all()
+    kept = torch.ones(2, 5, dtype=torch.bool)
+    kept[1, 3] = False
+    assert torch.equal(output[kept], expected[kept])
+
+
+def test_dropout_repeats_with_the_seed_and_differs_between_rows() -> None:
+    query, key = torch.zeros(1, 2, 50, 4), torch.zeros(1, 2, 200, 4)
+    eye = torch.eye(200).expand(1, 2, 200, 200)
+    draws = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        draws.append(entmax_attention(query, key, eye, 1.5, dropout_p=0.5) > 0)
+    assert torch.equal(draws[0], draws[1])
+    # Of independent rows, half of the numbers agree.
+    rows = torch.cat([draws[0].flatten(0, 2), draws[2].flatten(0, 2)]).double() * 2 - 1
+    agreement = (rows @ rows.T / 200).fill_diagonal_(0)
+    assert agreement.abs().max() < 0.45
+    assert (rows.mean(0)).abs().max() < 0.4

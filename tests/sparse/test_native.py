@@ -215,6 +215,7 @@ def test_an_instruction_set_that_is_not_there_is_refused() -> None:
         "test_gradient.py",
         pytest.param("test_entmax.py", marks=pytest.mark.slow),
         pytest.param("test_losses.py", marks=pytest.mark.slow),
+        pytest.param("test_attention.py", marks=pytest.mark.slow),
     ],
 )
 def test_all_holds_without_it_too(file: str) -> None:
