@@ -48,6 +48,12 @@ INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x, typename Vecto
     return __builtin_convertvector(scale, V) * (T)0.69314718055994531 + 2 * s * series;
 }
 
+constexpr double OVER_FACTORIAL[] = {
+    1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
+    1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
+    1.0 / 87178291200, 1.0 / 1307674368000, 1.0 / 20922789888000,
+};
+
 // exp(y), and 0 where it would be denormal: such numbers are slow.
 template <class T>
 INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
@@ -61,8 +67,8 @@ INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
     const T near = sizeof(T) == 4 ? (T)0x1.62e4p-1 : (T)0x1.62e42fefa0000p-1;
     const T rest = (T)(sizeof(T) == 4 ? 0x1.7f7d1cf79abcap-20 : 0x1.cf79abc9e3b3ap-40);
     const V part = (gone ? V{} : y) - whole * near - whole * rest;
-    V e = V{} + 1;
-    for (int k = F::exponential_terms; k >= 1; --k) e = e * (part * (T)(1.0 / k)) + 1;
+    V e = V{} + (T)OVER_FACTORIAL[F::exponential_terms];
+    for (int k = F::exponential_terms - 1; k >= 0; --k) e = e * part + (T)OVER_FACTORIAL[k];
     M power, result;
     memcpy(&power, &shifted, sizeof power);
     memcpy(&result, &e, sizeof e);
@@ -261,8 +267,9 @@ INLINE typename Vector<T>::Of second_order(typename Vector<T>::Of w, typename Ve
     typedef typename Vector<T>::Of V;
     const auto small = w < (T)0.5;
     const V near = small ? w : V{}, far = small ? V{} + 1 : w;
-    V series = {};
-    for (int n = sizeof(T) == 4 ? 9 : 16; n >= 2; --n) series = (series * near + 1) * (T)(1.0 / n);
+    const int terms = sizeof(T) == 4 ? 9 : 16;
+    V series = V{} + (T)OVER_FACTORIAL[terms];
+    for (int n = terms - 1; n >= 2; --n) series = series * near + (T)OVER_FACTORIAL[n];
     return small ? series : (e - 1 - far) / (far * far);
 }
 
