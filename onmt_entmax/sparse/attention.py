@@ -4,6 +4,7 @@ Source: Correia, Niculae and Martins (2019), where each head has its own alpha.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ from torch.autograd import Function
 from torch.nn.functional import dropout
 
 from onmt_entmax.sparse.arguments import checked_alpha, has_memory, working_type
-from onmt_entmax.sparse.backends import cpu_attention
-from onmt_entmax.sparse.backends.cpu_attention import Inputs
+from onmt_entmax.sparse.backends import cpu_attention, has_kernels
+from onmt_entmax.sparse.backends.attention_inputs import Inputs
 from onmt_entmax.sparse.functional import entmax
 
 __all__ = ["entmax_attention", "entmax_attention_weights"]
@@ -92,20 +93,40 @@ def _attention(
     """Check the arguments, and return attention, or without values its weights."""
     heads = _checked_heads(query, key, value, mask, dropout_p, is_causal)
     alpha = _checked_alpha(alpha, query, heads)
-    given, dtype = _input_type(query), working_type(query)
-    query, key = query.to(given).to(dtype), key.to(given).to(dtype)
-    value = None if value is None else value.to(given).to(dtype)
-    if mask is not None and mask.dtype != torch.bool:
-        mask = mask.to(dtype)
+    dtype = _input_type(query)
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[-1], 1))
-    inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
     with torch.autocast(query.device.type, enabled=False):
-        if cpu_attention.covers(inputs):
-            result = AttentionFunction.apply(*inputs)
-        else:
-            result = composed(inputs)
-    return result if value is None else result.to(given)
+        query, key = query.to(dtype), key.to(dtype)
+        value = None if value is None else value.to(dtype)
+        inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
+        if has_kernels(query):
+            from onmt_entmax.sparse.backends import triton_attention
+
+            if triton_attention.covers(inputs):
+                with torch.no_grad():
+                    solved = triton_attention.forward(inputs)
+                if solved is not None:
+                    return FusedAttentionFunction.apply(*inputs, solved)
+        wide = inputs.in_type(working_type(query))
+        if not cpu_attention.covers(wide):
+            return composed(inputs)
+        result = AttentionFunction.apply(*wide)
+        return result if value is None else result.to(dtype)
+
+
+def _save(ctx: Any, inputs: Inputs, *others: Tensor | None) -> None:
+    """Save inputs and other tensors for :func:`_saved`."""
+    tensors = [given if isinstance(given, Tensor) else None for given in inputs]
+    ctx.save_for_backward(*tensors, *others)
+    ctx.inputs = [None if isinstance(given, Tensor) else given for given in inputs]
+
+
+def _saved(ctx: Any) -> tuple[Inputs, list[Any]]:
+    """Return the inputs and the other tensors that :func:`_save` saved."""
+    tensors, others = ctx.saved_tensors[: len(ctx.inputs)], ctx.saved_tensors[len(ctx.inputs) :]
+    both = zip(tensors, ctx.inputs, strict=True)
+    return Inputs(*(given if tensor is None else tensor for tensor, given in both)), [*others]
 
 
 class AttentionFunction(Function):
@@ -118,29 +139,62 @@ class AttentionFunction(Function):
     def forward(ctx: Any, *arguments: Any) -> Tensor:
         inputs = Inputs(*arguments)
         output, weights = cpu_attention.forward(inputs, any(ctx.needs_input_grad))
-        tensors = [given if isinstance(given, Tensor) else None for given in inputs]
-        ctx.save_for_backward(*tensors, weights)
-        ctx.others = [None if isinstance(given, Tensor) else given for given in inputs]
+        _save(ctx, inputs, weights)
         return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        *tensors, weights = ctx.saved_tensors
-        both = zip(tensors, ctx.others, strict=True)
-        inputs = Inputs(*(other if tensor is None else tensor for tensor, other in both))
+        inputs, (weights,) = _saved(ctx)
         (gradient,), wanted = gradients, ctx.needs_input_grad
         if not torch.is_grad_enabled() and has_memory(gradient):
-            found = cpu_attention.backward(inputs, weights, gradient, wanted)
-            return (*found, None, None, None)
-        with_graph = torch.is_grad_enabled()
-        with torch.enable_grad():
+            return (*cpu_attention.backward(inputs, weights, gradient, wanted), None, None, None)
+        factors = None
+        if inputs.dropout_p > 0:
             # The dropped weights are negative.
-            enlarged = 1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0
-            factors = None if inputs.dropout_p == 0 else (weights > 0) * enlarged
-            output = composed(inputs, factors)
-        asked = [tensor for tensor, wants in zip(tensors, wanted, strict=True) if wants]
+            factors = (weights > 0) * (1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0)
+        return _composed_gradients(inputs, factors, gradient, wanted)
+
+
+class FusedAttentionFunction(Function):
+    """Attention by the kernels of `triton_attention`, which have solved it already.
+
+    ``apply`` takes the fields of `Inputs`, and the result of the kernels.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Tensor:
+        *given, (output, kept) = arguments
+        _save(ctx, Inputs(*given), *kept)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        from onmt_entmax.sparse.backends import triton_attention
+
+        inputs, kept = _saved(ctx)
+        (gradient,), wanted = gradients, ctx.needs_input_grad
+        if not torch.is_grad_enabled() and has_memory(gradient):
+            known = triton_attention.Kept(*kept)
+            found = triton_attention.backward(inputs, known, gradient, wanted)
+            if found is not None:
+                return (*found, None, None, None, None)
+        if inputs.dropout_p > 0:
+            raise RuntimeError(
+                "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
+            )
+        return (*_composed_gradients(inputs, None, gradient, wanted[:-1]), None)
+
+
+def _composed_gradients(
+    inputs: Inputs, factors: Tensor | None, gradient: Tensor, wanted: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of :func:`composed`, with a graph if autograd is recording."""
+    with_graph = torch.is_grad_enabled()
+    with torch.enable_grad():
+        output = composed(inputs, factors)
+        asked: Any = [given for given, wants in zip(inputs, wanted, strict=True) if wants]
         parts = iter(torch.autograd.grad(output, asked, gradient, create_graph=with_graph))
-        return tuple(next(parts) if wants else None for wants in wanted)
+    return tuple(next(parts) if wants else None for wants in wanted)
 
 
 def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
@@ -149,7 +203,12 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     Args:
         inputs: the arguments.
         factors: of the weights, in the place of dropout.
+
+    Returns:
+        Attention in the type of the query, weights in the type they are computed in.
     """
+    dtype = inputs.query.dtype
+    inputs = inputs.in_type(working_type(inputs.query))
     query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
     scores = (query * scale) @ key.mT
     if is_causal:
@@ -167,7 +226,7 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         weights = weights * factors
     elif dropout_p > 0:
         weights = dropout(weights, dropout_p)
-    return weights if value is None else weights @ value
+    return weights if value is None else (weights @ value).to(dtype)
 
 
 def _input_type(query: Tensor) -> torch.dtype:

@@ -72,6 +72,48 @@ for capability in (80, 90):
 """
 
 
+COMPILE_ATTENTION = """
+import triton.language as tl, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from onmt_entmax.sparse.backends import triton_attention_kernels as kernels
+
+def compiled(kernel, capability, types, **constants):
+    types = types | {name: "constexpr" for name in constants}
+    source, target = ASTSource(kernel, types, constants), GPUTarget("cuda", capability, 32)
+    made = triton.compile(source, target=target, options={"num_warps": 4})
+    # What a block may have on every GPU since Ampere.
+    assert made.metadata.shared <= 101_376, made.metadata.shared
+    return made.asm["cubin"]
+
+names = [f"{of}_{stride}" for of in ("query", "key", "value", "mask")
+         for stride in ("outer", "head", "row")]
+names += "mask_column heads total_heads queries keys size value_size".split()
+for capability, given, precision in ((80, "*bf16", "tf32"), (90, "*bf16", "tf32"),
+                                     (80, "*fp32", "tf32x3")):
+    for part, power, work in (("all", 2, tl.float32), ("flat", 0, tl.float32),
+                              ("steep", 0, tl.float64)):
+        each = part != "all"
+        known = "*fp64" if each else "*fp32"
+        types = dict(query=given, key=given, value=given, mask="*u8", seed="*i64",
+                     alpha="*fp32" if each else "i64", statistics=known)
+        types |= {name: "i32" for name in names} | dict(scale="fp32", dropped="fp32")
+        block = 64 if given == "*bf16" and not each else 32
+        form = dict(each_head=each, part=part, log_form=each, power=power, work=work,
+                    masking="booleans", has_dropout=True, precision=precision, height=block,
+                    wide=64, value_wide=64)
+        for single in (True, False):
+            assert compiled(kernels.attend, capability, types | dict(out=given), single=single,
+                            width=128 if single else block, **form)
+        types |= dict(upstream=given, means=known)
+        of = dict(query_grad=given, alpha_grad=known)
+        assert compiled(kernels.gradient_of_queries, capability, types | of, of_alpha=each,
+                        width=block, **form)
+        of = dict(key_grad=given, value_grad=given)
+        assert compiled(kernels.gradient_of_keys, capability, types | of, width=block, **form)
+"""
+
+
 def run(*command: str, **environment: str) -> None:
     """Run Python in the repository; what it printed is in the failure if it fails."""
     done = subprocess.run(
@@ -87,14 +129,16 @@ def run(*command: str, **environment: str) -> None:
 @pytest.mark.parametrize("part", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
     interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    files = ("tests/sparse/kernel_checks.py", "tests/sparse/test_every_backend.py")
+    names = ("kernel_checks.py", "test_every_backend.py", "attention_kernel_checks.py")
+    files = [f"tests/sparse/{name}" for name in names]
     run("-m", "pytest", "-m", part, *files, **interpreted)
 
 
 @pytest.mark.slow
-def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [COMPILE, COMPILE_ATTENTION], ids=["rows", "attention"])
+def test_compile_for_gpus_that_are_not_here(code: str, tmp_path: Path) -> None:
     pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
-    run("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+    run("-c", code, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
 
 
 def test_triton_is_not_imported_for_scores_on_a_cpu() -> None:

@@ -8,7 +8,6 @@ scores.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import has_memory, is_traced
+from onmt_entmax.sparse.backends.attention_inputs import Inputs, Leading
 from onmt_entmax.sparse.backends.cpu import load
 
 module: Any = load("onmt_entmax.sparse.backends._attention")
@@ -25,30 +25,6 @@ _KINDS = {torch.float32: "f", torch.float64: "d"}
 _NO_MASK, _CAUSAL, _BOOLEANS, _NUMBERS = range(4)
 # Bytes of a group's scores.
 _GROUP = 1 << 19
-
-
-class Inputs(NamedTuple):
-    """The arguments of attention.
-
-    Attributes:
-        query: ``(..., queries, size)``; leading dimensions broadcast, the last are the heads.
-        key: ``(..., keys, size)``.
-        value: ``(..., keys, value size)``; None: the weights are the output.
-        alpha: a number, or ``(heads, 1, 1)``.
-        mask: broadcasts to the weights; booleans, or numbers of the type of ``query``.
-        is_causal: whether query i attends to keys 0 to i only.
-        scale: of the scores.
-        dropout_p: the probability with which a weight is dropped.
-    """
-
-    query: Tensor
-    key: Tensor
-    value: Tensor | None
-    alpha: float | Tensor
-    mask: Tensor | None
-    is_causal: bool
-    scale: float
-    dropout_p: float
 
 
 def covers(inputs: Inputs) -> bool:
@@ -105,14 +81,16 @@ def backward(
     """
     work = _Work(inputs)
     query, key, value = work.query, work.key, work.value
-    weights, gradient = work.leading(weights), work.leading(gradient)
+    weights, gradient = work.of(weights), work.of(gradient)
     sizes = (query, key, gradient if value is None else value)
     query_grad, key_grad, value_grad = (
         work.new(*tensor.shape[-2:]) if asked else None
         for tensor, asked in zip(sizes, wanted, strict=False)
     )
     scores_grad = work.new(work.queries, work.keys) if wanted[4] else None
-    alpha_grad = work.alpha_gradient() if wanted[3] else None
+    alpha_grad = None
+    if wanted[3]:
+        alpha_grad = query.new_empty(work.count, work.queries, dtype=torch.float64)
     buffer, rest = work.buffer(scores_grad is None), work.buffer(inputs.dropout_p > 0)
     scale = inputs.scale if scores_grad is None else 1.0
     for group in work.groups():
@@ -137,8 +115,7 @@ def backward(
                 unscaled.mul_(inputs.scale)
     if alpha_grad is not None:
         assert isinstance(inputs.alpha, Tensor)
-        alpha_grad = alpha_grad.view(-1, work.heads, work.queries).sum((0, 2)).view(-1, 1, 1)
-        alpha_grad = alpha_grad.to(inputs.alpha.dtype)
+        alpha_grad = work.in_alpha(alpha_grad, inputs.alpha)
     of_query, of_key, of_value, of_scores = (
         None if made is None or given is None else work.shaped(made).sum_to_size(given.shape)
         for made, given in (
@@ -166,58 +143,31 @@ def _part(tensor: Tensor | None, group: _Group) -> Tensor:
     return tensor[group.outer, group.heads].flatten(0, 1)
 
 
-class _Work:
-    """The inputs with exactly two leading dimensions, outer and heads, and their groups."""
+class _Work(Leading):
+    """The inputs as C++ takes them, and the groups of heads."""
 
     def __init__(self, inputs: Inputs) -> None:
-        given = [tensor for tensor in inputs[:3] if tensor is not None]
-        self._shape = torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in given))
-        self.heads = self._shape[-1] if self._shape else 1
-        self.count = math.prod(self._shape)
-        self.queries, self.keys = inputs.query.shape[-2], inputs.key.shape[-2]
-        self.query, self.key = self.leading(inputs.query), self.leading(inputs.key)
-        self.value = None if inputs.value is None else self.leading(inputs.value)
+        super().__init__(inputs)
+        self.query, self.key = self.of(inputs.query), self.of(inputs.key)
+        self.value = None if inputs.value is None else self.of(inputs.value)
+        self.seed = 0
         self._dropout_p = inputs.dropout_p
         alpha = torch.as_tensor(inputs.alpha, dtype=torch.float64, device="cpu")
         self._alpha = alpha.expand(self.heads, 1, 1).contiguous()
-        self._mask, self._mask_of, kind = None, None, _CAUSAL if inputs.is_causal else _NO_MASK
-        if inputs.mask is not None:
-            kind = _BOOLEANS if inputs.mask.dtype == torch.bool else _NUMBERS
-            self._mask, self._mask_of = self._placed(inputs.mask)
-        self._kind = kind
-        self.seed = 0
+        mask, self._kind = inputs.mask, _CAUSAL if inputs.is_causal else _NO_MASK
+        if mask is not None:
+            self._kind = _BOOLEANS if mask.dtype == torch.bool else _NUMBERS
+            if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] == 1:
+                # C++ reads adjacent keys; only other dimensions may repeat themselves.
+                mask = mask.expand(*mask.shape[:-1], self.keys).contiguous()
+            mask = self.of_mask(mask)
+        self._mask = mask
         scores = self.queries * self.keys * inputs.query.itemsize
         self._together = max(min(_GROUP // max(scores, 1), self.count), 1)
 
-    def leading(self, tensor: Tensor) -> Tensor:
-        """Return a tensor ``(outer, heads, rows, columns)``, as a rule without a copy."""
-        last = tensor.shape[-2:]
-        return tensor.expand(*self._shape, *last).reshape(-1, self.heads, *last)
-
-    def _placed(self, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return a mask ``(..., queries, keys)`` with adjacent keys, and where each head's begins.
-
-        It keeps the memory of a mask that repeats itself over heads or queries.
-        """
-        if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] != self.keys:
-            mask = mask.expand(*mask.shape[:-1], self.keys).contiguous()
-        mask = mask.expand(*self._shape, self.queries, self.keys)
-        place = torch.zeros((), dtype=torch.int64)
-        for size, stride in zip(mask.shape[:-2], mask.stride()[:-2], strict=True):
-            place = place.unsqueeze(-1) + torch.arange(size) * stride
-        return mask, place.flatten()
-
-    def alpha_gradient(self) -> Tensor:
-        """Return memory for the gradient in alpha of each query, ``(heads of all, queries)``."""
-        return self.query.new_empty(self.count, self.queries, dtype=torch.float64)
-
-    def shaped(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of two leading dimensions with those of the inputs."""
-        return tensor.view(*self._shape, *tensor.shape[-2:])
-
     def new(self, rows: int, columns: int) -> Tensor:
         """Return memory ``(outer, heads, rows, columns)``."""
-        return self.query.new_empty(self.count // self.heads, self.heads, rows, columns)
+        return self.query.new_empty(self.outer, self.heads, rows, columns)
 
     def buffer(self, wanted: bool) -> Tensor | None:
         """Return memory for the scores of a group."""
@@ -227,7 +177,7 @@ class _Work:
 
     def groups(self) -> Iterator[_Group]:
         """Return groups of some heads of one outer index, or of all heads of several."""
-        outer, heads, together = self.count // self.heads, self.heads, self._together
+        outer, heads, together = self.outer, self.heads, self._together
         step, within = max(together // heads, 1), min(together, heads)
         for begin in range(0, outer, step):
             end = min(begin + step, outer)
@@ -252,14 +202,13 @@ class _Work:
             tensors: weights, used weights, gradient and gradient in alpha, ``(count, ...)``.
         """
         addresses = [0 if given is None else given.data_ptr() for given in (*tensors, None, None)]
-        mask, places = self._mask, self._mask_of
+        mask = self._mask
         packed = struct.pack(
-            "10q2d5q",
+            "11q2d5q",
             group.first, group.size, self.queries, self.keys,
             self._alpha.data_ptr(), self.heads,
             0 if mask is None else mask.data_ptr(), self._kind,
-            0 if places is None else places.data_ptr(),
-            0 if mask is None else mask.stride(-2),
+            *((0, 0, 0) if mask is None else mask.stride()[:3]),
             scale, self._dropout_p, self.seed,
             *addresses[:4],
         )  # fmt: skip

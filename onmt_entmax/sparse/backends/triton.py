@@ -99,7 +99,7 @@ def _or(fallback: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def _or_none(function: Callable[P, R | None]) -> Callable[P, R | None]:
+def or_none(function: Callable[P, R | None]) -> Callable[P, R | None]:
     """Make a function start its kernels on the scores' device, and return None if they fail."""
 
     def nothing(*arguments: P.args, **options: P.kwargs) -> R | None:
@@ -357,7 +357,7 @@ def _gradients(
     return out
 
 
-@_or_none
+@or_none
 def gradients(
     probabilities: Tensor, alpha: Tensor, gradient: Tensor, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor] | None:
@@ -435,7 +435,7 @@ def _loss_arguments(
     return given, {"weighted": weight is not None, "smooth": smooth, **form.constants}
 
 
-@_or_none
+@or_none
 def class_losses(
     scores: Tensor,
     target: Tensor,
@@ -487,7 +487,7 @@ def class_losses(
     return ClassLosses(result, statistics, divisor, weight_sum)
 
 
-@_or_none
+@or_none
 def class_loss_gradient(
     scores: Tensor,
     target: Tensor,

@@ -105,7 +105,7 @@ def _expm1_over(beta, factor):
 
 
 @triton.jit
-def _step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power: tl.constexpr):
+def step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return the next threshold from the sums at this one, its bounds, and whether to go on.
 
     Newton's method on the norm, as in solvers.py; in float64, bisection where alpha is above 2.
@@ -153,7 +153,7 @@ def solve_tile(below, threshold, ceiling, beta, log_form: tl.constexpr, power: t
         probability, slope, _ = curve(below, threshold, beta, log_form, power)
         total = tl.sum(probability, 1, keep_dims=True)
         slope = tl.sum(slope, 1, keep_dims=True)
-        threshold, low, high, better = _step(
+        threshold, low, high, better = step(
             total, slope, threshold, low, high, beta, log_form, power
         )
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
@@ -375,7 +375,7 @@ def solve_row(
             total, slope, energy = _row_sums(
                 scores, n, maximum, threshold, beta, log_form, power, width
             )
-            threshold, low, high, better = _step(
+            threshold, low, high, better = step(
                 total, slope, threshold, low, high, beta, log_form, power
             )
             going = tl.max(tl.max(better.to(tl.int32), 1), 0)
@@ -492,7 +492,7 @@ def _relative_weights(probability, weight, least, beta):
 
 
 @triton.jit
-def _alpha_terms(probability, weight, beta):
+def alpha_terms(probability, weight, beta):
     """Return ``p k`` of jacobian.py's docstring, the curvature of each probability in alpha."""
     logs = tl.log(tl.where(probability == 0, 1.0, probability))
     w = -beta * logs
@@ -551,7 +551,7 @@ def gradient_short(
     tl.store(out + place, result, mask=there)
     if of_alpha:
         # Padding is 0 in both: it adds nothing.
-        terms = _alpha_terms(probability, weight, beta) * (mean - gradient)
+        terms = alpha_terms(probability, weight, beta) * (mean - gradient)
         terms = tl.where(probability == 0, 0.0, terms)
         tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
 
@@ -631,7 +631,7 @@ def _row_gradient(
         weight = jacobian_weights(probability, beta, power)
         result = weight * (gradient - mean)
         if of_alpha:
-            terms = _alpha_terms(probability, weight, beta) * (mean - gradient)
+            terms = alpha_terms(probability, weight, beta) * (mean - gradient)
             in_alpha += tl.where(probability == 0, 0.0, terms)
         if above_two:
             result = tl.where(column == first, 0.0, result)

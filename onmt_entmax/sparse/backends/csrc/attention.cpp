@@ -13,16 +13,16 @@ const long SCORES_OF_A_THREAD = 1 << 15;
 
 enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
 
-// The scores of some heads, ``(count, queries, keys)``; the first is number ``first`` of all.
+// The scores of some heads, ``(count, queries, keys)``. Of all, ``(outer, heads)``, the first has
+// the number ``first``.
 // Python packs the struct, in this order.
 struct Heads {
     int64_t first, count, queries, keys;
-    const double *alpha;  // (heads,), of heads first % heads and following
+    const double *alpha;  // (heads,)
     int64_t heads;
     const char *mask;
     int64_t mask_kind;
-    const int64_t *mask_of;  // (all heads,), offsets in numbers
-    int64_t mask_stride;     // between queries, in numbers
+    int64_t mask_outer, mask_head, mask_row;  // strides, in numbers
     double scale;            // of scores; in the gradient, of the result
     double dropped_part;     // the probability of dropout
     int64_t seed;

@@ -243,7 +243,8 @@ TARGET void forward(const Heads &heads, long first, long last, Memory &memory) {
         T *x = (T *)heads.weights + row * heads.keys;
         const void *mask = nullptr;
         if (heads.mask_kind >= BOOLEANS) {
-            const long offset = heads.mask_of[head] + query * heads.mask_stride;
+            const long offset = head / heads.heads * heads.mask_outer +
+                                head % heads.heads * heads.mask_head + query * heads.mask_row;
             mask = heads.mask + offset * (heads.mask_kind == BOOLEANS ? 1 : sizeof(T));
         }
         long n = heads.keys;

@@ -1,0 +1,191 @@
+"""What the GPU kernels of attention must do; test_kernels.py runs this, as kernel_checks.py."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax import entmax_attention, entmax_attention_weights
+from onmt_entmax.sparse.attention import composed
+from onmt_entmax.sparse.backends import has_kernels, triton, triton_attention
+from onmt_entmax.sparse.backends.attention_inputs import Inputs
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+INF = float("inf")
+slow = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def kernels_are_there() -> Iterator[None]:
+    """Every test begins with kernels, and no test may end with one that failed."""
+    torch.manual_seed(0)
+    assert has_kernels(torch.zeros(1, 2, device=DEVICE))
+    yield
+    assert not triton.failures
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 16 queries and keys, and never one for all keys."""
+    monkeypatch.setattr(triton_attention, "_block", lambda _: 16)
+    monkeypatch.setattr(triton_attention, "_SINGLE", 0)
+
+
+def inputs(queries: int, keys: int, size: int = 8, dtype: Any = torch.float32) -> list[Tensor]:
+    """Return a query, key and value for two sentences and two heads, with leaves."""
+    shapes = ((queries, size), (keys, size), (keys, 5))
+    return [torch.randn(2, 2, *shape).to(DEVICE, dtype).requires_grad_() for shape in shapes]
+
+
+def masks(kind: str, queries: int, keys: int) -> dict[str, Any]:
+    """Return the arguments for a kind of mask."""
+    if kind == "causal":
+        return {"is_causal": True}
+    some = torch.rand(2, 1, queries, keys) < 0.6
+    some[1, 0, 2] = False
+    numbers = torch.randn(2, queries, keys).masked_fill(torch.rand(queries, keys) < 0.3, -INF)
+    padding = torch.arange(keys) < torch.tensor([keys, 3]).view(2, 1, 1, 1)
+    found = {"none": None, "some": some, "numbers": numbers, "padding": padding}[kind]
+    return {"attn_mask": None if found is None else found.to(DEVICE)}
+
+
+def compare(
+    given: list[Tensor], alpha: Any, arguments: dict[str, Any], close: float, scale: float = 0.4
+) -> None:
+    """Compare the kernels' output and gradients with those of PyTorch operations in float64."""
+    upstream = torch.randn_like(given[0][..., :1]).expand(*given[0].shape[:-1], 5)
+    upstream = upstream * torch.arange(1, 6, device=DEVICE)
+    mask = arguments.get("attn_mask")
+    if mask is not None and mask.is_floating_point():
+        mask = mask.double()
+    results = []
+    for kernels in (True, False):
+        wanted = [*given, *([alpha] if isinstance(alpha, Tensor) else [])]
+        if kernels:
+            output = entmax_attention(*given, alpha, **arguments, scale=scale)
+            assert "Fused" in str(output.grad_fn)
+        else:
+            wide = alpha.double().view(-1, 1, 1) if isinstance(alpha, Tensor) else alpha
+            causal = arguments.get("is_causal", False)
+            double = [tensor.double() for tensor in given]
+            output = composed(Inputs(*double, wide, mask, causal, scale, 0.0))
+        gradients = torch.autograd.grad(output, wanted, upstream.to(output.dtype))
+        results.append([output, *gradients])
+    for ours, expected in zip(*results, strict=True):
+        bound = close * max(float(expected.detach().abs().max()), 1.0)
+        torch.testing.assert_close(ours.double(), expected.double(), rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.02, 1.37, 1.5, 2.0, 2.5, (1.0, 1.6), (1.3, 2.6)])
+def test_values_and_gradients(alpha: Any) -> None:
+    """All keys in one block."""
+    alpha = torch.tensor(alpha, device=DEVICE).requires_grad_() if type(alpha) is tuple else alpha
+    compare(inputs(10, 12), alpha, {}, 1e-4)
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "some", "numbers", "padding"])
+@pytest.mark.parametrize("alpha", [1.5, (1.2, 1.8), pytest.param((1.6, 2.4), marks=slow)])
+def test_values_and_gradients_in_blocks(blocks: None, alpha: Any, kind: str) -> None:
+    """With queries and keys that fill no whole block."""
+    alpha = torch.tensor(alpha, device=DEVICE).requires_grad_() if type(alpha) is tuple else alpha
+    queries, keys = (20, 18) if kind == "causal" else (18, 20)
+    compare(inputs(queries, keys), alpha, masks(kind, queries, keys), 1e-4)
+
+
+@pytest.mark.parametrize("kind", ["causal", "some", "numbers"])
+def test_masks_of_short_rows(kind: str) -> None:
+    compare(inputs(9, 11), 1.5, masks(kind, 9, 11), 1e-4)
+
+
+def test_a_query_without_keys_gives_zeros_and_no_gradient(blocks: None) -> None:
+    given = inputs(18, 20)
+    mask = torch.ones(18, 20, dtype=torch.bool, device=DEVICE)
+    mask[3] = False
+    for alpha in (1.0, 1.5, torch.tensor([1.2, 1.7], device=DEVICE)):
+        output = entmax_attention(*given, alpha, mask)
+        assert (output[..., 3, :] == 0).all()
+        gradients = torch.autograd.grad(output.sum(), given)
+        assert (gradients[0][..., 3, :] == 0).all()
+        assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_large_and_small_scores(blocks: None) -> None:
+    for scale in (1e-3, 20.0):
+        compare(inputs(17, 19), 1.5, {}, 2e-4, scale)
+
+
+def test_half_types_are_returned(blocks: None) -> None:
+    # The interpreter multiplies bfloat16 as whole numbers.
+    half = [(torch.bfloat16, 4e-2)] if DEVICE == "cuda" else []
+    for dtype, close in [(torch.float16, 5e-3), *half]:
+        compare(inputs(18, 20, dtype=dtype), 1.5, masks("some", 18, 20), close)
+        assert entmax_attention(*inputs(18, 20, dtype=dtype)).dtype == dtype
+
+
+def test_strides_and_broadcast_dimensions() -> None:
+    joint = torch.randn(2, 9, 3, 2, 8, device=DEVICE)
+    query, key, value = (part.transpose(1, 2) for part in joint.unbind(2))
+    expected = entmax_attention(query.contiguous(), key.contiguous(), value.contiguous())
+    assert torch.equal(entmax_attention(query, key, value), expected)
+    shared = key[:1].detach().requires_grad_()
+    output = entmax_attention(query, shared, value)
+    assert torch.equal(output, entmax_attention(query, key[:1].expand_as(key), value))
+    (gradient,) = torch.autograd.grad(output.sum(), shared)
+    assert gradient.shape == shared.shape
+
+
+def test_dropout_is_the_same_in_all_kernels(blocks: None) -> None:
+    """The output is linear in the values, and the gradients are those of the same weights."""
+    query, key, _ = inputs(18, 20)
+    eye = torch.eye(20, device=DEVICE).expand(2, 2, 20, 20).contiguous().requires_grad_()
+
+    def drawn() -> Tensor:
+        torch.manual_seed(7)
+        return entmax_attention(query, key, eye, 1.5, dropout_p=0.3)
+
+    weights = entmax_attention_weights(query, key, 1.5)
+    output = drawn()
+    kept = output != 0
+    torch.testing.assert_close(output[kept], weights[kept] / 0.7, rtol=1e-4, atol=1e-5)
+    assert abs(float((~kept & (weights > 1e-4)).sum() / (weights > 1e-4).sum()) - 0.3) < 0.1
+    upstream = torch.randn_like(output)
+    gradients = torch.autograd.grad(output, [query, key, eye], upstream)
+    factors = torch.where(kept, 1 / 0.7, 0.0)
+    scale = query.shape[-1] ** -0.5
+    expected = composed(Inputs(query, key, eye, 1.5, None, False, scale, 0.3), factors)
+    expected_gradients = torch.autograd.grad(expected, [query, key, eye], upstream)
+    for ours, other in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(ours, other, rtol=1e-4, atol=1e-4)
+
+
+def test_what_they_leave_to_pytorch() -> None:
+    query, key, value = inputs(5, 6)
+    mask = torch.randn(5, 6, device=DEVICE, requires_grad=True)
+    for output in (
+        entmax_attention(query, key, value, 1.5, mask),
+        entmax_attention(query.double(), key.double(), value.double()),
+        entmax_attention_weights(query, key),
+    ):
+        assert "Fused" not in str(output.grad_fn)
+
+
+def test_second_derivatives_and_dropout() -> None:
+    query, key, value = inputs(3, 4)
+    output = entmax_attention(query, key, value, 1.5)
+    (first,) = torch.autograd.grad(output.square().sum(), query, create_graph=True)
+    assert torch.autograd.grad(first.sum(), key)[0].isfinite().all()
+    output = entmax_attention(query, key, value, 1.5, dropout_p=0.5)
+    with pytest.raises(RuntimeError, match="no second derivatives on a GPU"):
+        torch.autograd.grad(output.square().sum(), query, create_graph=True)
+
+
+def test_a_kernel_that_fails_leaves_the_work_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = inputs(5, 6)
+    expected = entmax_attention(*given)
+    monkeypatch.setattr(triton_attention.kernels, "attend", None)
+    with pytest.warns(RuntimeWarning, match="cannot be used"):
+        output = entmax_attention(*given)
+    triton.failures.clear()
+    torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-5)
