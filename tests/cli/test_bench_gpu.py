@@ -20,3 +20,5 @@ def test_runs_on_a_cpu(tmp_path: Path) -> None:
     assert contenders[3:] == ["graph 1.5", "graph 1.33", "graph 1"]
     assert found["losses"]
     assert found["mappings"]
+    assert len(found["attention"]) == 2
+    assert set(found["attention"][0]["milliseconds"]) >= {"softmax", "1.5", "learned"}

@@ -4,10 +4,10 @@
 
 The checks compare kernels with float64 on the CPU, and CUDA graphs with plain updates. The tables
 time training steps of this project (packed, padded, padded with CUDA graphs) and of stock
-OpenNMT-py with softmax on the same batches, then losses and mappings. A step copies the batch to
-the GPU and runs forward and backward pass, clipping and fused Adam, with the GPU synchronised
-around it. Times are medians in milliseconds. Each contender trains before it is timed, since the
-cost of entmax depends on the support.
+OpenNMT-py with softmax on the same batches, then losses, mappings and attention. A step copies the
+batch to the GPU and runs forward and backward pass, clipping and fused Adam, with the GPU
+synchronised around it. Times are medians in milliseconds. Each contender trains before it is timed,
+since the cost of entmax depends on the support.
 
 `--device cpu --quick` is a smoke test with small models. Everything goes to a JSON file
 (`--output`), the tables to one screen.
@@ -45,6 +45,7 @@ from onmt_entmax.sparse.functional import entmax, entmax_loss
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
 from onmt_entmax.train.transfer import Transfer
 from tools.bench import batches as text
+from tools.bench.attention import table as time_attention
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model
 
 MAX_GRAD_NORM = 5.0
@@ -482,7 +483,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
-    parser.add_argument("--only", default="checks,steps,losses,mappings")
+    parser.add_argument("--only", default="checks,steps,losses,mappings,attention")
     parser.add_argument("--contenders", default="stock,packed,plain,graph")
     parser.add_argument("--batches", type=int, help="different batches of each size")
     parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
@@ -564,6 +565,10 @@ def main() -> int:
         rows = section("mappings", time_mappings(device, options.quick))
         failed |= not all(row.get("ok", True) for row in rows)
         _print_table("mapping, forward and backward, over softmax", rows)
+    if "attention" in options.only:
+        seconds = 0.5 if options.quick else 2.0
+        rows = section("attention", time_attention(device.device, options.quick, seconds, "wall"))
+        failed |= not all(row.get("ok", True) for row in rows)
     save()
     print(f"{found['seconds']} s; {options.output}")
     return 1 if failed else 0

@@ -18,11 +18,12 @@ from onmt_entmax.sparse.backends import triton_attention_kernels as kernels
 from onmt_entmax.sparse.backends.attention_inputs import Inputs, Leading
 from onmt_entmax.sparse.backends.triton import alpha_of, form_of, or_none
 
-_LARGEST_SIZE = 256
-# Keys of a block, and queries; half of them where the vectors are long.
+# Sizes whose blocks have room in the shared memory of every GPU since Ampere.
+_LARGEST_SIZE = 128
+# Keys of a block, and queries; fewer where a vector has more bytes than these.
 _BLOCK = 64
-_LONG_VECTOR = 128  # bytes
-# All keys are one block up to here.
+_SHORT_VECTOR, _LONG_VECTOR = 128, 256
+# All keys are one block up to here, but for long vectors.
 _SINGLE = 128
 _LEAST = 16
 
@@ -72,7 +73,7 @@ def _forward(query: Tensor, inputs: Inputs) -> tuple[Tensor, Kept] | None:
         seed = torch.randint(1 << 62, (1,), device=query.device)
     kept = Kept(statistics, seed)
     tensors, numbers, constants = _arguments(inputs, leading, seed)
-    single = leading.keys <= _SINGLE
+    single = leading.keys <= _SINGLE and _bytes(inputs) <= _LONG_VECTOR
     block = _block(inputs)
     width = max(triton.next_power_of_2(leading.keys), _LEAST) if single else block
     grid = (triton.cdiv(leading.queries, block), leading.count)
@@ -146,11 +147,18 @@ def _may_exceed_two(inputs: Inputs) -> bool:
     return isinstance(inputs.alpha, Tensor) or inputs.alpha > 2
 
 
+def _bytes(inputs: Inputs) -> int:
+    """Return the bytes of the longest vectors."""
+    assert inputs.value is not None
+    return max(inputs.query.shape[-1], inputs.value.shape[-1]) * inputs.query.itemsize
+
+
 def _block(inputs: Inputs) -> int:
     """Return the queries and keys of a block."""
-    assert inputs.value is not None
-    size = max(inputs.query.shape[-1], inputs.value.shape[-1]) * inputs.query.itemsize
-    return _BLOCK if size <= _LONG_VECTOR and not _may_exceed_two(inputs) else _BLOCK // 2
+    size = _bytes(inputs)
+    if size <= _SHORT_VECTOR and not _may_exceed_two(inputs):
+        return _BLOCK
+    return _BLOCK // 2 if size <= _LONG_VECTOR else _BLOCK // 4
 
 
 def _launches(inputs: Inputs) -> list[dict[str, Any]]:
