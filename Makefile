@@ -36,7 +36,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev
-	for name in mapping loss output_layer recurrence; do \
+	for name in mapping attention loss output_layer recurrence; do \
 	    $(BIN)/python -m tools.bench.$$name || exit 1; \
 	done
 

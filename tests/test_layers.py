@@ -14,7 +14,7 @@ PACKAGE = ROOT / "onmt_entmax"
 ROWS = [
     {"errors", "opennmt", "rules", "version"},
     {"files", "memory", "parsing", "processes", "sparse"},
-    {"checksums", "data", "locks"},
+    {"checksums", "data", "huggingface", "locks"},
     {"nn", "released"},
     {"model"},
     {"checkpoint"},

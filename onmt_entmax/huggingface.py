@@ -1,0 +1,78 @@
+"""Entmax attention for models of Hugging Face `transformers`: `attn_implementation="entmax"`.
+
+    from onmt_entmax import huggingface
+
+    huggingface.register(alpha=1.5)
+    model = AutoModel.from_config(config, attn_implementation="entmax")
+
+While a model trains, attention returns no weights and is fused; in evaluation mode it returns them,
+for `output_attentions=True` and the tools that read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+from onmt_entmax.sparse.arguments import valid_alpha
+from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
+
+Alpha = float | Callable[[nn.Module], float | Tensor]
+# Arguments of some models that change the scores in other ways.
+_UNKNOWN = ("softcap", "position_bias", "s_aux", "cache")
+
+
+def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
+    """Register entmax attention under a name.
+
+    Args:
+        name: for `attn_implementation`.
+        alpha: a number >= 1; or a function that returns it for an attention module, as a number or
+            a tensor ``(heads,)``, for example ``lambda module: 1 + module.alpha_logits.sigmoid()``
+            with a parameter that you have added to each of these modules.
+
+    Raises:
+        ValueError: if a number is below 1.
+    """
+    if not callable(alpha):
+        valid_alpha(alpha)
+
+    def attend(
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        scaling: float | None = None,
+        dropout: float = 0.0,
+        is_causal: bool | None = None,
+        **others: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return attention ``(batch, queries, heads, size)``, and the weights in evaluation."""
+        for unknown in _UNKNOWN:
+            if others.get(unknown) is not None:
+                raise ValueError(f"entmax attention does not support {unknown} of this model")
+        groups = query.shape[1] // key.shape[1]
+        if groups > 1:
+            key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+        if is_causal is None:
+            is_causal = bool(getattr(module, "is_causal", False))
+        causal = is_causal and attention_mask is None and query.shape[2] > 1
+        own = alpha(module) if callable(alpha) else alpha
+        if module.training:
+            output = entmax_attention(
+                query, key, value, own, attention_mask, dropout, causal, scale=scaling
+            )
+            return output.transpose(1, 2).contiguous(), None
+        weights = entmax_attention_weights(
+            query, key, own, attention_mask, causal, scale=scaling
+        ).to(value.dtype)
+        return (weights @ value).transpose(1, 2).contiguous(), weights
+
+    AttentionInterface.register(name, attend)
+    # Masks of booleans, as for PyTorch's attention.
+    AttentionMaskInterface.register(name, sdpa_mask)
