@@ -14,7 +14,7 @@ from torch.nn.functional import dropout
 
 from onmt_entmax.sparse.arguments import checked_alpha, has_memory, working_type
 from onmt_entmax.sparse.backends import cpu_attention, has_kernels
-from onmt_entmax.sparse.backends.attention_inputs import Inputs
+from onmt_entmax.sparse.backends.attention_inputs import Inputs, leading_shape
 from onmt_entmax.sparse.functional import entmax
 
 __all__ = ["entmax_attention", "entmax_attention_weights"]
@@ -286,7 +286,7 @@ def _checked_heads(
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
     try:
-        leading = torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+        leading = leading_shape(query, key, value)
     except RuntimeError:
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None

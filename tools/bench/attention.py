@@ -165,7 +165,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds for each shape")
     parser.add_argument("--clock", choices=("cpu", "wall"), help="cpu: processor time")
-    parser.add_argument("--output", default="attention.json", help="JSON file of the results")
+    parser.add_argument("--output", type=Path, help="JSON file for the results")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     torch.set_num_threads(arguments.threads)
@@ -177,7 +177,8 @@ def main() -> None:
     records = list(table(device, arguments.quick, seconds, clock))
     conditions = {"torch": torch.__version__, "device": name, "clock": clock, "load": load}
     whole = {**conditions, "threads": arguments.threads, "attention": records}
-    Path(arguments.output).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    if arguments.output is not None:
+        arguments.output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -43,6 +43,17 @@ class Inputs(NamedTuple):
         )
 
 
+def leading_shape(*tensors: Tensor | None) -> torch.Size:
+    """Return the common leading dimensions of tensors ``(..., rows, columns)``.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+    """
+    shapes = {tensor.shape[:-2] for tensor in tensors if tensor is not None}
+    # The general function takes as long as attention to a few keys.
+    return shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
+
+
 class Leading:
     """The leading dimensions of inputs as exactly two: ``outer`` ones and ``heads``.
 
@@ -55,8 +66,7 @@ class Leading:
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        given = [tensor for tensor in inputs[:3] if tensor is not None]
-        self._shape = torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in given))
+        self._shape = leading_shape(inputs.query, inputs.key, inputs.value)
         self.heads = self._shape[-1] if self._shape else 1
         self.count = math.prod(self._shape)
         self.outer = self.count // self.heads

@@ -65,22 +65,37 @@ INLINE void store_part(T *out, typename Vector<T>::Of v, long count) {
 }
 
 template <class T>
+struct Halves {
+    typedef T Half __attribute__((vector_size(32)));
+    typedef T Quarter __attribute__((vector_size(16)));
+};
+
+template <class T>
 INLINE double sum_of(typename Vector<T>::Of v) {
-    T lane[Vector<T>::size];
-    memcpy(lane, &v, sizeof v);
-    for (long half = Vector<T>::size / 2; half; half /= 2)
-        for (long at = 0; at < half; ++at) lane[at] += lane[at + half];
-    return lane[0];
+    typename Halves<T>::Half half[2];
+    memcpy(half, &v, sizeof v);
+    half[0] += half[1];
+    typename Halves<T>::Quarter quarter[2];
+    memcpy(quarter, half, sizeof quarter);
+    const typename Halves<T>::Quarter last = quarter[0] + quarter[1];
+    const int lanes = 16 / sizeof(T);
+    double total = 0;
+    for (int lane = 0; lane < lanes / 2; ++lane) total += last[lane] + last[lane + lanes / 2];
+    return total;
 }
 
 template <class T>
 INLINE T largest_of(typename Vector<T>::Of v) {
-    T lane[Vector<T>::size];
-    memcpy(lane, &v, sizeof v);
-    for (long half = Vector<T>::size / 2; half; half /= 2)
-        for (long at = 0; at < half; ++at)
-            lane[at] = lane[at + half] > lane[at] ? lane[at + half] : lane[at];
-    return lane[0];
+    typename Halves<T>::Half half[2];
+    memcpy(half, &v, sizeof v);
+    half[0] = half[1] > half[0] ? half[1] : half[0];
+    typename Halves<T>::Quarter quarter[2];
+    memcpy(quarter, half, sizeof quarter);
+    const typename Halves<T>::Quarter last = quarter[1] > quarter[0] ? quarter[1] : quarter[0];
+    T largest = last[0];
+    for (unsigned lane = 1; lane < sizeof last / sizeof(T); ++lane)
+        largest = last[lane] > largest ? last[lane] : largest;
+    return largest;
 }
 
 // One bit for each lane in which a comparison holds.
