@@ -51,12 +51,14 @@ def entmax_attention(
         scale: of the scores, ``1 / sqrt(size)`` by default.
 
     Returns:
-        ``(..., queries, value size)`` in the type of ``query``, or autocast's; half types are
-        computed in float32.
+        ``(..., queries, value size)`` in the type of ``query``, or autocast's. Half types are
+        computed in float32; the GPU kernels multiply them as they are, with sums in float32.
 
     Raises:
         ValueError: if alpha is below 1 or does not fit the heads, shapes, types or devices do not
-            fit, dropout_p is not in [0, 1], or attn_mask and is_causal are both given.
+            fit, dropout_p is not in [0, 1], or attn_mask and is_causal are both given. On a GPU,
+            an alpha below 1 in a tensor gives nan instead, to avoid a synchronisation.
+        RuntimeError: for second derivatives with dropout on a GPU.
     """
     return _attention(query, key, value, alpha, attn_mask, dropout_p, is_causal, scale)
 
