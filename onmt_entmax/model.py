@@ -22,6 +22,7 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
 from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.transformer import KINDS, alpha_parameters, initialise_alphas, use_entmax
 from onmt_entmax.opennmt import (
     AverageAttention,
     Embeddings,
@@ -106,6 +107,12 @@ class ModelConfig:
         context_gate: source, target or both; None is without.
         global_attention: scores of a recurrent decoder: dot, general, mlp, or none.
         global_attention_alpha: of that attention; 1 is softmax.
+        encoder_attention_alpha: of a Transformer encoder's self-attention: a number, `learned` (one
+            alpha for each head) or `learned_shared` (one for all heads of all layers).
+        decoder_attention_alpha: of its decoder's self-attention, likewise.
+        context_attention_alpha: of its decoder's attention to the source, likewise.
+        alpha_init_mean: mean of `a` in the initial learned alphas, 1 + sigmoid(a).
+        alpha_init_std: its standard deviation.
         generator_alpha: of the output layer; 1 is softmax.
         dropout: between layers and on embeddings.
         attention_dropout: on a Transformer's attention.
@@ -142,6 +149,11 @@ class ModelConfig:
     context_gate: str | None = None
     global_attention: str = "general"
     global_attention_alpha: float = 1.0
+    encoder_attention_alpha: float | str = 1.0
+    decoder_attention_alpha: float | str = 1.0
+    context_attention_alpha: float | str = 1.0
+    alpha_init_mean: float = 0.0
+    alpha_init_std: float = 1.0
     generator_alpha: float = 1.0
     dropout: float = 0.3
     attention_dropout: float = 0.1
@@ -229,9 +241,16 @@ class ModelConfig:
         return cls(**values)
 
     @property
+    def source_attention_alpha(self) -> float | str:
+        """Alpha of the decoder's attention to the source."""
+        if self.decoder_type == "transformer":
+            return self.context_attention_alpha
+        return self.global_attention_alpha
+
+    @property
     def dense_attention(self) -> bool:
         """Whether every source position has a nonzero weight at every step."""
-        return self.global_attention_alpha == 1
+        return self.source_attention_alpha == 1
 
 
 class SparseNMTModel(NMTModel):
@@ -353,14 +372,21 @@ def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embedd
 
 
 def _initialise(model: nn.Module, config: ModelConfig) -> None:
-    """Initialise as OpenNMT-py does: uniformly, then matrices by Glorot's method."""
+    """Initialise as OpenNMT-py does: uniformly, then matrices by Glorot's method.
+
+    Learned alphas come last, so that they change no other weight.
+    """
+    alphas = set(alpha_parameters(model))
     if config.param_init > 0:
         for parameter in model.parameters():
+            if parameter in alphas:
+                continue
             nn.init.uniform_(parameter, -config.param_init, config.param_init)
     if config.param_init_glorot:
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
+    initialise_alphas(model, config.alpha_init_mean, config.alpha_init_std)
 
 
 def weights_of(config: ModelConfig, source_words: int, target_words: int) -> dict[str, int]:
@@ -522,6 +548,9 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         decoder.attn = EntmaxGlobalAttention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
+    if config.decoder_type == "transformer":
+        alphas = {kind: getattr(config, f"{kind}_attention_alpha") for kind in KINDS}
+        use_entmax(encoder, decoder, alphas, config.heads)
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator, config)
     if config.share_embeddings:

@@ -27,7 +27,11 @@ with warnings.catch_warnings():
     )
     from onmt.transforms.tokenize import ONMTTokenizerTransform
     from onmt.utils.loss import NMTLossCompute
-    from onmt.utils.misc import sequence_mask
+    from onmt.utils.misc import (
+        generate_relative_positions_matrix,
+        relative_matmul,
+        sequence_mask,
+    )
     from onmt.utils.optimizers import (
         Optimizer,
         build_torch_optimizer,
@@ -57,8 +61,10 @@ __all__ = [
     "Transform",
     "TransformPipe",
     "build_torch_optimizer",
+    "generate_relative_positions_matrix",
     "make_learning_rate_decay_fn",
     "register_transform",
+    "relative_matmul",
     "sequence_mask",
     "str2dec",
     "str2enc",

@@ -27,6 +27,12 @@ TRANSFORMER = ModelConfig(
     dropout=0.0,
     attention_dropout=0.0,
 )
+LEARNED = dataclasses.replace(
+    TRANSFORMER,
+    encoder_attention_alpha="learned",
+    decoder_attention_alpha="learned",
+    context_attention_alpha="learned",
+)
 SHARED = dataclasses.replace(
     SMALL,
     src_word_vec_size=8,
@@ -81,6 +87,19 @@ CONFIGS = {
     "sparse": dataclasses.replace(SMALL, global_attention_alpha=1.5, generator_alpha=2.0),
     "positions": dataclasses.replace(SMALL, position_encoding=True),
     "transformer": TRANSFORMER,
+    "sparse transformer": dataclasses.replace(
+        TRANSFORMER,
+        encoder_attention_alpha=1.5,
+        decoder_attention_alpha=2.0,
+        context_attention_alpha=1.3,
+    ),
+    "learned alphas": LEARNED,
+    "learned alphas, relative positions": dataclasses.replace(LEARNED, max_relative_positions=2),
+    "shared alphas": dataclasses.replace(
+        TRANSFORMER,
+        encoder_attention_alpha="learned_shared",
+        context_attention_alpha="learned_shared",
+    ),
     "average attention": dataclasses.replace(TRANSFORMER, self_attn_type="average"),
     "average attention, deep": dataclasses.replace(
         TRANSFORMER, self_attn_type="average", aan_useffn=True

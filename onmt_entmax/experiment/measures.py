@@ -106,7 +106,7 @@ def measure(work: Work) -> dict[str, Any]:
     config, _ = read_config(models[0])
     figures |= {
         "output_alpha": config.generator_alpha,
-        "attention_alpha": config.global_attention_alpha,
+        "attention_alpha": config.source_attention_alpha,
         "evaluate": work.matrix.evaluate,
         "translation": translation(work),
         "files": _files(work),

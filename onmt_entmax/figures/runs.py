@@ -93,7 +93,7 @@ def _cells(path: Path) -> Iterator[dict[str, Any]]:
         step = int(model.name.removeprefix("step_"))
         measured = [row for row in read_metrics(path) if row["kind"] == "valid"]
         row = next((row for row in measured if row["step"] == step), {})
-        alphas = config.global_attention_alpha, config.generator_alpha
+        alphas = config.source_attention_alpha, config.generator_alpha
         yield {**row, **dict(zip(ALPHAS, alphas, strict=True))}
 
 

@@ -43,6 +43,24 @@ DECODERS: dict[str, dict[str, Any]] = {
         "encoder_type": "transformer",
         "decoder_type": "transformer",
         "self_attn_type": "average",
+        "context_attention_alpha": "learned_shared",
+    },
+    "sparse-transformer": {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "position_encoding": True,
+        "encoder_attention_alpha": 2.0,
+        "decoder_attention_alpha": 1.3,
+        "context_attention_alpha": 1.5,
+    },
+    "learned": {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "max_relative_positions": 3,
+        "encoder_attention_alpha": "learned",
+        "decoder_attention_alpha": "learned",
+        "context_attention_alpha": "learned",
+        "alpha_init_std": 3.0,
     },
 }
 

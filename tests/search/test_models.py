@@ -30,7 +30,9 @@ def test_no_certified_answer_differs_from_enumeration(kind: str, double: bool) -
     assert "optimal" in levels or "exhaustive" in levels
 
 
-@pytest.mark.parametrize("kinds", [["input-feeding"] * 3, ["lstm", "transformer"]])
+@pytest.mark.parametrize(
+    "kinds", [["input-feeding"] * 3, ["lstm", "transformer"], ["learned", "sparse-transformer"]]
+)
 def test_no_certified_answer_of_an_ensemble_differs_from_enumeration(kinds: list[str]) -> None:
     for seed in range(5):
         members = [network(kind, 1.5 + 0.5 * i, seed + i) for i, kind in enumerate(kinds)]
@@ -41,7 +43,7 @@ def test_no_certified_answer_of_an_ensemble_differs_from_enumeration(kinds: list
             check(beam_search(ensemble, sentence, config)[0], support, config, 1e-6)
 
 
-@pytest.mark.parametrize("kind", ["gru", "transformer"])
+@pytest.mark.parametrize("kind", ["gru", "transformer", "learned"])
 def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
     """Sentences leave a search one by one; then a plain LSTM reads shorter sources."""
     members = [stepper(network(name, 1.5, 3), attention=True) for name in ("input-feeding", kind)]
@@ -101,7 +103,7 @@ def test_recurrent_sentences_may_join_a_search_under_way_and_transformer_ones_no
         ]
 
 
-@pytest.mark.parametrize("kind", ["gru", "transformer"])
+@pytest.mark.parametrize("kind", ["gru", "transformer", "learned"])
 def test_attention_has_a_row_for_every_step_and_sums_to_one(kind: str) -> None:
     model, batches = stepper(network(kind, 1.5, 6), attention=True), sentences(5)
     for result, alone in zip(

@@ -1,0 +1,233 @@
+"""Attention of a Transformer with alpha-entmax; alpha is a number or learned.
+
+Source: Correia, Niculae and Martins (2019), "Adaptively Sparse Transformers". Layers, projections
+and the names of the weights are OpenNMT-py's; its softmax is replaced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.opennmt import (
+    MultiHeadedAttention,
+    generate_relative_positions_matrix,
+    relative_matmul,
+)
+from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
+
+KINDS = ("encoder", "decoder", "context")
+"""The three attentions: self-attention of encoder and decoder, decoder to source"""
+LEARNED, SHARED = "learned", "learned_shared"
+"""Values of alpha besides numbers: one for each head, or one for all heads of all layers"""
+
+
+class EntmaxMultiHeadedAttention(MultiHeadedAttention):
+    """OpenNMT-py's `MultiHeadedAttention` with alpha-entmax instead of softmax.
+
+    A masked position has weight 0, exactly. With alpha 1 it computes what OpenNMT-py computes.
+
+    Args:
+        stock: the module that this one replaces; its layers are taken over.
+        alpha: a number >= 1 for all heads, or the parameter `a` of learned alphas, ``(heads,)``, or
+            ``(1,)`` if shared.
+        returns_weights: see below.
+
+    Attributes:
+        alpha: the number; None if alpha is learned.
+        a: the parameter; each alpha is 1 + sigmoid(a), between softmax and sparsemax. None if alpha
+            is a number.
+        returns_weights: whether `forward` returns the attention weights, outside of training.
+            Without them attention is faster, and the second result has no keys.
+    """
+
+    def __init__(
+        self, stock: MultiHeadedAttention, alpha: float | nn.Parameter, returns_weights: bool
+    ) -> None:
+        with torch.device("meta"):  # draws no random numbers
+            super().__init__(
+                stock.head_count, stock.model_dim, stock.dropout.p, stock.max_relative_positions
+            )
+        for name, layer in stock.named_children():
+            setattr(self, name, layer)
+        self.alpha = None if isinstance(alpha, nn.Parameter) else alpha
+        self.register_parameter("a", alpha if isinstance(alpha, nn.Parameter) else None)
+        self.returns_weights = returns_weights
+
+    def alphas(self) -> float | Tensor:
+        """Return the alpha of all heads, or if learned those of each, ``(heads,)``."""
+        if self.alpha is not None:
+            return self.alpha
+        return (1 + torch.sigmoid(self.a)).expand(self.head_count)
+
+    def forward(
+        self,
+        key: Tensor,
+        value: Tensor,
+        query: Tensor,
+        mask: Tensor | None = None,
+        layer_cache: dict[str, Any] | None = None,
+        attn_type: str | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend; argument names and shapes are OpenNMT-py's.
+
+        Args:
+            key: ``(batch, keys, dim)``.
+            value: ``(batch, keys, dim)``.
+            query: ``(batch, queries, dim)``.
+            mask: true where a query does not attend, ``(batch, queries or 1, keys)``.
+            layer_cache: keys and values of earlier steps, for stepwise decoding; extended in place.
+            attn_type: "self" or "context".
+
+        Returns:
+            Context vectors ``(batch, queries, dim)``, and weights ``(batch, heads, queries, keys)``
+            or, without weights, ``(batch, 1, queries, 0)``.
+        """
+        keys, values = self._keys_and_values(key, value, layer_cache, attn_type)
+        queries = self._split(self.linear_query(query))
+        attended = None if mask is None else ~mask.unsqueeze(1)
+        if self.max_relative_positions > 0 and attn_type == "self":
+            distances = generate_relative_positions_matrix(
+                keys.size(2), self.max_relative_positions, cache=layer_cache is not None
+            )
+            relations = self.relative_positions_embeddings(distances.to(keys.device))
+            context, weights = self._relative(queries, keys, values, attended, relations)
+        elif self.returns_weights and not self.training:
+            weights = entmax_attention_weights(queries, keys, self.alphas(), attended)
+            context = weights @ values
+        else:
+            dropout = self.dropout.p if self.training else 0.0
+            context = entmax_attention(queries, keys, values, self.alphas(), attended, dropout)
+            weights = context.new_empty(context.size(0), 1, context.size(2), 0)
+        return self.final_linear(context.transpose(1, 2).flatten(2)), weights
+
+    def _keys_and_values(
+        self,
+        key: Tensor,
+        value: Tensor,
+        cache: dict[str, Any] | None,
+        attn_type: str | None,
+    ) -> tuple[Tensor, Tensor]:
+        """Return projected keys and values, those of earlier steps included."""
+        if cache is not None and attn_type == "context" and cache["memory_keys"] is not None:
+            return cache["memory_keys"], cache["memory_values"]
+        keys, values = self._split(self.linear_keys(key)), self._split(self.linear_values(value))
+        if cache is None:
+            return keys, values
+        if attn_type == "context":
+            cache["memory_keys"], cache["memory_values"] = keys, values
+            return keys, values
+        if cache["self_keys"] is not None:
+            keys = torch.cat((cache["self_keys"], keys), 2)
+            values = torch.cat((cache["self_values"], values), 2)
+        cache["self_keys"], cache["self_values"] = keys, values
+        return keys, values
+
+    def _split(self, projected: Tensor) -> Tensor:
+        """Return ``(batch, heads, length, size)`` of ``(batch, length, heads * size)``."""
+        return projected.unflatten(2, (self.head_count, self.dim_per_head)).transpose(1, 2)
+
+    def _relative(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        attended: Tensor | None,
+        relations: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend with relative positions (Shaw et al. 2018), which add to scores and values.
+
+        Args:
+            queries: as split; keys and values likewise.
+            keys: see above.
+            values: see above.
+            attended: true where a query attends, or None.
+            relations: vectors of the distances, ``(queries, keys, size)``.
+        """
+        added = relative_matmul(queries / math.sqrt(self.dim_per_head), relations, True)
+        if attended is not None:
+            added = torch.where(attended, added, -torch.inf)
+        weights = entmax_attention_weights(queries, keys, self.alphas(), added)
+        kept = self.dropout(weights)
+        return kept @ values + relative_matmul(kept, relations, False), weights
+
+    def extra_repr(self) -> str:
+        """Return alpha, for printing."""
+        if self.alpha is not None:
+            return f"alpha={self.alpha:g}"
+        return "learned alpha" + (", shared" if self.a.numel() < self.head_count else "")
+
+
+def use_entmax(encoder: Any, decoder: Any, alphas: Mapping[str, float | str], heads: int) -> None:
+    """Replace the multi-headed attention of a Transformer of OpenNMT-py, in place.
+
+    Learned alphas are to be initialised, by `initialise_alphas`. Average attention stays.
+
+    Args:
+        encoder: OpenNMT-py's `TransformerEncoder`.
+        decoder: OpenNMT-py's `TransformerDecoder`.
+        alphas: by kind, see `KINDS`: a number, `LEARNED` or `SHARED`.
+        heads: of each attention.
+    """
+    shared = {kind: nn.Parameter(torch.zeros(1)) for kind in KINDS if alphas[kind] == SHARED}
+    last = decoder.transformer_layers[-1]
+    for kind, layer, name in _places(encoder, decoder):
+        alpha: Any = alphas[kind]
+        if alpha == LEARNED:
+            alpha = nn.Parameter(torch.zeros(heads))
+        elif alpha == SHARED:
+            alpha = shared[kind]
+        # OpenNMT-py's decoder returns the weights of its last layer.
+        returns = kind == "context" and layer is last
+        setattr(layer, name, EntmaxMultiHeadedAttention(getattr(layer, name), alpha, returns))
+
+
+def _places(encoder: Any, decoder: Any) -> Iterator[tuple[str, nn.Module, str]]:
+    """Yield kind, layer and name in the layer of each multi-headed attention, layer by layer."""
+    for layer in encoder.transformer:
+        yield "encoder", layer, "self_attn"
+    for layer in decoder.transformer_layers:
+        if isinstance(layer.self_attn, MultiHeadedAttention):
+            yield "decoder", layer, "self_attn"
+    for layer in decoder.transformer_layers:
+        yield "context", layer, "context_attn"
+
+
+def attentions(model: Any) -> dict[str, list[EntmaxMultiHeadedAttention]]:
+    """Return a Transformer's attention modules by kind, first layer first.
+
+    Args:
+        model: its encoder and decoder are searched; other models have none.
+    """
+    found: dict[str, list[EntmaxMultiHeadedAttention]] = {}
+    if hasattr(model.decoder, "transformer_layers"):
+        for kind, layer, name in _places(model.encoder, model.decoder):
+            found.setdefault(kind, []).append(getattr(layer, name))
+    return found
+
+
+def alpha_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """Return the distinct parameters `a` of learned alphas."""
+    found = [m.a for m in model.modules() if isinstance(m, EntmaxMultiHeadedAttention)]
+    return list(dict.fromkeys(a for a in found if a is not None))
+
+
+def initialise_alphas(model: nn.Module, mean: float, deviation: float) -> None:
+    """Draw the parameters `a` of learned alphas from a normal distribution."""
+    for a in alpha_parameters(model):
+        nn.init.normal_(a, mean, deviation)
+
+
+@torch.no_grad()
+def learned_alphas(model: Any) -> dict[str, list[list[float]]]:
+    """Return the learned alphas of each kind, by layer and head, to six digits."""
+    found = {}
+    for kind, modules in attentions(model).items():
+        alphas = [module.alphas() for module in modules]
+        if isinstance(alphas[0], Tensor):
+            found[kind] = [[round(a, 6) for a in torch.as_tensor(h).tolist()] for h in alphas]
+    return found

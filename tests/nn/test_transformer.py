@@ -1,0 +1,227 @@
+"""A Transformer's attention with alpha-entmax: weights, gradients, learned alphas."""
+
+import dataclasses
+import itertools
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.model import ModelConfig, build_model, count_parameters
+from onmt_entmax.nn.transformer import (
+    KINDS,
+    EntmaxMultiHeadedAttention,
+    alpha_parameters,
+    attentions,
+    learned_alphas,
+)
+from onmt_entmax.opennmt import MultiHeadedAttention
+from onmt_entmax.sparse.functional import entmax
+from tests.test_model import BATCH, LEARNED, TRANSFORMER, VOCABULARIES
+
+PAD = VOCABULARIES.target.pad
+
+
+def attention(alpha: float | list[float], relative: int = 0) -> EntmaxMultiHeadedAttention:
+    """Return attention of four heads in float64 that returns its weights."""
+    torch.manual_seed(0)
+    stock = MultiHeadedAttention(4, 8, dropout=0.0, max_relative_positions=relative)
+    given = nn.Parameter(torch.tensor(alpha)) if isinstance(alpha, list) else alpha
+    return EntmaxMultiHeadedAttention(stock, given, returns_weights=True).double()
+
+
+def mask_of(lengths: list[int]) -> Tensor:
+    return torch.arange(max(lengths)).expand(len(lengths), 1, -1) >= torch.tensor(lengths).view(
+        -1, 1, 1
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, [-2.0, 0.0, 1.0, 3.0], [0.5]])
+def test_weights_are_entmax_of_each_heads_scores_and_zero_where_masked(
+    alpha: float | list[float],
+) -> None:
+    module = attention(alpha).eval()
+    memory, queries = torch.randn(2, 6, 8).double(), torch.randn(2, 3, 8).double()
+    output, weights = module(memory, memory, 4 * queries, mask=mask_of([6, 4]), attn_type="context")
+    alphas = torch.as_tensor(module.alphas()).expand(4).tolist()
+    contexts = []
+    for row, length in enumerate([6, 4]):
+        for head, one in enumerate(alphas):
+            part = slice(2 * head, 2 * head + 2)
+            query = module.linear_query(4 * queries[row])[:, part]
+            keys, values = (
+                layer(memory[row, :length])[:, part]
+                for layer in (module.linear_keys, module.linear_values)
+            )
+            wanted = entmax(query @ keys.t() / 2**0.5, one)
+            torch.testing.assert_close(weights[row, head, :, :length], wanted)
+            contexts.append(wanted @ values)
+        assert not weights[row, :, :, length:].any()
+    heads = torch.stack(contexts).view(2, 4, 3, 2).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(output, module.final_linear(heads))
+    module.returns_weights = False
+    without, none = module(memory, memory, 4 * queries, mask=mask_of([6, 4]), attn_type="context")
+    torch.testing.assert_close(without, output)
+    assert none.shape == (2, 1, 3, 0)
+
+
+def gradients_are_right(module: EntmaxMultiHeadedAttention, attn_type: str) -> bool:
+    """Compare gradients with finite differences, in inputs and all weights."""
+    query, memory = torch.randn(2, 3, 8).double(), torch.randn(2, 4, 8).double()
+    memory = query if attn_type == "self" else memory
+    lengths = [3, 2] if attn_type == "self" else [4, 2]
+    names = [name for name, _ in module.named_parameters()]
+    inputs = [tensor.requires_grad_() for tensor in (query, *module.parameters())]
+
+    def run(query: Tensor, *weights: Tensor) -> Tensor:
+        keys = query if attn_type == "self" else memory
+        arguments = {"mask": mask_of(lengths), "attn_type": attn_type}
+        given = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(module, given, (keys, keys, query), arguments)[0]
+
+    return torch.autograd.gradcheck(run, inputs)
+
+
+@pytest.mark.parametrize("attn_type", ["self", "context"])
+@pytest.mark.parametrize("relative", [0, 2])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 0.0, 1.0, 3.0], [0.5]])
+def test_gradients_in_everything_and_alpha(
+    alpha: float | list[float], relative: int, attn_type: str
+) -> None:
+    module = attention(alpha, relative)
+    learned = module.a is not None
+    assert learned == ("a" in dict(module.named_parameters()))
+    for module.returns_weights in (True, False):
+        assert gradients_are_right(module.eval(), attn_type)
+    assert gradients_are_right(module.train(), attn_type)
+
+
+def test_gradients_of_a_whole_transformer() -> None:
+    """Directional derivatives of the loss in each weight, alphas included, in float64."""
+    torch.manual_seed(1)
+    config = dataclasses.replace(
+        LEARNED, param_init=0.3, generator_alpha=1.5, max_relative_positions=2
+    )
+    model = build_model(config, VOCABULARIES).double()
+
+    def loss() -> Tensor:
+        hidden, target = model.hidden_states(BATCH)
+        return model.generator.loss(hidden, target, PAD).loss
+
+    loss().backward()
+    for name, weight in model.named_parameters():
+        assert weight.grad is not None, name
+        direction = torch.randn_like(weight)
+        direction /= direction.norm()
+        values = []
+        for step in (1e-6, -2e-6):
+            with torch.no_grad():
+                weight += step * direction
+                values.append(float(loss()))
+        with torch.no_grad():
+            weight += 1e-6 * direction
+        found = (values[0] - values[1]) / 2e-6
+        wanted = float((weight.grad * direction).sum())
+        assert found == pytest.approx(wanted, rel=1e-4, abs=1e-6), name
+
+
+def test_each_head_has_an_alpha_or_all_of_a_kind_share_one() -> None:
+    fixed, learned = (build_model(config, VOCABULARIES) for config in (TRANSFORMER, LEARNED))
+    assert count_parameters(learned) - count_parameters(fixed) == 3 * 2 * 2
+    assert {*attentions(learned)} == {*KINDS}
+    assert learned_alphas(fixed) == {}
+    found = learned_alphas(learned)
+    assert [len(heads) for layers in found.values() for heads in layers] == [2] * 6
+    flat = [alpha for layers in found.values() for heads in layers for alpha in heads]
+    assert len({*flat}) == 12
+    assert all(1 < alpha < 2 for alpha in flat)
+    shared = dataclasses.replace(TRANSFORMER, context_attention_alpha="learned_shared")
+    model = build_model(shared, VOCABULARIES)
+    assert count_parameters(model) - count_parameters(fixed) == 1
+    assert {*learned_alphas(model)} == {"context"}
+    assert len({a for heads in learned_alphas(model)["context"] for a in heads}) == 1
+    assert "shared" in repr(model.decoder)
+
+
+@pytest.mark.parametrize("changes", [{}, {"param_init": 0.0}, {"param_init_glorot": True}])
+def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict) -> None:
+    models = []
+    for config in (TRANSFORMER, LEARNED, LEARNED):
+        torch.manual_seed(7)
+        models.append(build_model(dataclasses.replace(config, **changes), VOCABULARIES))
+    plain, learned, again = (dict(model.named_parameters()) for model in models)
+    alphas = {name for name in learned if name.rpartition(".")[2] == "a"}
+    assert {*learned} - {*plain} == alphas
+    for name, weight in learned.items():
+        assert weight.equal(again[name])
+        assert name in alphas or weight.equal(plain[name])
+
+
+def test_the_initial_alphas_have_the_mean_and_deviation_asked_for() -> None:
+    config = dataclasses.replace(
+        LEARNED,
+        enc_layers=40,
+        rnn_size=80,
+        heads=40,
+        alpha_init_mean=2.0,
+        alpha_init_std=0.5,
+        src_word_vec_size=80,
+        tgt_word_vec_size=80,
+    )
+    torch.manual_seed(0)
+    model = build_model(config, VOCABULARIES)
+    a = torch.cat([m.a for m in attentions(model)["encoder"]]).detach()
+    assert float(a.mean()) == pytest.approx(2.0, abs=0.05)
+    assert float(a.std()) == pytest.approx(0.5, abs=0.05)
+
+
+def test_large_parameters_are_softmax_and_sparsemax() -> None:
+    """Where sigmoid(a) rounds to 0 or 1, alpha is 1 or 2, and gradients are finite."""
+    module = attention([-800.0, 800.0, -40.0, 40.0])
+    inputs = torch.randn(2, 5, 8).double()
+    output, _ = module(inputs, inputs, inputs, attn_type="self")
+    output.square().sum().backward()
+    assert torch.as_tensor(module.alphas()).tolist() == [1, 2, 1, 2]
+    assert all(p.grad.isfinite().all() for p in module.parameters())
+
+
+@pytest.mark.parametrize("config", [TRANSFORMER, LEARNED], ids=["softmax", "learned"])
+def test_the_loss_of_a_sentence_does_not_depend_on_its_batch(config: ModelConfig) -> None:
+    torch.manual_seed(2)
+    model = build_model(dataclasses.replace(config, param_init=0.5), VOCABULARIES).double()
+    pairs = [([2, 3, 4, 7], [5, 6]), ([7], [4, 4, 5, 9, 8]), ([5, 2], [9])]
+    losses = []
+    for order in itertools.permutations(range(3)):
+        total = 0.0
+        for group in ([*order], *([[i] for i in order])):
+            examples = [Example(*pairs[i], i) for i in group]
+            hidden, target = model.hidden_states(make_batch(examples, VOCABULARIES))
+            total = float(model.generator.loss(hidden, target, PAD).loss.detach())
+            losses.append((len(group), group[0], total))
+    wholes = [loss for count, _, loss in losses if count == 3]
+    singles = {first: loss for count, first, loss in losses if count == 1}
+    assert wholes == pytest.approx([sum(singles.values())] * len(wholes), abs=1e-9)
+
+
+def test_frozen_parts_freeze_their_alphas() -> None:
+    model = build_model(dataclasses.replace(LEARNED, freeze_encoder=True), VOCABULARIES)
+    found = attentions(model)
+    assert not any(m.a.requires_grad for m in found["encoder"])
+    assert all(m.a.requires_grad for m in [*found["decoder"], *found["context"]])
+    assert len(alpha_parameters(model)) == 6
+
+
+def test_dropout_drops_weights_in_training_only() -> None:
+    module = attention(1.5)
+    module.update_dropout(0.5)
+    inputs = torch.randn(2, 5, 8).double()
+
+    def run() -> Tensor:
+        torch.manual_seed(0)
+        first = module(inputs, inputs, inputs, attn_type="self")[0]
+        return first - module(inputs, inputs, inputs, attn_type="self")[0]
+
+    assert run().abs().max() > 0.01
+    module.eval()
+    assert not run().any()
