@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +22,14 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.nn.transformer import KINDS, alpha_parameters, initialise_alphas, use_entmax
+from onmt_entmax.nn.transformer import (
+    KINDS,
+    LEARNED,
+    SHARED,
+    alpha_parameters,
+    initialise_alphas,
+    use_entmax,
+)
 from onmt_entmax.opennmt import (
     AverageAttention,
     Embeddings,
@@ -39,6 +46,7 @@ _WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 _LAYERS = whole(1, 1000)
 _SIZE = whole(1, 1_000_000)
 _ALPHA = number(1, 1e6, " (1 is softmax, 2 is sparsemax)")
+_ATTENTION_ALPHA = replace(_ALPHA, names=(LEARNED, SHARED))
 
 # What each field of `ModelConfig` may be; the options of the same names share these rules.
 RULES: Mapping[str, Rule] = {
@@ -55,6 +63,11 @@ RULES: Mapping[str, Rule] = {
     "context_gate": Rule(str, names=("source", "target", "both"), off=None),
     "global_attention": one_of("dot", "general", "mlp", "none"),
     "global_attention_alpha": _ALPHA,
+    "encoder_attention_alpha": _ATTENTION_ALPHA,
+    "decoder_attention_alpha": _ATTENTION_ALPHA,
+    "context_attention_alpha": _ATTENTION_ALPHA,
+    "alpha_init_mean": number(-100, 100),
+    "alpha_init_std": number(0, 100),
     "generator_alpha": _ALPHA,
     "dropout": SHARE,
     "attention_dropout": SHARE,
@@ -208,6 +221,17 @@ class ModelConfig:
             for side, words in sides.items():
                 if words != size:
                     yield f"{side}_word_vec_size", f"must equal rnn_size {size} in a Transformer"
+        for kind, alpha in self.attention_alphas.items():
+            if alpha != 1 and not transformer:
+                yield (
+                    f"{kind}_attention_alpha",
+                    "is of a Transformer; a recurrent decoder has global_attention_function",
+                )
+        if self.self_attn_type == "average" and self.decoder_attention_alpha != 1:
+            yield (
+                "decoder_attention_alpha",
+                "needs self_attn_type: scaled-dot; average attention has no alpha",
+            )
         if self.bridge and self.enc_layers > 1:
             yield (
                 "bridge",
@@ -239,6 +263,11 @@ class ModelConfig:
                 name = key[:80] if isinstance(key, str) else shown(key)
                 raise NetworkError(name, f"no such key{nearest(name, known)}")
         return cls(**values)
+
+    @property
+    def attention_alphas(self) -> dict[str, float | str]:
+        """Alphas of a Transformer's attention by kind."""
+        return {kind: getattr(self, f"{kind}_attention_alpha") for kind in KINDS}
 
     @property
     def source_attention_alpha(self) -> float | str:
@@ -413,6 +442,10 @@ def weights_of(config: ModelConfig, source_words: int, target_words: int) -> dic
             own = 4 * size * size + 2 * size
             own += (2 * size * size + 4 * size) if config.aan_useffn else 0
         decoder = config.dec_layers * (own + attention + forward + 4 * size) + 2 * size
+        alphas = config.attention_alphas
+        encoder += _learned(alphas["encoder"], config.enc_layers * heads)
+        decoder += _learned(alphas["decoder"], config.dec_layers * heads)
+        decoder += _learned(alphas["context"], config.dec_layers * heads)
     else:
         encoder = _recurrent_encoder_weights(config)
         fed = target + size if config.input_feed else target
@@ -433,6 +466,11 @@ def weights_of(config: ModelConfig, source_words: int, target_words: int) -> dic
             target_words + (0 if config.share_decoder_embeddings else target_words * size)
         ),
     }
+
+
+def _learned(alpha: float | str, heads: int) -> int:
+    """Return the number of learned alphas of a kind with so many heads in all layers."""
+    return {LEARNED: heads, SHARED: 1}.get(str(alpha), 0)
 
 
 def refuse_too_large(
@@ -549,8 +587,7 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
     if config.decoder_type == "transformer":
-        alphas = {kind: getattr(config, f"{kind}_attention_alpha") for kind in KINDS}
-        use_entmax(encoder, decoder, alphas, config.heads)
+        use_entmax(encoder, decoder, config.attention_alphas, config.heads)
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator, config)
     if config.share_embeddings:

@@ -20,7 +20,7 @@ class Rule:
         high: largest number.
         above: numbers must be above `low`, not at least `low`.
         below: numbers must be below `high`, not at most `high`.
-        names: the known words; if empty, every word is.
+        names: the known words; if empty, every word is. Of a number: words that may replace it.
         off: a value outside the range that is allowed too.
         note: follows the range in messages.
     """
@@ -38,10 +38,12 @@ class Rule:
         """Whether a value follows the rule."""
         if type(value) is type(self.off) and value == self.off:
             return True
+        if type(value) is str and self.names:
+            return value in self.names
         if type(value) is not self.kind and not (self.kind is float and type(value) is int):
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            return not self.names or value in self.names
+            return True
         over = value > self.low if self.above else value >= self.low
         under = value < self.high if self.below else value <= self.high
         return over and under
@@ -56,6 +58,7 @@ class Rule:
             low = f"{'above' if self.above else 'at least'} {self.low:,}"
             return f"must be {off}{low} and {'below' if self.below else 'at most'} {self.high:,}"
         number = "a number" if self.kind is float else "a whole number"
+        off += "".join(f"{name} or " for name in self.names)
         return f"must be {off}{number} from {self.low:,} to {self.high:,}{self.note}"
 
 

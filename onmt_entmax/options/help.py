@@ -130,6 +130,15 @@ TRAINING = Help(
     others={
         "adam_beta1": "Beta1 of Adam.",
         "adam_beta2": "Beta2 of Adam.",
+        "encoder_attention_function": "Self-attention of the encoder.",
+        "decoder_attention_function": "Self-attention of the decoder.",
+        "context_attention_function": "Attention of the decoder to the source.",
+        "encoder_attention_alpha": "Alpha of encoder_attention_function: entmax.",
+        "decoder_attention_alpha": "Alpha of decoder_attention_function: entmax.",
+        "context_attention_alpha": "Alpha of context_attention_function: entmax.",
+        "alpha_init_mean": "Mean of `a` at the start; a learned alpha is 1 + sigmoid(a).",
+        "alpha_init_std": "Its standard deviation.",
+        "alpha_learning_rate": "Learning rate of learned alphas; by default learning_rate.",
         "accum_steps": "Updates at which accum_count changes.",
         "attention_dropout": "Dropout probability of a Transformer's attention.",
         "average_every": "Updates between two changes of the average.",
@@ -232,7 +241,7 @@ def help_text(parser: argparse.ArgumentParser, texts: Help, everything: bool) ->
         "Options may also stand in the YAML file, without the dash; the command line wins."
     )
     if not everything:
-        lines.append("--help-all lists all options.")
+        lines.append("--help-all lists all options, those of a Transformer's attention too.")
     for title, topic in topics.items():
         lines += ["", f"{title}:"]
         for name, text in topic.items():

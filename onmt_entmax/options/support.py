@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from onmt_entmax.model import RULES as NETWORK
+from onmt_entmax.nn.transformer import KINDS
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.options.reader import Options, canonical, register
 from onmt_entmax.rules import SHARE, Rule, number, positive, shown, whole
@@ -147,6 +148,7 @@ _SUBWORDS = whole(-1, 512, off=0)
 # no use comes near is there because the program would run out of time or memory beyond it.
 RULES: Mapping[str, Rule] = {
     **{name: rule for name, rule in NETWORK.items() if rule.kind in (int, float)},
+    **{f"{kind}_attention_alpha": NETWORK["generator_alpha"] for kind in KINDS},  # of `entmax`
     "enc_rnn_size": NETWORK["rnn_size"],
     "dec_rnn_size": NETWORK["rnn_size"],
     "rnn_size": replace(NETWORK["rnn_size"], off=-1),
@@ -190,6 +192,7 @@ RULES: Mapping[str, Rule] = {
     "replace_length": whole(-1, 1),
     # training
     "learning_rate": positive(1000),
+    "alpha_learning_rate": positive(1000),
     "learning_rate_decay": positive(1),
     "start_decay_steps": _COUNT,
     "decay_steps": _LIMIT,

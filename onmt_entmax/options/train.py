@@ -12,6 +12,7 @@ from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.errors import nearest
 from onmt_entmax.model import RULES as NETWORK
 from onmt_entmax.model import ModelConfig, NetworkError
+from onmt_entmax.nn.transformer import KINDS, LEARNED, SHARED
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
 from onmt_entmax.options.reader import (
     Options,
@@ -38,6 +39,9 @@ ALPHAS: Mapping[str, float | None] = {
     "sparsemax": 2.0,
     "entmax": None,
 }
+
+# Of a Transformer's attention, alpha may also be learned.
+ATTENTION_ALPHAS: Mapping[str, float | str | None] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARED}
 
 # Alpha of the function `entmax`, unless given. `ModelConfig` has the alpha of the function softmax,
 # which is OpenNMT-py's default.
@@ -88,8 +92,16 @@ def training_parser() -> ArgumentParser:
         default=ValidationConfig.valid_bleu_tokenize,
         choices=["13a", "intl", "zh", "char", "none"],
     )
+    # A group of its own, which only the full help lists.
+    add = parser.add_argument_group("Attention of a Transformer").add_argument
+    for which in KINDS:
+        add(f"-{which}_attention_function", default="softmax", choices=list(ATTENTION_ALPHAS))
+        add(f"-{which}_attention_alpha", type=float, default=ENTMAX_ALPHA)
+    add("-alpha_init_mean", type=float, default=ModelConfig.alpha_init_mean)
+    add("-alpha_init_std", type=float, default=ModelConfig.alpha_init_std)
+    add("-alpha_learning_rate", type=float, default=OptimizerConfig.alpha_learning_rate)
     for name, off in RETIRED_IN_TRAINING.items():  # registered so that an error can name them
-        add(f"-{name}", type=str if off is None else type(off), default=off)
+        parser.add_argument(f"-{name}", type=str if off is None else type(off), default=off)
     return parser
 
 
@@ -139,8 +151,9 @@ def _pick(options: Options, kind: type, **computed: Any) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options.values} | computed
 
 
-def _alpha(options: Options, function: str, alpha: str) -> float:
-    fixed = ALPHAS[options[function]]
+def _alpha(options: Options, function: str, alpha: str) -> Any:
+    """Return the alpha of a function: a number, or how it is learned."""
+    fixed = ATTENTION_ALPHAS[options[function]]
     if fixed is None:
         return float(options[alpha])
     if options.given(alpha):
@@ -177,13 +190,23 @@ def _model(options: Options) -> ModelConfig:
             options, "global_attention_function", "global_attention_alpha"
         ),
         generator_alpha=_alpha(options, "generator_function", "generator_alpha"),
+        **{
+            f"{kind}_attention_alpha": _alpha(
+                options, f"{kind}_attention_function", f"{kind}_attention_alpha"
+            )
+            for kind in KINDS
+        },
     )
     if options["share_embeddings"] and not options["share_vocab"]:
         raise options.error("share_embeddings", "needs share_vocab: true")
     try:
-        return ModelConfig(**values)
+        config = ModelConfig(**values)
     except NetworkError as error:
-        raise options.error(error.key, error.reason) from None
+        # A range is checked before, so this is an alpha where it means nothing.
+        key = error.key.replace("_attention_alpha", "_attention_function")
+        raise options.error(key, error.reason) from None
+    _check_attention(options)
+    return config
 
 
 def _refuse_models(options: Options) -> None:
@@ -196,7 +219,28 @@ def _refuse_models(options: Options) -> None:
     transformer = options["decoder_type"] == "transformer"
     if transformer and options["global_attention_function"] != "softmax":
         raise options.error(
-            "global_attention_function", "is of recurrent decoders; a Transformer's is softmax"
+            "global_attention_function",
+            "is of recurrent decoders; a Transformer has encoder_attention_function, "
+            "decoder_attention_function and context_attention_function",
+        )
+
+
+def _check_attention(options: Options) -> None:
+    """Refuse options of attention where they mean nothing."""
+    transformer = options["decoder_type"] == "transformer"
+    functions = {options[f"{kind}_attention_function"] for kind in KINDS}
+    for name in ("alpha_init_mean", "alpha_init_std", "alpha_learning_rate"):
+        if options.given(name) and not {LEARNED, SHARED} & functions:
+            raise options.error(name, f"is only read with a function that is {LEARNED} or {SHARED}")
+    if not options["attention_warmup_steps"]:
+        return
+    if not transformer and options["global_attention_function"] == "softmax":
+        raise options.error("attention_warmup_steps", "needs a sparse global_attention_function")
+    if not transformer and options["global_attention"] == "none":
+        raise options.error("attention_warmup_steps", "needs global_attention")
+    if transformer and functions <= {"softmax", LEARNED, SHARED}:
+        raise options.error(
+            "attention_warmup_steps", "needs an attention function that is sparse and not learned"
         )
 
 
@@ -294,12 +338,8 @@ def _training(options: Options) -> TrainingConfig:
         raise options.error(
             "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
         )
-    if options["attention_warmup_steps"] and options["global_attention_function"] == "softmax":
-        raise options.error("attention_warmup_steps", "needs a sparse global_attention_function")
     if options["label_smoothing_prior"] != "uniform" and options["label_smoothing"] == 0:
         raise options.error("label_smoothing_prior", "is only read with label_smoothing above 0")
-    if options["attention_warmup_steps"] and options["global_attention"] == "none":
-        raise options.error("attention_warmup_steps", "needs global_attention")
     for name, without in (("selection", "loss"), ("early_stopping", 0)):
         if options[name] != without and VALID not in options["data"]:
             raise options.error(name, "needs a corpus named valid under data")

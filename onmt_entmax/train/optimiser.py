@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
 from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA
 
@@ -22,6 +23,7 @@ class OptimizerConfig:
 
     optim: str = "sgd"
     learning_rate: float = 1.0
+    alpha_learning_rate: float | None = None  # of learned alphas; None: learning_rate
     learning_rate_decay: float = 0.5
     decay_method: str = "none"  # none, noam, noamwd, rsqrt (OpenNMT-py's), plateau, cosine (ours)
     start_decay_steps: int = 50000
@@ -39,12 +41,31 @@ STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Build OpenNMT-py's optimiser; Adam in PyTorch's fused form, several times faster."""
+    """Build OpenNMT-py's optimiser; Adam in PyTorch's fused form, several times faster.
+
+    Learned alphas are a parameter group of their own, the last one.
+    """
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
+    alphas = {a for a in alpha_parameters(model) if a.requires_grad}
+    if alphas:
+        (group,) = optimizer.param_groups
+        weights = group["params"]
+        group["params"] = [weight for weight in weights if weight not in alphas]
+        optimizer.add_param_group({"params": [weight for weight in weights if weight in alphas]})
     if isinstance(optimizer, torch.optim.Adam):
         for group in optimizer.param_groups:
             group["fused"] = True
     return optimizer
+
+
+def set_learning_rate(
+    optimizer: torch.optim.Optimizer, config: OptimizerConfig, factor: float
+) -> None:
+    """Set the learning rates of `config`, times a factor, in an optimiser of `build_optimizer`."""
+    rate, alpha_rate = config.learning_rate, config.alpha_learning_rate
+    rates = (rate, rate if alpha_rate is None else alpha_rate)
+    for group, rate in zip(optimizer.param_groups, rates, strict=False):  # maybe without alphas
+        group["lr"] = rate * factor
 
 
 def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:
@@ -141,14 +162,14 @@ class MovingAverage:
 
 
 class AttentionWarmup:
-    """Raise alpha of the global attention from 1 (softmax) to the model's own.
+    """Raise alpha of the attention from 1 (softmax) to the model's own.
 
     A source position with zero weight gets no gradient, so attention that is sparse from the start
     learns slowly where to look. Alpha rises linearly over the first updates; below 1.1 the
     attention is softmax.
 
     Args:
-        model: the alphas of its `EntmaxGlobalAttention` modules rise.
+        model: the alphas of its attention modules rise, but for learned ones.
         steps: updates until alpha is the model's own; 0 for no warm-up.
     """
 
@@ -156,7 +177,8 @@ class AttentionWarmup:
         self._alphas = {
             module: module.alpha
             for module in model.modules()
-            if isinstance(module, EntmaxGlobalAttention)
+            if isinstance(module, (EntmaxGlobalAttention, EntmaxMultiHeadedAttention))
+            and module.alpha is not None
         }
         self._steps = steps
 

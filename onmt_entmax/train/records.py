@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tqdm import tqdm
 
@@ -64,14 +65,14 @@ class Records:
 
     def training(self, at: Standing, values: Mapping[str, float]) -> None:
         """Log averages over the updates since the last call."""
-        self._write("train", at.step, values)
+        self._write("train", at.step, values, values)
         self._facts = self._progress.training(values)
         if self._bar.disable:
             self._say_at(at, self._progress.place(at), self._facts)
 
     def validation(self, at: Standing, values: Mapping[str, float], best_step: int) -> None:
         """Log measurements on the development set."""
-        self._write("valid", at.step, values)
+        self._write("valid", at.step, values, values)
         place = self._progress.place(at, validation=True)
         self._say_at(at, place, self._progress.validation(values, at.step, best_step))
 
@@ -79,17 +80,29 @@ class Records:
         clock = time.strftime("%H:%M:%S")
         self.say("  ".join([clock, place, *self._progress.left(at), *facts]))
 
+    def alphas(self, step: int, values: Mapping[str, Sequence[Sequence[float]]]) -> None:
+        """Log the learned alphas of each kind of attention, by layer and head."""
+        scalars = {
+            f"{kind}/layer_{layer}/head_{head}": alpha
+            for kind, layers in values.items()
+            for layer, heads in enumerate(layers, 1)
+            for head, alpha in enumerate(heads, 1)
+        }
+        self._write("alpha", step, values, scalars)
+
     def say(self, message: str) -> None:
         """Print a line without breaking the bar."""
         tqdm.write(message, file=sys.stderr)
         sys.stderr.flush()
 
-    def _write(self, kind: str, step: int, values: Mapping[str, float]) -> None:
+    def _write(
+        self, kind: str, step: int, values: Mapping[str, Any], scalars: Mapping[str, float]
+    ) -> None:
         line = json.dumps({"kind": kind, "step": step, **values})
         with naming(self._path):
             self._metrics.write(f"{line}\n".encode())
         if self._writer is not None:
-            for name, value in values.items():
+            for name, value in scalars.items():
                 self._writer.add_scalar(f"{kind}/{name}", value, step)
 
     def close(self) -> None:

@@ -64,7 +64,14 @@ from onmt_entmax.train.saved_state import check_state
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
 # Options of the model that may change when a run is resumed: no weight depends on them.
-_FREE = ("param_init", "param_init_glorot", "dropout", "attention_dropout")
+_FREE = (
+    "param_init",
+    "param_init_glorot",
+    "alpha_init_mean",
+    "alpha_init_std",
+    "dropout",
+    "attention_dropout",
+)
 
 Tell = Callable[[str], None]
 
@@ -509,9 +516,17 @@ def _describe(
     source, target = vocabularies
     tell(
         f"{count_parameters(network):,} weights, vocabularies of {len(source)} source and "
-        f"{len(target)} target tokens, attention alpha {config.global_attention_alpha:g}, "
+        f"{len(target)} target tokens, {_attention_text(config)}, "
         f"output alpha {config.generator_alpha:g}, on {device_of(network)}"
     )
+
+
+def _attention_text(config: ModelConfig) -> str:
+    if config.decoder_type != "transformer":
+        return f"attention alpha {config.global_attention_alpha:g}"
+    alphas = config.attention_alphas.items()
+    texts = [f"{kind} {a if isinstance(a, str) else f'{a:g}'}" for kind, a in alphas]
+    return f"attention alphas {', '.join(texts)}"
 
 
 def _report_end(outcome: Outcome, folder: Path, following: str, tell: Tell) -> int:

@@ -28,6 +28,7 @@ from onmt_entmax.locks import FolderLock
 from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
+from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.processes import Processes
 from onmt_entmax.train import graphs
 from onmt_entmax.train.config import Outcome, TrainingConfig, TrainingError, value_at
@@ -38,6 +39,7 @@ from onmt_entmax.train.optimiser import (
     MovingAverage,
     build_optimizer,
     learning_rate_schedule,
+    set_learning_rate,
 )
 from onmt_entmax.train.progress import Standing
 from onmt_entmax.train.records import Records
@@ -236,6 +238,8 @@ class Trainer:
         self.model.train()
         self._started = time.monotonic() - self.state.seconds
         self._name_best()
+        if self.state.step == 0:
+            self._report_alphas()
         stream = iter(self.batches)
         alone = self.processes.count == 1
         with frozen_heap(), collected_signals(alone) as received, closing(stream):
@@ -323,8 +327,7 @@ class Trainer:
 
     def _plain_update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
         state, processes = self.state, self.processes
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate(state.step + 1)
+        set_learning_rate(self.optimizer, self.config.optimizer, self._decay(state.step + 1))
         size = self._size(batches)
         mine = batches[processes.rank :: processes.count]
         self.optimizer.zero_grad(set_to_none=True)
@@ -400,6 +403,7 @@ class Trainer:
         at = self._standing()
         self.records.advance(at)
         if self.state.step % self.config.report_every == 0:
+            self._report_alphas()
             rate = self._learning_rate(self.state.step)
             epoch = self.batches.position.epoch
             values = self._measurements.take() | {"learning_rate": rate, "epoch": epoch}
@@ -410,8 +414,16 @@ class Trainer:
     def _standing(self) -> Standing:
         return Standing(self.state.step, self.batches.epochs, self.state.seconds)
 
+    def _report_alphas(self) -> None:
+        alphas = learned_alphas(self.model)
+        if alphas and self.records is not None:
+            self.records.alphas(self.state.step, alphas)
+
     def _learning_rate(self, step: int) -> float:
-        return self.config.optimizer.learning_rate * self.schedule(step) * self.state.decay
+        return self.config.optimizer.learning_rate * self._decay(step)
+
+    def _decay(self, step: int) -> float:
+        return self.schedule(step) * self.state.decay
 
     def _set_dropout(self) -> None:
         config, step = self.config, self.state.step

@@ -10,6 +10,7 @@ from onmt_entmax import entmax
 from onmt_entmax.data.corpus import DataConfig
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.model import ModelConfig
+from onmt_entmax.nn.transformer import KINDS
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import TrainingSetup, training_parser, training_setup
 from onmt_entmax.options.translate import translation_parser, translation_setup
@@ -49,7 +50,8 @@ def test_a_translation_without_options_has_the_defaults_of_a_search(tmp_path: Pa
 
 def test_options_of_the_same_name_have_the_default_of_the_field() -> None:
     known = {canonical(action): action.default for action in register(training_parser()).values()}
-    sizes = {"rnn_size", "global_attention_alpha", "generator_alpha"}  # see `_model`
+    sizes = {"rnn_size", "generator_alpha"}  # see `_model`
+    sizes |= {f"{kind}_attention_alpha" for kind in ("global", *KINDS)}
     converted = {"input_feed": bool, "seed": lambda value: max(value, 0)}
     checked = 0
     for kind in (DataConfig, VocabularyConfig, ModelConfig, TrainingConfig, ValidationConfig):
@@ -69,7 +71,7 @@ def test_options_of_the_same_name_have_the_default_of_the_field() -> None:
 def test_alpha_of_the_option_entmax_is_that_of_the_function() -> None:
     known = register(training_parser())
     default = inspect.signature(entmax).parameters["alpha"].default
-    for name in ("global_attention_alpha", "generator_alpha"):
+    for name in ("generator_alpha", *(f"{kind}_attention_alpha" for kind in ("global", *KINDS))):
         assert known[name].default == default
 
 
