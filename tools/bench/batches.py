@@ -67,7 +67,7 @@ def words(data: Path | None) -> list[Pair]:
         UserError: a file cannot be read.
     """
     if data is None:
-        return _synthetic_words(20_000, 18_000)
+        return _synthetic_words(20_000, 18_000, 8, 3.5)
     sides = []
     for language in ("de", "en"):
         lines = _lines(data / "tatoeba-deen" / f"train.{language}")
@@ -79,11 +79,26 @@ def words(data: Path | None) -> list[Pair]:
     ]
 
 
-def _synthetic_words(count: int, vocabulary: int) -> list[Pair]:
+def captions(data: Path | None) -> list[Pair]:
+    """Return tokenised image captions, German and English.
+
+    Args:
+        data: a folder with `multi30k/`; None for random words as in `words`, in as long sentences.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    if data is None:
+        return _synthetic_words(20_000, 10_000, 13, 4)
+    sides = (_lines(data / "multi30k" / f"train.lc.norm.tok.{name}") for name in ("de", "en"))
+    return [(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
+
+
+def _synthetic_words(count: int, vocabulary: int, mean: float, deviation: float) -> list[Pair]:
     generator = random.Random(1)
     pairs: list[Pair] = []
     for _ in range(count):
-        length = min(max(round(generator.gauss(8, 3.5)), 1), LONGEST)
+        length = min(max(round(generator.gauss(mean, deviation)), 1), LONGEST)
         ranks = [int(vocabulary ** generator.random()) for _ in range(length)]
         pairs.append(([f"s{rank}" for rank in ranks], [f"t{rank}" for rank in ranks]))
     return pairs

@@ -1,0 +1,198 @@
+"""Time training steps of Transformers whose attention differs, alternating in one process.
+
+A step is forward, loss, backward, clipping and Adam. All contenders begin with the same weights and
+take their steps on the same batches; the output layer is the same in all.
+
+    export OMP_NUM_THREADS=1
+    python -m tools.bench.transformer --size base
+    python -m tools.bench.transformer --size small --data DATA --output-alpha 1
+
+`softmax`, a number and `learned` are our model with this alpha in all attention; `stock` is the
+same model with OpenNMT-py's own attention modules. `base` is 6 layers of 512 with 8 heads, `small`
+3 layers of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`); without it, sentences
+are as long as Multi30k's, of random words.
+
+Prints one line for each contender: the median milliseconds of a step, the median over the batches
+of the ratio to the first contender, and its quartiles. `--warmup` updates come before the timing,
+since the cost of entmax depends on its support. The clock is processor time with one thread, which
+other load disturbs least, else wall time. Freed memory is kept (`mallopt`), so that no step waits
+for fresh pages. `--output` appends JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+import torch
+from torch import nn
+
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.nn.transformer import attentions
+from onmt_entmax.opennmt import MultiHeadedAttention
+from tools.bench import batches as text
+from tools.bench.contenders import Contender
+from tools.bench.recurrence import keep_freed_memory
+
+VOCABULARY = 10_000
+
+
+@dataclass(frozen=True)
+class Size:
+    """Sizes of a Transformer."""
+
+    layers: int
+    hidden: int
+    heads: int
+    feed_forward: int
+
+
+SIZES = {"base": Size(6, 512, 8, 2048), "small": Size(3, 256, 4, 1024)}
+NUMBERS = {"softmax": 1.0, "stock": 1.0}
+
+
+def model_of(name: str, known: Vocabularies, options: argparse.Namespace) -> SparseNMTModel:
+    """Return the model of a contender; all have the same weights."""
+    size = SIZES[options.size]
+    alpha = name if name == "learned" else NUMBERS.get(name) or float(name)
+    torch.manual_seed(1)
+    model = build_model(
+        ModelConfig(
+            encoder_type="transformer",
+            decoder_type="transformer",
+            enc_layers=size.layers,
+            dec_layers=size.layers,
+            rnn_size=size.hidden,
+            src_word_vec_size=size.hidden,
+            tgt_word_vec_size=size.hidden,
+            heads=size.heads,
+            transformer_ff=size.feed_forward,
+            position_encoding=True,
+            share_embeddings=True,
+            share_decoder_embeddings=True,
+            param_init=0.0,
+            param_init_glorot=True,
+            encoder_attention_alpha=alpha,
+            decoder_attention_alpha=alpha,
+            context_attention_alpha=alpha,
+            generator_alpha=options.output_alpha,
+            dropout=options.dropout,
+            attention_dropout=options.dropout,
+        ),
+        known,
+    )
+    if name == "stock":
+        use_stock(model)
+    return model.train()
+
+
+def use_stock(model: nn.Module) -> None:
+    """Replace the attention by OpenNMT-py's own."""
+    ours = {id(module) for modules in attentions(model).values() for module in modules}
+    for part in [*model.modules()]:
+        for name, child in part.named_children():
+            if id(child) in ours:
+                stock = MultiHeadedAttention(child.head_count, child.model_dim, child.dropout.p)
+                stock.load_state_dict(child.state_dict())
+                setattr(part, name, stock)
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Time the contenders; return a result for each."""
+    pairs = text.captions(options.data)
+    known = text.vocabularies(pairs, VOCABULARY, joint=True)
+    stream = text.batches(pairs, known, options.batch, 2048)
+    clock = time.process_time if options.clock == "cpu" else time.perf_counter
+    names = options.variants
+    running = {
+        name: Contender(model_of(name, known, options), known.target.pad, 5e-4) for name in names
+    }
+    for _ in range(options.warmup):
+        batch = next(stream)
+        for contender in running.values():
+            contender.step(batch, clock)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(options.steps):
+        batch = next(stream)
+        for name in names if number % 2 else reversed(names):
+            times[name].append(running[name].step(batch, clock)[0])
+    results: list[dict[str, object]] = []
+    for name in names:
+        ratios = [mine / first for mine, first in zip(times[name], times[names[0]], strict=True)]
+        low, _, high = quantiles(ratios, n=4)
+        results.append(
+            {
+                "contender": name,
+                "ms": round(1000 * median(times[name]), 1),
+                "ratio": round(median(ratios), 3),
+                "quartiles": [round(low, 3), round(high, 3)],
+                "loss": round(running[name].loss, 3),
+                "size": options.size,
+                "batch": options.batch,
+                "output_alpha": options.output_alpha,
+                "dropout": options.dropout,
+                "text": "real" if options.data else "random",
+                "threads": torch.get_num_threads(),
+                "clock": options.clock,
+                "load": round(os.getloadavg()[0], 2),
+            }
+        )
+    return results
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--variants", default="softmax,1.5,learned,stock")
+    parser.add_argument("--data", type=Path, help="folder of real text")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--warmup", type=int, default=10, help="updates before the timing")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps of each contender")
+    parser.add_argument("--output-alpha", type=float, default=1.5)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
+    parser.add_argument("--output", default="", help="append JSON lines to this file")
+    options = parser.parse_args()
+    options.variants = options.variants.split(",")
+    for name in options.variants:
+        number = name.replace(".", "", 1).isdecimal() and float(name) >= 1
+        if name not in ("learned", *NUMBERS) and not number:
+            parser.error(f"--variants: softmax, stock, learned or a number from 1, not {name!r}")
+    if options.steps < 2:
+        parser.error("--steps: at least 2")
+    options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
+    return options
+
+
+def main() -> int:
+    """Run the benchmark; return the exit status."""
+    options = parse_arguments()
+    torch.set_num_threads(options.threads)
+    keep_freed_memory()
+    try:
+        results = measure(options)
+    except UserError as error:
+        print(f"transformer.py: error: {error}", file=sys.stderr)
+        return 2
+    with open(options.output or os.devnull, "a", encoding="utf-8") as output:
+        for result in results:
+            output.write(json.dumps(result) + "\n")
+    for result in results:
+        print(" ".join(f"{key} {value}" for key, value in result.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
