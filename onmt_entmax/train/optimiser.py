@@ -40,18 +40,24 @@ class OptimizerConfig:
 STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0}
 
 
-def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Build OpenNMT-py's optimiser; Adam in PyTorch's fused form, several times faster.
+def parameter_groups(model: nn.Module) -> list[list[nn.Parameter]]:
+    """Return the trained weights of a model; learned alphas, if any, are a second group."""
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    learned = {*alpha_parameters(model)}
+    alphas = [weight for weight in trained if weight in learned]
+    others = [weight for weight in trained if weight not in learned]
+    return [others, alphas] if alphas else [others]
 
-    Learned alphas are a parameter group of their own, the last one.
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """Build OpenNMT-py's optimiser of `parameter_groups`.
+
+    Adam is in PyTorch's fused form, several times faster.
     """
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
-    alphas = {a for a in alpha_parameters(model) if a.requires_grad}
-    if alphas:
-        (group,) = optimizer.param_groups
-        weights = group["params"]
-        group["params"] = [weight for weight in weights if weight not in alphas]
-        optimizer.add_param_group({"params": [weight for weight in weights if weight in alphas]})
+    optimizer.param_groups[0]["params"], *further = parameter_groups(model)
+    for weights in further:
+        optimizer.add_param_group({"params": weights})
     if isinstance(optimizer, torch.optim.Adam):
         for group in optimizer.param_groups:
             group["fused"] = True

@@ -7,6 +7,7 @@ shapes end the process without a word.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.checkpoint import CheckpointError
+from onmt_entmax.train.optimiser import parameter_groups
 
 _LARGEST = 2**62  # of counters; they grow by one
 # What an optimiser keeps for each weight, in its shape; the second ones are never negative.
@@ -48,9 +50,8 @@ def check_state(path: Path, state: object, model: nn.Module, optim: str) -> None
         position = _part(parts, "position")
         for name in ("epoch", "bucket", "batch"):
             _check_number(f"position.{name}", position.get(name), whole=True)
-        trained = [weight for weight in model.parameters() if weight.requires_grad]
         seen: set[int] = set()
-        _check_optimizer(_part(parts, "optimizer"), trained, optim, seen)
+        _check_optimizer(_part(parts, "optimizer"), parameter_groups(model), optim, seen)
         if parts.get("raw_weights") is not None:
             _check_weights(parts["raw_weights"], list(model.parameters()), seen)
         _check_random(_part(parts, "random"))
@@ -101,11 +102,13 @@ def _check_number(name: str, value: object, least: float = 0, whole: bool = Fals
 
 
 def _check_optimizer(
-    saved: Mapping[str, Any], weights: Sequence[Tensor], optim: str, seen: set[int]
+    saved: Mapping[str, Any], trained: Sequence[Sequence[Tensor]], optim: str, seen: set[int]
 ) -> None:
     groups = _list("optimizer.param_groups", saved.get("param_groups"))
     members = [_mapping("optimizer.param_groups", group).get("params") for group in groups]
-    if members != [list(range(len(weights)))]:
+    weights = [*chain(*trained)]
+    numbers = iter(range(len(weights)))
+    if members != [[*islice(numbers, len(group))] for group in trained]:
         raise _Wrong(f"optimizer.param_groups: do not name the {len(weights)} trained weights")
     for number, entries in _part(saved, "state").items():
         name = f"optimizer.state.{number!r:.20}"

@@ -34,6 +34,87 @@ def test_entmax_takes_its_alpha_from_its_option(tmp_path) -> None:
     assert (model.generator_alpha, model.global_attention_alpha) == (1.2, 3.0)
 
 
+TRANSFORMER = {
+    "encoder_type": "transformer",
+    "decoder_type": "transformer",
+    "word_vec_size": 32,
+    "heads": 4,
+    "global_attention_function": "softmax",
+}
+
+
+def test_alphas_of_a_transformer_are_numbers_or_learned(tmp_path) -> None:
+    functions = {"encoder": "learned", "decoder": "entmax", "context": "learned_shared"}
+    changes = {f"{kind}_attention_function": name for kind, name in functions.items()}
+    made = setup(
+        tmp_path, **TRANSFORMER, **changes, decoder_attention_alpha=1.3, alpha_learning_rate=0.1
+    )
+    found = made.model
+    assert (found.encoder_attention_alpha, found.decoder_attention_alpha) == ("learned", 1.3)
+    assert found.context_attention_alpha == "learned_shared"
+    assert (found.alpha_init_mean, found.alpha_init_std) == (0.0, 1.0)
+    assert made.training.optimizer.alpha_learning_rate == 0.1
+    assert not found.dense_attention
+    assert setup(tmp_path, **TRANSFORMER).model.dense_attention
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"encoder_attention_function": "entmax14"}, "'entmax14' is not one of softmax, entmax15"),
+        (
+            {"context_attention_function": "entmax", "context_attention_alpha": 0.9},
+            "context_attention_alpha: must be a number of at least 1",
+        ),
+        ({"context_attention_function": "entmax", "context_attention_alpha": "inf"}, "at least 1"),
+        (
+            {"context_attention_function": "learned", "context_attention_alpha": 1.2},
+            "only read with context_attention_function: entmax, not learned",
+        ),
+        (
+            {"self_attn_type": "average", "decoder_attention_function": "entmax15"},
+            "decoder_attention_function: needs self_attn_type: scaled-dot",
+        ),
+        (
+            {"self_attn_type": "average", "decoder_attention_function": "learned"},
+            "decoder_attention_function: needs self_attn_type: scaled-dot",
+        ),
+        ({"heads": 5}, "heads: must divide rnn_size 32"),
+        ({"heads": 0}, "heads: must be above 0"),
+        ({"alpha_init_std": 2}, "alpha_init_std: is only read with a function that is learned"),
+        ({"alpha_learning_rate": 2}, "alpha_learning_rate: is only read with a function that is"),
+        (
+            {"encoder_attention_function": "learned", "alpha_learning_rate": 0},
+            "alpha_learning_rate: must be above 0",
+        ),
+        ({"encoder_attention_function": "learned", "alpha_init_std": -1}, "alpha_init_std: must"),
+        (
+            {"encoder_attention_function": "learned", "alpha_init_mean": "nan"},
+            "alpha_init_mean: must be a finite number",
+        ),
+        (
+            {"encoder_attention_function": "learned", "attention_warmup_steps": 9},
+            "attention_warmup_steps: needs an attention function that is sparse and not learned",
+        ),
+        ({"global_attention_function": "entmax15"}, "a Transformer has encoder_attention_function"),
+    ],
+)
+def test_attention_of_a_transformer_is_checked(tmp_path, changes, message) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        setup(tmp_path, **{**TRANSFORMER, **changes})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "context"])
+@pytest.mark.parametrize("function", ["entmax15", "learned", "learned_shared"])
+def test_a_recurrent_model_has_no_attention_of_a_transformer(tmp_path, kind, function) -> None:
+    name = f"{kind}_attention_function"
+    with pytest.raises(UserError, match=f"{name}: is of a Transformer; a recurrent decoder has"):
+        setup(tmp_path, **{name: function})
+    with pytest.raises(UserError, match="'learned' is not one of softmax, entmax15"):
+        setup(tmp_path, global_attention_function="learned")
+
+
 def test_sizes_for_both_sides_win(tmp_path) -> None:
     model = setup(tmp_path, layers=3, enc_layers=1, word_vec_size=8, src_word_vec_size=9).model
     assert (model.enc_layers, model.dec_layers) == (3, 3)
