@@ -61,7 +61,8 @@ def has_onednn() -> bool:
     return all(torch.allclose(product, expected) for product in products)
 
 
-def _uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
+def uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
+    """Return whether products of this type on this device are by oneDNN."""
     return (
         device.type == "cpu"
         and dtype in _ONEDNN_TYPES
@@ -94,7 +95,7 @@ def rounded_empty(rows: int, size: int, like: Tensor, dtype: torch.dtype | None 
 
 def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return `x` in this type; for oneDNN with rows of zeros up to a multiple of `_ROWS`."""
-    if not _uses_onednn(x.device, dtype) or x.size(0) % _ROWS == 0:
+    if not uses_onednn(x.device, dtype) or x.size(0) % _ROWS == 0:
         return x.to(dtype)
     rounded = rounded_empty(x.size(0), x.size(1), x, dtype)
     rounded[: x.size(0)] = x
@@ -102,7 +103,7 @@ def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    if _uses_onednn(x.device, x.dtype):
+    if uses_onednn(x.device, x.dtype):
         return _onednn(_dense(x), _dense(weight), bias)
     return torch.nn.functional.linear(x, weight, bias)
 
@@ -186,7 +187,7 @@ class PreparedWeight:
         self.dtype = dtype or weight.dtype
         self.size = weight.size(1)
         self._weight = weight.to(self.dtype)
-        self._prepared = _uses_onednn(weight.device, self.dtype)
+        self._prepared = uses_onednn(weight.device, self.dtype)
         if self._prepared:
             self._weight = _onednn_layout(_dense(self._weight))
 

@@ -1,5 +1,6 @@
 """A Transformer's attention with alpha-entmax: weights, gradients, learned alphas."""
 
+import copy
 import dataclasses
 import itertools
 
@@ -18,6 +19,7 @@ from onmt_entmax.model import (
 from onmt_entmax.nn.transformer import (
     KINDS,
     EntmaxMultiHeadedAttention,
+    FastLinear,
     alpha_parameters,
     attentions,
     learned_alphas,
@@ -258,3 +260,31 @@ def test_dropout_drops_weights_in_training_only() -> None:
     assert run().abs().max() > 0.01
     module.eval()
     assert not run().any()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [(3, 7), (5, 40), (200,)])
+def test_fast_products_are_those_of_the_linear_layer(rows: tuple[int, ...], bias: bool) -> None:
+    torch.manual_seed(0)
+    stock = nn.Linear(24, 40, bias=bias)
+    fast = FastLinear(copy.deepcopy(stock))
+    results = []
+    for layer in (stock, fast):
+        torch.manual_seed(1)
+        x = torch.randn(*rows, 24, requires_grad=True)
+        y = layer(x)
+        y.backward(torch.randn_like(y))
+        results.append([y.detach(), x.grad, *(p.grad for p in layer.parameters())])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+    fast.requires_grad_(False)
+    frozen = fast(x)
+    assert frozen.requires_grad
+    assert not fast(x.detach()).requires_grad
+
+
+def test_every_linear_layer_of_a_transformer_is_fast() -> None:
+    model = build_model(TRANSFORMER, VOCABULARIES)
+    found = [part for part in model.modules() if isinstance(part, nn.Linear)]
+    assert len(found) == 2 * (4 + 2) + 2 * (8 + 2)
+    assert all(type(part) is FastLinear for part in found)

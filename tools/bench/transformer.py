@@ -8,9 +8,9 @@ take their steps on the same batches; the output layer is the same in all.
     python -m tools.bench.transformer --size small --data DATA --output-alpha 1
 
 `softmax`, a number and `learned` are our model with this alpha in all attention; `stock` is the
-same model with OpenNMT-py's own attention modules. `base` is 6 layers of 512 with 8 heads, `small`
-3 layers of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`); without it, sentences
-are as long as Multi30k's, of random words.
+same model with OpenNMT-py's own attention and PyTorch's linear layers. `base` is 6 layers of 512
+with 8 heads, `small` 3 layers of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`);
+without it, sentences are as long as Multi30k's, of random words.
 
 Prints one line for each contender: the median milliseconds of a step, the median over the batches
 of the ratio to the first contender, and its quartiles. `--warmup` updates come before the timing,
@@ -36,7 +36,7 @@ from torch import nn
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
-from onmt_entmax.nn.transformer import attentions
+from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, FastLinear
 from onmt_entmax.opennmt import MultiHeadedAttention
 from tools.bench import batches as text
 from tools.bench.contenders import Contender
@@ -95,14 +95,17 @@ def model_of(name: str, known: Vocabularies, options: argparse.Namespace) -> Spa
 
 
 def use_stock(model: nn.Module) -> None:
-    """Replace the attention by OpenNMT-py's own."""
-    ours = {id(module) for modules in attentions(model).values() for module in modules}
+    """Replace attention and linear layers by OpenNMT-py's own."""
     for part in [*model.modules()]:
         for name, child in part.named_children():
-            if id(child) in ours:
+            if isinstance(child, EntmaxMultiHeadedAttention):
                 stock = MultiHeadedAttention(child.head_count, child.model_dim, child.dropout.p)
-                stock.load_state_dict(child.state_dict())
-                setattr(part, name, stock)
+            elif isinstance(child, FastLinear):
+                stock = nn.Linear(child.in_features, child.out_features)
+            else:
+                continue
+            stock.load_state_dict(child.state_dict())
+            setattr(part, name, stock)
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
