@@ -1,0 +1,43 @@
+"""The benchmark of a Transformer's training steps."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.bench import transformer
+
+
+def bench(monkeypatch: pytest.MonkeyPatch, *options: object) -> int:
+    tiny = transformer.Size(layers=1, hidden=16, heads=2, feed_forward=32)
+    monkeypatch.setitem(transformer.SIZES, "small", tiny)
+    monkeypatch.setattr(sys, "argv", ["transformer", *map(str, options)])
+    return transformer.main()
+
+
+def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Without dropout, OpenNMT-py's modules and ours with softmax have one loss."""
+    output = tmp_path / "results.jsonl"
+    small = ["--batch", 8, "--warmup", 1, "--steps", 3, "--dropout", 0.0, "--output", output]
+    assert bench(monkeypatch, *small) == 0
+    found = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [line["contender"] for line in found] == ["softmax", "1.5", "learned", "stock"]
+    softmax, _, _, stock = found
+    assert (softmax["ratio"], softmax["quartiles"]) == (1, [1, 1])
+    assert stock["loss"] == pytest.approx(softmax["loss"], abs=2e-3)
+    assert all(line["ms"] > 0 for line in found)
+    assert "contender learned ms " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["--variants", "0.5"], ["--variants", "a"], ["--steps", 1]])
+def test_a_bad_request_is_one_line(options: list, monkeypatch, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        bench(monkeypatch, *options)
+    assert ended.value.code == 2
+    assert options[0] in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_data_that_cannot_be_read(tmp_path: Path, monkeypatch, capsys) -> None:
+    assert bench(monkeypatch, "--data", tmp_path) == 2
+    assert "cannot be read" in capsys.readouterr().err
