@@ -99,7 +99,9 @@ def use_stock(model: nn.Module) -> None:
     for part in [*model.modules()]:
         for name, child in part.named_children():
             if isinstance(child, EntmaxMultiHeadedAttention):
-                stock = MultiHeadedAttention(child.head_count, child.model_dim, child.dropout.p)
+                relative = child.max_relative_positions
+                sizes = child.head_count, child.model_dim
+                stock = MultiHeadedAttention(*sizes, child.dropout.p, relative)
             elif isinstance(child, FastLinear):
                 stock = nn.Linear(child.in_features, child.out_features)
             else:
