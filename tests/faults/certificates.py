@@ -23,6 +23,8 @@ from tqdm import tqdm
 
 from onmt_entmax.nn import bf16_filter
 from onmt_entmax.nn.output import Support, as_support
+from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
+from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import (
     Budget,
     Constraints,
@@ -241,6 +243,11 @@ def network_of(seed: int, draw: random.Random) -> tuple[Any, float]:
     changes: dict[str, Any] = {"global_attention_alpha": alpha_of(draw)}
     if "decoder_type" not in DECODERS[kind]:
         changes["global_attention"] = draw.choice(["dot", "general", "mlp"])
+    else:
+        averaged = ["decoder"] if kind == "average" else []  # has no alpha
+        for which in sorted({*ATTENTIONS} - {*averaged}):
+            alpha = draw.choice([1.0, alpha_of(draw), LEARNED, SHARED])
+            changes[f"{which}_attention_alpha"] = alpha
     model = network(kind, alpha_of(draw), seed, double, **changes)
     # In float32 a score next to the threshold has few digits, and so has the logarithm of a rare
     # token (docs/certificates.md, "Floating point").
