@@ -230,7 +230,7 @@ def _check_attention(options: Options) -> None:
     transformer = options["decoder_type"] == "transformer"
     functions = {options[f"{kind}_attention_function"] for kind in KINDS}
     for name in ("alpha_init_mean", "alpha_init_std", "alpha_learning_rate"):
-        if options.given(name) and not {LEARNED, SHARED} & functions:
+        if options.given(name) and options[name] is not None and not {LEARNED, SHARED} & functions:
             raise options.error(name, f"is only read with a function that is {LEARNED} or {SHARED}")
     if not options["attention_warmup_steps"]:
         return
