@@ -28,7 +28,6 @@ KINDS = ("encoder", "decoder", "context")
 LEARNED, SHARED = "learned", "learned_shared"
 """Values of alpha besides numbers: one for each head, or one for all heads of all layers"""
 
-
 # From so many rows on, a product by oneDNN is faster than PyTorch's.
 _MANY_ROWS = 64
 
@@ -65,10 +64,10 @@ class FastLinear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return ``input @ weight.T + bias``, ``(..., out)``, for an input ``(..., in)``."""
-        rows = input.flatten(0, -2)
-        if len(rows) < _MANY_ROWS or not uses_onednn(input.device, input.dtype):
+        few = input.numel() < _MANY_ROWS * self.in_features
+        if few or not uses_onednn(input.device, input.dtype):
             return super().forward(input)
-        made: Tensor = _LinearFunction.apply(rows, self.weight, self.bias)
+        made: Tensor = _LinearFunction.apply(input.flatten(0, -2), self.weight, self.bias)
         return made.unflatten(0, input.shape[:-1])
 
 
