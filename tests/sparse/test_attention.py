@@ -211,6 +211,19 @@ def test_strides_change_nothing() -> None:
     )
 
 
+@pytest.mark.parametrize("shape", [(3, 1, 5, 1), (5, 1), (7,), (2, 1, 1), ()])
+def test_masks_broadcast(shape: tuple[int, ...]) -> None:
+    query, key, value = inputs(3, 2)
+    numbers = torch.randn(shape, requires_grad=True)
+    for mask in (numbers > 0.2, numbers):
+        whole = mask.expand(3, 2, 5, 7).contiguous()
+        expected = entmax_attention(query, key, value, 1.5, whole)
+        torch.testing.assert_close(entmax_attention(query, key, value, 1.5, mask), expected)
+    output = entmax_attention(query, key, value, 1.5, numbers)
+    (gradient,) = torch.autograd.grad(output.sum(), numbers)
+    assert gradient.shape == shape
+
+
 @pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8)])
 def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
     alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
