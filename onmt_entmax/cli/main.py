@@ -43,6 +43,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "bleu": ("bleu", "compute BLEU, chrF and TER, with significance tests"),
         "report": ("report", "write an exactness report as an HTML page"),
         "sparsity": ("sparsity", "count the nonzeros of attention and output"),
+        "heads": ("heads", "analyse the attention heads of Transformers"),
         "figures": ("figures", "draw attention, forced decoding, alpha sweeps, training curves"),
         "experiment": ("experiment", "run a matrix of trainings and print its table"),
     },

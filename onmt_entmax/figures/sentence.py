@@ -18,6 +18,7 @@ from onmt_entmax.report.lattice import Node, build_lattice
 from onmt_entmax.translator import Translator
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 END = "</s>"
@@ -94,33 +95,58 @@ def draw_attention(drawn: Sentence) -> Figure:
         UserError: the model has no attention.
     """
     from matplotlib import pyplot
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
 
     if drawn.nodes[0].attention is None:
         raise UserError("the model has no attention")
     columns, lines = len(drawn.source), len(drawn.target)
     weights = np.array([node.attention for node in drawn.nodes])[:, :columns]
     cell = min(CELL, (PAGE - 1.5) / columns)
-    size = max(4.0, min(8.0, cell * 72 * 0.62))
     figure, axis = pyplot.subplots(figsize=(cell * columns + 1.5, cell * lines + 0.9))
-    # Only zero is white: the palest blue must differ from it at a glance.
+    image = heat_map(axis, weights, drawn.target, drawn.source, cell)
+    heat_scale(figure, image, axis)
+    return figure
+
+
+def heat_map(
+    axis: Axes, weights: Any, lines: Sequence[str], columns: Sequence[str], cell: float
+) -> Any:
+    """Draw attention weights; only zero is white.
+
+    Args:
+        axis: to draw on.
+        weights: ``(lines, columns)``.
+        lines: tokens that attend.
+        columns: tokens that are attended to.
+        cell: size of a cell in inches.
+
+    Returns:
+        The image, for `heat_scale`.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    size = max(4.0, min(8.0, cell * 72 * 0.62))
+    # The palest blue must differ from white at a glance.
     blues = LinearSegmentedColormap.from_list("blues", ["#D9E8F5", "#5A9BD0", "#08306B"])
     shown = np.ma.masked_equal(weights, 0.0)
     image = axis.imshow(shown, cmap=blues, vmin=0, vmax=1, aspect="equal")
     for line, column in zip(*weights.nonzero(), strict=True):
         corner = (column - 0.5, line - 0.5)
         axis.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=INK, linewidth=0.5))
-    axis.set_xticks(range(columns), [readable(t) for t in drawn.source], rotation=90, fontsize=size)
-    axis.set_yticks(range(lines), [readable(t) for t in drawn.target], fontsize=size)
+    axis.set_xticks(range(len(columns)), [readable(t) for t in columns], rotation=90, fontsize=size)
+    axis.set_yticks(range(len(lines)), [readable(t) for t in lines], fontsize=size)
     axis.tick_params(length=0, pad=3, top=True, labeltop=True, bottom=False, labelbottom=False)
     for spine in axis.spines.values():
         spine.set(visible=True, linewidth=0.4, color=SOFT)
+    return image
+
+
+def heat_scale(figure: Figure, image: Any, axis: Any) -> None:
+    """Draw the scale of a heat map beside its axis, or beside several."""
     bar = figure.colorbar(image, ax=axis, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
     bar.set_ticks([0, 0.5, 1])
     bar.outline.set_linewidth(0.4)
     bar.ax.tick_params(length=2, labelsize=6.5)
-    return figure
 
 
 @dataclass(frozen=True)

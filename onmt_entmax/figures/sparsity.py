@@ -185,7 +185,8 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.2f}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; numbers stand at the right."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -205,7 +206,7 @@ def table3(figures: Mapping[str, Any]) -> str:
                 found = model[mode][side]
                 row += [number(found["mean"]), f"{found['share_of_one']:.1%}"]
         rows.append(row)
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def markdown(figures: Mapping[str, Any]) -> str:
@@ -233,9 +234,7 @@ def _details(measured: Mapping[str, Any]) -> list[str]:
         + [number(m["most"])]
         for name, m in measured.items()
     ]
-    tables = [
-        _table(["model", "steps", "least", *(f"{q} %" for q in QUANTILES), "most"], quantiles)
-    ]
+    tables = [table(["model", "steps", "least", *(f"{q} %" for q in QUANTILES), "most"], quantiles)]
     for key, said in (("by_rank", "rank of the token"), ("by_position", "position")):
         cells = dict.fromkeys(cell for m in measured.values() for cell in m[key])
         rows = [
@@ -243,7 +242,7 @@ def _details(measured: Mapping[str, Any]) -> list[str]:
             + [number(m[key][cell]["mean"]) if cell in m[key] else "" for m in measured.values()]
             for cell in cells
         ]
-        tables.append(_table([said, *measured], rows))
+        tables.append(table([said, *measured], rows))
     return tables
 
 

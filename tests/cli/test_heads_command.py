@@ -1,0 +1,134 @@
+"""`onmt-entmax heads`: it measures what the model attends to, and draws it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import save
+from onmt_entmax.cli import heads as command
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.errors import UserError
+from onmt_entmax.figures.heads import attend, head_alphas, measure
+from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.nn.transformer import attentions, initialise_alphas
+
+VOCABULARIES = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, "who", "is", "b￭", "c", "￭?", "￭.")),
+    Vocabulary((*TARGET_SPECIALS, *"uvw")),
+)
+SOURCES = ["who is b￭ c ￭?", "c", "c is who ￭.", "b￭ c is c ￭."]
+TARGETS = ["u v", "", "w u", "v v w u"]
+ALPHAS = {"softmax": 1.0, "learned": "learned"}
+
+
+def write_model(folder: Path, alpha: float | str, seed: int = 0):
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        encoder_type="transformer",
+        decoder_type="transformer",
+        rnn_size=8,
+        src_word_vec_size=8,
+        tgt_word_vec_size=8,
+        heads=2,
+        transformer_ff=8,
+        encoder_attention_alpha=alpha,
+        decoder_attention_alpha=alpha,
+        context_attention_alpha=alpha,
+        position_encoding=True,
+        param_init=1.0,
+    )
+    model = build_model(config, VOCABULARIES).eval()
+    initialise_alphas(model, 0.0, 2.0)
+    save(folder, model, config, VOCABULARIES, {})
+    return model
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    for name, lines in (("src", SOURCES), ("tgt", TARGETS)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return ["--source", str(tmp_path / "src"), "--target", str(tmp_path / "tgt")]
+
+
+def pairs() -> list[tuple[list[int], list[int]]]:
+    source, target = VOCABULARIES
+    return [
+        (source.encode(s.split()), target.encode(t.split()))
+        for s, t in zip(SOURCES, TARGETS, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("alpha", ALPHAS.values())
+def test_weights_of_a_batch_are_those_of_each_sentence_alone(tmp_path, alpha) -> None:
+    model = write_model(tmp_path / "model", alpha)
+    together = {each.index: each for each in attend(model, VOCABULARIES, pairs(), 4)}
+    assert sorted(together) == [0, 1, 2, 3]
+    for index, pair in enumerate(pairs()):
+        (alone,) = attend(model, VOCABULARIES, [pair])
+        assert alone.source == together[index].source == tuple(SOURCES[index].split())
+        assert alone.target == together[index].target == ("<s>", *TARGETS[index].split())
+        for kind, weights in alone.weights.items():
+            queries, keys = (len(tokens) for tokens in alone.tokens(kind))
+            assert weights.shape == (2, 2, queries, keys)
+            np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
+            np.testing.assert_allclose(together[index].weights[kind], weights, atol=1e-6)
+    for layers in attentions(model).values():  # left as they were
+        assert [layer._forward_hooks for layer in layers] == [{}, {}]
+
+
+def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys) -> None:
+    pytest.importorskip("matplotlib")
+    models = {name: write_model(tmp_path / name, alpha) for name, alpha in ALPHAS.items()}
+    out = tmp_path / "out"
+    folders = [str(tmp_path / name) for name in ALPHAS]
+    assert command.main([*folders, *files, "--language", "en", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    found = json.loads((out / "heads.json").read_text(encoding="utf-8"))
+    for name, model in models.items():
+        expected = measure(
+            attend(model, VOCABULARIES, pairs()), head_alphas(model), frozenset({"who"})
+        )
+        assert found[name]["sentences"] == 4
+        for kind, each in expected.items():
+            np.testing.assert_allclose(found[name][kind]["density"], each.summary()["density"])
+        asked = found[name]["encoder"]["interrogation"]
+        assert (asked["words_in_questions"], asked["words_elsewhere"]) == (1, 1)
+        assert f"| {name} |" in printed
+    assert found["softmax"]["encoder"]["density"] == [[1.0, 1.0], [1.0, 1.0]]
+    assert np.mean(found["learned"]["encoder"]["density"]) < 1
+    names = ["alphas", "densities", "layers", "divergence", "positional", "merging"]
+    for name in [*names, "interrogation"]:
+        assert (out / f"{name}.png").stat().st_size > 1000
+        assert (out / f"{name}.pdf").stat().st_size > 1000
+    assert "positional head" in (out / "heads.md").read_text(encoding="utf-8")
+
+
+def test_trajectories_are_read_from_a_run_folder(tmp_path, files) -> None:
+    pytest.importorskip("matplotlib")
+    write_model(tmp_path / "run" / "step_3", "learned")
+    rows = [
+        {
+            "kind": "alpha",
+            "step": step,
+            **{k: [[1.1, 1.2]] * 2 for k in ("encoder", "decoder", "context")},
+        }
+        for step in (1, 2, 3)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "run" / "metrics.jsonl").write_text(text)
+    out = tmp_path / "out"
+    assert command.main([str(tmp_path / "run"), *files, "--out", str(out)]) == 0
+    assert (out / "trajectories.png").stat().st_size > 1000
+    assert not (out / "interrogation.png").exists()  # no question words were named
+
+
+def test_a_recurrent_model_has_no_heads(tmp_path, files) -> None:
+    config = ModelConfig(rnn_size=8, src_word_vec_size=8, tgt_word_vec_size=8)
+    model = build_model(config, VOCABULARIES)
+    save(tmp_path / "model", model, config, VOCABULARIES, {})
+    with pytest.raises(UserError, match="model: is no Transformer"):
+        command.main([str(tmp_path / "model"), *files, "--out", str(tmp_path / "out")])
+    assert not (tmp_path / "out").exists()
