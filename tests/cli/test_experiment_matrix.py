@@ -32,7 +32,7 @@ class TestMatrixFile:
             ({"cells": {"..": {}}}, "a cell is a folder"),
             ({"cells": {}}, "cells: there are none"),
             ({"cells": {"a": ["b"]}}, "cells: a: expected options with their values"),
-            ({"cells": "missing.yaml"}, "missing.yaml: No such file"),
+            ({"cells": "missing.yaml"}, "cells: no such file: missing.yaml"),
             ({"cells": {"a": {"seed": 3}}}, "cells: a: seed is chosen by the runner"),
             ({"cells": {"a": {"translate": {"n_best": 2}}}}, "n_best is chosen by the runner"),
             ({"cells": {"a": {"reset_optim": "all"}}}, "cells: a: reset_optim is chosen by"),
@@ -42,7 +42,7 @@ class TestMatrixFile:
             ),
             ({"cells": {"one": {"begin_with": "one"}}}, "'one' is not a cell before this one"),
             ({"options": {"save_model": "x"}}, "options: save_model is chosen by the runner"),
-            ({"base": "missing.yaml"}, "missing.yaml: No such file"),
+            ({"base": "missing.yaml"}, "base: no such file: missing.yaml"),
         ],
     )
     def test_what_is_wrong_is_one_line(self, tmp_path, capsys, changes, message):
