@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.nn.transformer import KINDS
 
 # Each of these replaces those after it.
 _RIVALS: Mapping[str, tuple[str, ...]] = {
@@ -31,6 +32,7 @@ _SIDES = {
 _ALPHAS = {
     "generator_function": "generator_alpha",
     "global_attention_function": "global_attention_alpha",
+    **{f"{kind}_attention_function": f"{kind}_attention_alpha" for kind in KINDS},
 }
 
 

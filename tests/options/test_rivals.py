@@ -48,6 +48,10 @@ def test_a_function_replaces_the_alpha_of_another(tmp_path):
     assert setup(tmp_path, "-generator_function", "entmax", **file).model.generator_alpha == 1.3
     with pytest.raises(OptionError, match="is only read with generator_function: entmax"):
         setup(tmp_path, **{**file, "generator_function": "softmax"})
+    file = {"encoder_attention_function": "entmax", "encoder_attention_alpha": 1.3, "seed": 1}
+    assert "encoder_attention_alpha" not in without_rivals(
+        file, {"encoder_attention_function": "sparsemax"}
+    )
 
 
 def test_a_side_replaces_that_side_of_both(tmp_path):
