@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.memory import exhaustion

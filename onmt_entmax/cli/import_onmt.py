@@ -194,6 +194,7 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
             "position_encoding: with a recurrent decoder, OpenNMT-py 2.3.0 trains another model "
             "than it searches: positions at every step there, the first one alone here"
         )
+
     def first(name: str) -> Any:
         value = options[name]
         return value[0] if isinstance(value, list) and value else value

@@ -149,7 +149,9 @@ def files(folder: Path, levels: list[str]) -> list[str]:
 
 def test_the_page_of_a_small_set(tmp_path, capsys):
     arguments = files(tmp_path, ["exhaustive", "optimal", "none"])
-    assert ended(errors_inflection.main, [*arguments, "--picture", str(tmp_path / "errors.png")]) == 0
+    assert (
+        ended(errors_inflection.main, [*arguments, "--picture", str(tmp_path / "errors.png")]) == 0
+    )
     head = "3 words of 2 languages: 66.67 % right, 50.00 % averaged over languages, 1 errors."
     assert capsys.readouterr().out == head + "\n"
     page = (tmp_path / "errors.md").read_text(encoding="utf-8")
@@ -211,7 +213,8 @@ def test_forms_from_right_to_left_give_the_same_page(tmp_path):
     turn_around(tmp_path)
     assert ended(errors_inflection.main, [*arguments, "--reversed"]) == 0
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") == page
-    assert ended(errors_inflection.main, arguments) == 0  # backwards: another place, another example
+    # Backwards: another place, another example.
+    assert ended(errors_inflection.main, arguments) == 0
     assert (tmp_path / "errors.md").read_text(encoding="utf-8") != page
 
 

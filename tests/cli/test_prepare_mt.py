@@ -268,7 +268,7 @@ def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> N
     folder, url = server
     publish(name, folder)
     out = tmp_path / "out"
-    assert ended(prepare_mt.main, [name, "--url", url, "--out", str(out)]) == 0, capsys.readouterr().err
+    assert ended(prepare_mt.main, [name, "--url", url, "--out", str(out)]) == 0
     corpus = parallel.CORPORA[name]
     target = (out / f"val.{corpus.languages[1]}").read_text(encoding="utf-8").splitlines()
     if name == "tatoeba":

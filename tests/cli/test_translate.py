@@ -199,11 +199,14 @@ def test_an_empty_file_and_bytes_that_are_not_text(trained: Path, tmp_path: Path
 
 
 def test_an_output_that_cannot_be_written(trained: Path, tmp_path: Path) -> None:
-    arguments = translation(trained / "run", tmp_path, output=tmp_path / "no" / "such" / "folder")
-    assert "cannot be written" in fail("translate.py", *arguments)
+    (tmp_path / "file").touch()
+    below = tmp_path / "file" / "out"
+    assert "cannot be written" in fail(
+        "translate.py", *translation(trained / "run", tmp_path, output=below)
+    )
     arguments = translation(trained / "run", tmp_path, output=tmp_path)
     assert "is a folder" in fail("translate.py", *arguments)
-    arguments = translation(trained / "run", tmp_path, exactness_report=tmp_path / "no" / "report")
+    arguments = translation(trained / "run", tmp_path, exactness_report=below)
     assert "cannot be written" in fail("translate.py", *arguments)
     assert not (tmp_path / "out").exists()
 
