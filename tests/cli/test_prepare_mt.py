@@ -185,7 +185,7 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
         "selection": "bleu",
     }
     (tmp_path / "train.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    assert " bleu " in succeed("train.py", "-config", "train.yaml", cwd=tmp_path)
+    assert "  BLEU " in succeed("train.py", "-config", "train.yaml", cwd=tmp_path)
     command = ["-model", "run", "-src", "data/val.ro", "-output", "out"]
     command += ["-stop", "first", "-beam_size", 2]
     succeed("translate.py", *command, "-transforms", "onmt_tokenize", cwd=tmp_path)

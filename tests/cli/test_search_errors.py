@@ -122,7 +122,7 @@ def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys) -> None:
     (tmp_path / "src").write_text("\n".join(["a", "", "", "b", "a " * 5002]) + "\n")
     arguments = ["-model", model, "-src", tmp_path / "src", "-output", tmp_path / "out"]
     assert ended(search_errors.main, [*map(str, arguments), "-max_length", "3"]) == 2
-    assert "line 5: its 5002 tokens" in capsys.readouterr().err
+    assert "line 5: its 5,002 tokens" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_one_line(tmp_path, capsys) -> None:

@@ -73,6 +73,5 @@ PLANTED: Mapping[str, Callable[[], None]] = {
     "traceback": _command(lambda: {}["a bug"]),
     "hang": _command(lambda: time.sleep(1000) or 0),
     "crash": _command(lambda: os.abort()),
-    "greedy": _command(lambda: len(bytes(1 << 40))),
     "silent": _command(lambda: 0),
 }

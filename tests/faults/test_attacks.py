@@ -68,9 +68,15 @@ def test_every_event(world: World, call: str, fault: str) -> None:
     assert not {case: wrong for case, wrong in failed.items() if wrong}
 
 
+# `fetch-model` needs the checksum of its archive (`tests/test_released.py` tries bad ones), and
+# `heads` a Transformer, and seconds for its pictures.
+LEFT_OUT = {"fetch-model", "heads"}
+
+
 def test_every_command_is_attacked() -> None:
-    called = [call[0] for call in CALLS.values()]
-    assert all(any(f"{call} ".startswith(f"{name} ") for call in called) for name in COMMANDS)
+    called = [f"{call[0]} " for call in CALLS.values()]
+    attacked = {name for name in COMMANDS if any(call.startswith(f"{name} ") for call in called)}
+    assert attacked == COMMANDS.keys() - LEFT_OUT
 
 
 class TestPlanted:
@@ -114,7 +120,6 @@ class TestPlanted:
             ("traceback", "traceback: KeyError: 'a bug'"),
             ("hang", "hangs"),
             ("crash", "dies by SIGABRT"),
-            ("greedy", "traceback: MemoryError"),
             ("silent", "status 0, and neither an output nor a word"),
         ],
     )

@@ -2,10 +2,7 @@
 
 import math
 import random
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,7 +23,6 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
-from tests.commands import ENVIRONMENT
 from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
@@ -330,9 +326,3 @@ def test_scores_need_no_search() -> None:
     score = score_targets(stepper(model), batch, [[4, 4, 4, 4, 4]])[0]
     assert len(score.steps) == 6
     assert all(step.rank <= step.support + 1 for step in score.steps)
-
-
-def test_many_more_models_can_be_compared() -> None:
-    command = [sys.executable, str(Path(__file__).parent / "many.py"), "--models", "40"]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
-    assert "none differs" in done.stdout, done.stderr

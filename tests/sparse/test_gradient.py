@@ -107,7 +107,8 @@ def test_several_gradients_at_once(alpha: float, rows: int, length: int, spread:
     batch = torch.autograd.grad(result, z, arriving, retain_graph=True, is_grads_batched=True)[0]
     for several, one in zip(batch, arriving, strict=True):
         alone = torch.autograd.grad(result, z, one, retain_graph=True)[0]
-        assert torch.allclose(several, alone, atol=1e-5)
+        # Above alpha 2 small probabilities make large gradients.
+        assert (several - alone).abs().max() <= 1e-5 * alone.abs().max().clamp_min(1.0)
 
 
 @pytest.mark.parametrize("alpha", [1.3, 2.0, 2.5])

@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.inflection import encode_word
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 
@@ -45,7 +46,8 @@ def inflection(data: Path | None) -> list[Pair]:
             for row in _lines(path):
                 lemma, form, tags = row.split("\t")
                 marked = [f"+{tag}" for tag in tags.split(";")]  # the tag V, not the letter
-                pairs.append(([f"lang={language}", *marked, *lemma], list(form)))
+                source = [f"lang={language}", *marked, *encode_word(lemma)]
+                pairs.append((source, encode_word(form)))
     return pairs
 
 
