@@ -38,7 +38,7 @@ from torch import Tensor
 from onmt_entmax.checksums import LIST_NAME, CheckedFolder, digests, write_list
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import FileError, read_bytes, write_atomically, write_text
+from onmt_entmax.files import FileError, read_bytes, write_folder, write_text
 from onmt_entmax.model import (
     ModelConfig,
     NetworkError,
@@ -68,7 +68,7 @@ TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
 _ORDERS = ("left_to_right", RIGHT_TO_LEFT)
 _LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
-# Temporary names that a killed run may leave: see `write_atomically` and `Records`.
+# Temporary names that a killed run may leave: see `write_folder` and `Records`.
 _LEFTOVER = re.compile(
     r"\.step_\d+(\.[0-9a-f]+\.tmp|\.old)"
     r"|\.(best\.json|nonfinite_step_\d+\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
@@ -148,7 +148,7 @@ def save(
             raise _system_error(error) or error from None
         write_list(temporary)
 
-    write_atomically(folder, write)
+    write_folder(folder, write)
 
 
 def _system_error(error: BaseException | None) -> OSError | None:

@@ -295,7 +295,7 @@ def write_text(path: Path, text: str) -> None:
     write_files({path: text})
 
 
-def write_atomically(folder: Path, write: Callable[[Path], None]) -> None:
+def write_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Write a temporary folder, flush it to disk, and rename it to `folder`.
 
     After an error or a kill, `folder` is either unchanged or complete. Replacing it takes two

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from onmt_entmax.checksums import LIST_NAME, differences
 from onmt_entmax.errors import UserError, printable
-from onmt_entmax.files import FileError, read_bytes, write_atomically, write_files
+from onmt_entmax.files import FileError, read_bytes, write_files, write_folder
 
 PRETRAINED = "inflection-86"
 LARGEST = 1 << 30  # bytes of an archive, and of what it holds
@@ -104,7 +104,7 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
         for line in found:
             raise ReleaseError(f"{name}: {line.removeprefix(f'{temporary}/')}")
 
-    write_atomically(folder, write)
+    write_folder(folder, write)
     return folder
 
 

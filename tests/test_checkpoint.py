@@ -29,7 +29,7 @@ from onmt_entmax.checkpoint import (
     save,
 )
 from onmt_entmax.checksums import write_list
-from onmt_entmax.files import FileError, _output, write_atomically
+from onmt_entmax.files import FileError, _output, write_folder
 from onmt_entmax.model import build_model
 from tests.commands import ENVIRONMENT
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
@@ -226,7 +226,7 @@ def test_a_failed_write_leaves_the_old_folder(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(FileError, match="No space left"):
-        write_atomically(target, fail)
+        write_folder(target, fail)
     assert (target / "file").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 

@@ -20,8 +20,8 @@ from onmt_entmax.files import (
     read_lines,
     refuse_overwriting,
     replaced_when_done,
-    write_atomically,
     write_files,
+    write_folder,
     write_text,
 )
 
@@ -120,7 +120,7 @@ def test_where_a_folder_cannot_take_its_place_the_old_one_stays(
             path.mkdir()
             (path / "weights").write_text(text)
 
-        write_atomically(tmp_path / "step_1", fill)
+        write_folder(tmp_path / "step_1", fill)
 
     write("old")
     write("newer")
@@ -155,7 +155,7 @@ def test_the_standard_output_is_written_to_wherever_it_goes(tmp_path: Path, mode
 
 
 OPENED = "with replaced_when_done([path]) as (file,):\n    wait(file.write)\n"
-WHOLE = "write_atomically(path.with_name('folder'), lambda place: wait(lambda _: place.mkdir()))\n"
+WHOLE = "write_folder(path.with_name('folder'), lambda place: wait(lambda _: place.mkdir()))\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -166,7 +166,7 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, 
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from onmt_entmax.files import replaced_when_done, write_atomically\n"
+        "from onmt_entmax.files import replaced_when_done, write_folder\n"
         "path = Path(sys.argv[1])\n"
         "def wait(write):\n"
         "    write('half')\n"
@@ -237,9 +237,9 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
             write(tmp_path / name)
         if name.strip("."):
             with pytest.raises(FileError, match=reason):
-                write_atomically(tmp_path / name, lambda place: place.mkdir())
+                write_folder(tmp_path / name, lambda place: place.mkdir())
     with pytest.raises(FileError, match="is a file, not a folder"):
-        write_atomically(tmp_path / "file", lambda place: place.mkdir())
+        write_folder(tmp_path / "file", lambda place: place.mkdir())
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "file").read_text() == "old"
 
@@ -269,7 +269,7 @@ def test_a_device_stays_a_device(tmp_path: Path) -> None:
         write(name)
         assert path.is_char_device()
     with pytest.raises(FileError, match="is a file, not a folder"):
-        write_atomically(path, lambda place: place.mkdir())
+        write_folder(path, lambda place: place.mkdir())
     assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "link"]
 
 
@@ -297,7 +297,7 @@ def test_missing_folders_are_created_and_removed_if_nothing_comes(tmp_path: Path
         raise ZeroDivisionError
     assert not list(tmp_path.iterdir())
     write(tmp_path / "a" / "b" / "c")
-    write_atomically(tmp_path / "d" / "e", lambda place: place.mkdir())
+    write_folder(tmp_path / "d" / "e", lambda place: place.mkdir())
     assert (tmp_path / "a" / "b" / "c").read_text() == "new"
     assert (tmp_path / "d" / "e").is_dir()
 

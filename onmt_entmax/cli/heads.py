@@ -34,7 +34,7 @@ import numpy as np
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures import head_pictures as pictures
 from onmt_entmax.figures.curves import read_metrics
@@ -55,9 +55,10 @@ from onmt_entmax.figures.heads import (
     ranked,
 )
 from onmt_entmax.figures.sparsity import Pair, read, table
-from onmt_entmax.figures.style import prepare, write_figure
+from onmt_entmax.figures.style import check_folder, model_names, prepare, write_figure
 from onmt_entmax.files import write_text
 from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 
@@ -107,10 +108,15 @@ def analyse(job: Job, folder: Path, name: str) -> Analysis:
         UserError: a file cannot be read, or the model is no Transformer with such attention.
     """
     loaded = load(folder)
-    if not head_alphas(loaded.model):
+    alphas = head_alphas(loaded.model)
+    if not alphas:
         raise UserError(f"{folder}: is no Transformer, and only Transformers have heads")
+    if "decoder" not in alphas:
+        raise UserError(f"{folder}: has average attention (self_attn_type), which has no heads")
     translator = Translator([loaded], SearchTask(), job.transforms)
     pairs = read(translator, job.source, job.target)[: job.limit]
+    if all(len(pair.source) == 1 for pair in pairs):
+        raise UserError(f"{job.source}: no sentence has two tokens, so no head has a choice")
     vocabularies = loaded.vocabularies
 
     def run(chosen: Sequence[Pair]) -> Any:
@@ -119,7 +125,7 @@ def analyse(job: Job, folder: Path, name: str) -> Analysis:
 
     sources = [tuple(vocabularies.source.tokens[i] for i in pair.source) for pair in pairs]
     shown = tqdm(run(pairs), name, len(pairs), leave=False, disable=None)
-    measures = measure(shown, head_alphas(loaded.model), job.words)
+    measures = measure(shown, alphas, job.words)
     found = {"model": str(folder), "sentences": len(pairs)}
     found |= {kind: each.summary() for kind, each in measures.items()}
 
@@ -149,11 +155,11 @@ def _examples(
 
     in_words = {i: _in_several(sources[i]) for i in lengths}
     richest = max(lengths, key=lambda i: (in_words[i], -i))
-    before = ranked("encoder", measured["positional"]["-1"]["median_weight"], alphas)[0]
     merging = ranked("encoder", measured["merging"], alphas)[0]
+    before = ranked("encoder", measured["positional"]["-1"]["median_weight"], alphas)[0]
     examples = {
-        "positional": [shown(before, richest, f"confidence {before.score:.1%}")],
         "merging": [shown(merging, richest, f"score {merging.score:.1%}")],
+        "positional": [shown(before, richest, f"confidence {before.score:.1%}")],
     }
     asked = measured["interrogation"]
     if asked["weight_on_question_mark"] is not None:
@@ -318,26 +324,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--target", type=Path, required=True, metavar="FILE")
     add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
     add("--out", type=Path, required=True, metavar="FOLDER")
-    add("--limit", type=int, metavar="N", help="read only the first N sentences")
-    add("--batch_size", type=int, default=32, metavar="N")
+    add(
+        "--limit",
+        type=following(whole(1, 10**9)),
+        metavar="N",
+        help="read only the first N sentences",
+    )
+    add("--batch_size", type=following(whole(1, 10**7)), default=32, metavar="N")
     add("--language", choices=sorted(INTERROGATIVES), help="of the source: its question words")
     add("--interrogatives", nargs="+", metavar="WORD", help="question words of other languages")
-    options = parser.parse_args(arguments)
-    for name in ("limit", "batch_size"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} must be at least 1")
-    return options
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
-    names = options.names or [path.name for path in options.models]
-    if len(names) != len(options.models):
-        raise UserError(f"--names: {len(names)} names for {len(options.models)} models")
-    if len(set(names)) < len(names):
-        raise UserError("--names: the models need different names")
+    names = model_names(options.models, options.names)
+    check_folder(options.out)
     words = options.interrogatives or INTERROGATIVES.get(options.language or "", "").split()
     job = Job(
         options.source,

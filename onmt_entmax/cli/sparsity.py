@@ -30,7 +30,7 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.sparsity import Counts, Pair, draw, forced_steps, markdown, read, table3
-from onmt_entmax.figures.style import prepare, write_figure
+from onmt_entmax.figures.style import check_folder, model_names, prepare, write_figure
 from onmt_entmax.files import read_lines, write_text
 from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask
@@ -122,14 +122,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print and write the figures; return the exit status."""
     options = parse_arguments(arguments)
-    names = options.names or [path.name for path in options.models]
-    if len(names) != len(options.models):
-        raise UserError(f"--names: {len(names)} names for {len(options.models)} models")
-    if len(set(names)) < len(names):
-        raise UserError("--names: the models need different names")
+    names = model_names(options.models, options.names)
     if options.out:
-        if options.out.exists() and not options.out.is_dir():
-            raise UserError(f"--out {options.out}: is not a folder")
+        check_folder(options.out)
         prepare(names)  # fail before the work if matplotlib is missing
     job = Job(
         options.source,

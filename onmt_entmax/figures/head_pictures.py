@@ -10,7 +10,7 @@ import numpy as np
 
 from onmt_entmax.figures.heads import BINS, Floats
 from onmt_entmax.figures.sentence import heat_map, heat_scale
-from onmt_entmax.figures.style import COLOURS, INK, PAGE, SOFT
+from onmt_entmax.figures.style import INK, PAGE, SOFT, colours
 from onmt_entmax.nn.transformer import KINDS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def draw_alphas(measured: Measured) -> Figure:
     figure, axes = _panels(1.8)
     edges = np.linspace(1, 2, 21)
     for axis, kind in zip(axes, KINDS, strict=True):
-        for colour, (name, model) in zip(COLOURS, measured.items(), strict=False):
+        for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
             alphas = np.ravel(model[kind]["alpha"]).clip(1, 2)
             axis.hist(alphas, edges, color=colour, alpha=0.6, label=name)
         axis.set_xlim(1, 2)
@@ -85,7 +85,7 @@ def draw_densities(measured: Measured) -> Figure:
     figure, axes = _panels(1.8)
     edges = np.linspace(0, 1, BINS + 1)
     for axis, kind in zip(axes, KINDS, strict=True):
-        for colour, (name, model) in zip(COLOURS, measured.items(), strict=False):
+        for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
             axis.stairs(model[kind]["density_histogram"], edges, color=colour, label=name)
         axis.set_xlim(0, 1.01)
         axis.set_ylim(bottom=0)
@@ -118,7 +118,7 @@ def draw_divergence(measured: Measured) -> Figure:
     """Draw the Jensen-Shannon divergence between the heads of each layer (Figures 6 and 13)."""
     figure, axes = _panels(1.8)
     for axis, kind in zip(axes, KINDS, strict=True):
-        for colour, (name, model) in zip(COLOURS, measured.items(), strict=False):
+        for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
             values = model[kind]["divergence"]
             axis.plot(range(1, len(values) + 1), values, color=colour, marker="o", label=name)
             axis.set_xticks(range(1, len(values) + 1))

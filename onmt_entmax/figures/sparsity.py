@@ -16,7 +16,7 @@ from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import COLOURS, PAGE, SOFT
+from onmt_entmax.figures.style import PAGE, SOFT, colours
 from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
 
@@ -291,7 +291,7 @@ def _plain_numbers(axis: Axes) -> None:
 
 def _distribution(axis: Axes, measured: Mapping[str, Any]) -> None:
     most = max(m["most"] for m in measured.values())
-    for colour, (name, m) in zip(_colours(measured), measured.items(), strict=True):
+    for colour, (name, m) in zip(colours(len(measured)), measured.items(), strict=True):
         points = [(int(count), share) for count, share in m["at_most"].items()]
         counts, shares = [1, *(c for c, _ in points), most], [0.0, *(s for _, s in points), 1.0]
         if points[0][0] == 1:
@@ -301,7 +301,7 @@ def _distribution(axis: Axes, measured: Mapping[str, Any]) -> None:
 
 
 def _by_position(axis: Axes, measured: Mapping[str, Any]) -> None:
-    for colour, m in zip(_colours(measured), measured.values(), strict=True):
+    for colour, m in zip(colours(len(measured)), measured.values(), strict=True):
         found = [
             (int(position), cell["mean"])
             for position, cell in m["by_position"].items()
@@ -319,14 +319,10 @@ def _by_rank(axis: Axes, measured: Mapping[str, Any]) -> None:
             if cell["steps"] >= FEW
         )
     )
-    for colour, m in zip(_colours(measured), measured.values(), strict=True):
+    for colour, m in zip(colours(len(measured)), measured.values(), strict=True):
         places = [i for i, name in enumerate(names) if name in m["by_rank"]]
         means = [m["by_rank"][names[i]]["mean"] for i in places]
         axis.plot(places, means, color=colour, linestyle="", marker="o")
     labels = [name.replace("-", "–") for name in names]
     axis.set_xticks(range(len(names)), labels, rotation=30, ha="right", rotation_mode="anchor")
     axis.set_xlim(-0.5, max(len(names), 1) - 0.5)
-
-
-def _colours(measured: Mapping[str, Any]) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(len(measured))]

@@ -7,7 +7,7 @@ import logging
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +198,35 @@ def write_picture(figure: Figure, path: Path) -> None:
     except ValueError as error:  # text between dollar signs that is no formula
         raise UserError(f"{path}: cannot be written ({' '.join(str(error).split())})") from None
     write_files({path: content})
+
+
+def model_names(models: Sequence[Path], names: Sequence[str] | None) -> list[str]:
+    """Return a different name for each model to compare: those given, else of the folders.
+
+    Raises:
+        UserError: they are not as many as the models, or not different.
+    """
+    found = list(names or [path.name for path in models])
+    if len(found) != len(models):
+        raise UserError(f"--names: {len(found)} names for {len(models)} models")
+    if len(set(found)) < len(found):
+        raise UserError("--names: the models need different names")
+    return found
+
+
+def colours(count: int) -> list[str]:
+    """Return a colour for each of `count` models; from the eighth on they repeat."""
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+
+
+def check_folder(out: Path) -> None:
+    """Check `--out`, a folder to write to or to create.
+
+    Raises:
+        UserError: it is something else.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out}: is not a folder")
 
 
 def output_stem(path: Path) -> Path:

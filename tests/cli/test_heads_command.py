@@ -19,13 +19,13 @@ VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "who", "is", "b￭", "c", "￭?", "￭.")),
     Vocabulary((*TARGET_SPECIALS, *"uvw")),
 )
-SOURCES = ["who is b￭ c ￭?", "c", "c is who ￭.", "b￭ c is c ￭."]
-TARGETS = ["u v", "", "w u", "v v w u"]
+SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]
+TARGETS = ["", "u v", "w u", "v v w u"]
 ALPHAS = {"softmax": 1.0, "learned": "learned"}
 
 
-def write_model(folder: Path, alpha: float | str, seed: int = 0):
-    torch.manual_seed(seed)
+def write_model(folder: Path, alpha: float | str, self_attn_type: str = "scaled-dot"):
+    torch.manual_seed(0)
     config = ModelConfig(
         encoder_type="transformer",
         decoder_type="transformer",
@@ -35,7 +35,8 @@ def write_model(folder: Path, alpha: float | str, seed: int = 0):
         heads=2,
         transformer_ff=8,
         encoder_attention_alpha=alpha,
-        decoder_attention_alpha=alpha,
+        decoder_attention_alpha=1.0 if self_attn_type == "average" else alpha,
+        self_attn_type=self_attn_type,
         context_attention_alpha=alpha,
         position_encoding=True,
         param_init=1.0,
@@ -123,6 +124,19 @@ def test_trajectories_are_read_from_a_run_folder(tmp_path, files) -> None:
     assert command.main([str(tmp_path / "run"), *files, "--out", str(out)]) == 0
     assert (out / "trajectories.png").stat().st_size > 1000
     assert not (out / "interrogation.png").exists()  # no question words were named
+
+
+def test_sentences_of_one_token_leave_no_choice(tmp_path, files) -> None:
+    write_model(tmp_path / "model", "learned")
+    arguments = [str(tmp_path / "model"), *files, "--out", str(tmp_path / "out")]
+    with pytest.raises(UserError, match="no sentence has two tokens"):
+        command.main([*arguments, "--limit", "1"])
+
+
+def test_average_attention_has_no_heads(tmp_path, files) -> None:
+    write_model(tmp_path / "model", 1.5, self_attn_type="average")
+    with pytest.raises(UserError, match="model: has average attention"):
+        command.main([str(tmp_path / "model"), *files, "--out", str(tmp_path / "out")])
 
 
 def test_a_recurrent_model_has_no_heads(tmp_path, files) -> None:

@@ -134,7 +134,7 @@ def test_only_one_file_opens_others_for_writing() -> None:
                     found.add(f"{path.relative_to(root).as_posix()}: {name}")
     assert found == {
         "files.py: open",
-        # Into a folder that `write_atomically` has made.
+        # Into a folder that `write_folder` has made.
         "checkpoint.py: write_text",
         "checkpoint.py: write_bytes",
         "checkpoint.py: open",
