@@ -217,16 +217,20 @@ def prune(run: Path, keep: int, newest: int) -> None:
         newest: current step of the run. Checkpoints with larger numbers are damaged ones that a
             resumed run skipped; they are ignored.
     """
-    steps = [step for step in checkpoint_steps(run) if step <= newest]
     if keep < 0:
         return
+    steps = [step for step in checkpoint_steps(run) if step <= newest]
     kept = {*steps[max(len(steps) - keep, 0) :], best_step(run)}
     for step in steps:
         if step not in kept:
-            # Readers find it whole or not at all.
-            hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
-            (run / f"step_{step}").rename(hidden)
-            shutil.rmtree(hidden)
+            remove_checkpoint(run, step)
+
+
+def remove_checkpoint(run: Path, step: int) -> None:
+    """Delete a checkpoint; readers find it whole or not at all."""
+    hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
+    (run / f"step_{step}").rename(hidden)
+    shutil.rmtree(hidden)
 
 
 # --- reading ---------------------------------------------------------------------------------

@@ -125,8 +125,8 @@ def read_bytes(path: Path, at_most: int) -> bytes:
 
 # --- writing ---------------------------------------------------------------------------------
 
-# Open files of this process; `/proc/self/fd/1` is what the link `/dev/stdout` leads to.
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+# Open files of this process; `/proc/self/fd/1` is what the link `/dev/stdout` leads to.
 _OPEN_FILE = re.compile(r"/dev/(?:stdin|stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _LONGEST_CHAIN = 40  # links that Linux follows

@@ -278,6 +278,15 @@ class ModelConfig:
         return self.global_attention_alpha
 
     @property
+    def attention_text(self) -> str:
+        """The alphas of all attention, for people."""
+        if self.decoder_type != "transformer":
+            return f"attention alpha {self.global_attention_alpha:g}"
+        alphas = self.attention_alphas.items()
+        texts = [f"{kind} {a if isinstance(a, str) else f'{a:g}'}" for kind, a in alphas]
+        return f"attention alphas {', '.join(texts)}"
+
+    @property
     def dense_attention(self) -> bool:
         """Whether every source position has a nonzero weight at every step."""
         return self.source_attention_alpha == 1

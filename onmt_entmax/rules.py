@@ -62,9 +62,9 @@ class Rule:
         return f"must be {off}{number} from {self.low:,} to {self.high:,}{self.note}"
 
 
-def whole(low: int, high: int, off: int | None = None) -> Rule:
+def whole(low: int, high: int, off: Any = ...) -> Rule:
     """Return the rule for whole numbers from `low` to `high`, or `off`."""
-    return Rule(int, low, high) if off is None else Rule(int, low, high, off=off)
+    return Rule(int, low, high, off=off)
 
 
 def number(low: float, high: float, note: str = "") -> Rule:

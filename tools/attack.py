@@ -57,6 +57,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--replay", metavar="CLASS:SEED", help="try one case again")
     options = parser.parse_args(arguments)
     options.only = [options.replay.split(":")[0]] if options.replay else options.only.split(",")
+    if options.replay and not options.replay.partition(":")[2].isdecimal():
+        parser.error(f"--replay {options.replay}: write CLASS:SEED")
     if unknown := set(options.only) - set(NAMES):
         parser.error(f"no class {', '.join(unknown)} among {', '.join(NAMES)}")
     return options

@@ -50,7 +50,7 @@ CARD = """\
 # {name}
 
 A sequence-to-sequence model of onmt_entmax: {encoder} encoder, {decoder} decoder, {weights:,}
-weights in {dtype}, attention alpha {attention:g}, output alpha {output:g}, vocabularies of
+weights in {dtype}, {attention}, output alpha {output:g}, vocabularies of
 {source:,} source and {target:,} target tokens.
 
 - Task, languages and training data: *to be completed*
@@ -128,7 +128,7 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
         decoder=config.decoder_type,
         weights=count_parameters(loaded.model),
         dtype=dtype,
-        attention=config.global_attention_alpha,
+        attention=config.attention_text,
         output=config.generator_alpha,
         source=len(loaded.vocabularies.source),
         target=len(loaded.vocabularies.target),

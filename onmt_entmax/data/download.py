@@ -90,6 +90,11 @@ def _read(address: str, limits: Limits, progress: bool) -> bytes:
                     bar.update(len(block))
                     if len(content) > limits.size:
                         raise DownloadError(f"{address}: is larger than {limits.size:,} bytes")
+            # `read` returns what came before a connection was cut.
+            if total is not None and len(content) < total:
+                raise DownloadError(
+                    f"{address}: was cut after {len(content):,} of {total:,} bytes; {_REMEDY}"
+                )
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, DownloadError):
             raise

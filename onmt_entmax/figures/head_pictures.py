@@ -47,20 +47,22 @@ def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Fig
 
     Args:
         steps: updates.
-        alphas: by kind ``(steps, layers, heads)``.
+        alphas: by kind, of those that are learned, ``(steps, layers, heads)``.
     """
     figure, axes = _panels(1.9)
     for axis, kind in zip(axes, KINDS, strict=True):
+        axis.set_ylim(1, 2)
+        axis.set_xlabel("training steps")
+        if kind not in alphas:
+            continue
         layers = alphas[kind].shape[1]
         for layer in range(layers):
             lines = axis.plot(
                 steps, alphas[kind][:, layer], color=_shade(layer, layers), linewidth=0.8
             )
             lines[0].set_label(f"layer {layer + 1}")
-        axis.set_ylim(1, 2)
-        axis.set_xlabel("training steps")
     axes[0].set_ylabel("alpha")
-    _legend(figure, axes[0])
+    _legend(figure, axes[KINDS.index(next(iter(alphas)))])
     return figure
 
 

@@ -33,7 +33,7 @@ INTERROGATIVES = {
     "en": "who whom whose what when where why how which",
 }
 JOINER, SPACER, CONTINUED = "￭", "▁", "@@"  # subword marks: pyonmttok, SentencePiece, subword-nmt
-HYPHENS = frozenset("-‐‑@-@")
+HYPHENS = frozenset(("-", "‐", "‑", "@-@"))
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def clusters(tokens: Sequence[str]) -> list[int]:
 def _is_part(token: str) -> bool:
     """Whether a token has letters or digits, or is a hyphen."""
     bare = token.strip(JOINER + SPACER).removesuffix(CONTINUED)
-    return bare in HYPHENS or bare == "@-@" or any(c.isalnum() for c in bare)
+    return bare in HYPHENS or any(c.isalnum() for c in bare)
 
 
 # --- measures --------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ It reads the data, starts anew or resumes from a compatible checkpoint, and call
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -26,6 +25,7 @@ from onmt_entmax.checkpoint import (
     load,
     read_best,
     read_training_state,
+    remove_checkpoint,
     remove_leftovers,
 )
 from onmt_entmax.data import encoded
@@ -420,9 +420,14 @@ def clear(folder: Path, step: int) -> None:
         (folder / "best.json").unlink()
     for later in checkpoint_steps(folder):
         if later > step:
-            shutil.rmtree(folder / f"step_{later}")
+            remove_checkpoint(folder, later)
     if step == 0:
-        for path in [folder / "metrics.jsonl", *folder.glob("nonfinite_step_*.json")]:
+        # best.json is still there if it is damaged.
+        for path in [
+            folder / "best.json",
+            folder / "metrics.jsonl",
+            *folder.glob("nonfinite_step_*.json"),
+        ]:
             path.unlink(missing_ok=True)
 
 
@@ -516,17 +521,9 @@ def _describe(
     source, target = vocabularies
     tell(
         f"{count_parameters(network):,} weights, vocabularies of {len(source)} source and "
-        f"{len(target)} target tokens, {_attention_text(config)}, "
+        f"{len(target)} target tokens, {config.attention_text}, "
         f"output alpha {config.generator_alpha:g}, on {device_of(network)}"
     )
-
-
-def _attention_text(config: ModelConfig) -> str:
-    if config.decoder_type != "transformer":
-        return f"attention alpha {config.global_attention_alpha:g}"
-    alphas = config.attention_alphas.items()
-    texts = [f"{kind} {a if isinstance(a, str) else f'{a:g}'}" for kind, a in alphas]
-    return f"attention alphas {', '.join(texts)}"
 
 
 def _report_end(outcome: Outcome, folder: Path, following: str, tell: Tell) -> int:

@@ -11,7 +11,7 @@ from onmt_entmax.checkpoint import CheckpointError, find_model, load, remember_b
 from onmt_entmax.checksums import differences
 from onmt_entmax.cli.export import main
 from onmt_entmax.errors import UserError
-from onmt_entmax.model import build_model
+from onmt_entmax.model import ModelConfig, build_model
 from tests.commands import succeed
 from tests.test_model import SMALL, VOCABULARIES
 
@@ -96,6 +96,24 @@ def test_subword_models_come_along(tmp_path: Path, shared: bool) -> None:
     (exported / "src_subword_model.codes").write_text("other merges")
     with pytest.raises(CheckpointError, match=r"src_subword_model.codes: its content is not what"):
         load(exported)
+
+
+def test_the_card_of_a_transformer_names_its_own_alphas(tmp_path: Path) -> None:
+    config = ModelConfig(
+        encoder_type="transformer",
+        decoder_type="transformer",
+        rnn_size=8,
+        src_word_vec_size=8,
+        tgt_word_vec_size=8,
+        heads=2,
+        transformer_ff=8,
+        encoder_attention_alpha="learned",
+        context_attention_alpha=1.5,
+    )
+    save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
+    assert ended(tmp_path / "model", tmp_path / "exported") == 0
+    card = (tmp_path / "exported" / "README.md").read_text()
+    assert "attention alphas encoder learned, decoder 1, context 1.5, output alpha 1" in card
 
 
 def test_what_cannot_be_exported(tmp_path: Path) -> None:

@@ -107,14 +107,15 @@ def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys) -> None
     assert "positional head" in (out / "heads.md").read_text(encoding="utf-8")
 
 
-def test_trajectories_are_read_from_a_run_folder(tmp_path, files) -> None:
+@pytest.mark.parametrize("kinds", [("encoder", "decoder", "context"), ("context",)])
+def test_trajectories_are_read_from_a_run_folder(tmp_path, files, kinds) -> None:
     pytest.importorskip("matplotlib")
     write_model(tmp_path / "run" / "step_3", "learned")
     rows = [
         {
             "kind": "alpha",
             "step": step,
-            **{k: [[1.1, 1.2]] * 2 for k in ("encoder", "decoder", "context")},
+            **{k: [[1.1, 1.2]] * 2 for k in kinds},
         }
         for step in (1, 2, 3)
     ]

@@ -35,6 +35,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Location", "/file")
             self.end_headers()
             return
+        if self.path == "/cut":
+            self.send_response(200)
+            self.send_header("Content-Length", "9")
+            self.end_headers()
+            self.wfile.write(b"content")
+            return
         self.send_response({"/file": 200, "/large": 200, "/broken": 500}.get(self.path, 404))
         self.end_headers()
         self.wfile.write(b"content" if self.path == "/file" else b"x" * 200_000)
@@ -57,6 +63,11 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_file_is_downloaded_whole_also_from_elsewhere(url: str) -> None:
     assert download(f"{url}/file", LIMITS) == b"content"
     assert download(f"{url}/elsewhere", LIMITS) == b"content"
+
+
+def test_a_connection_that_is_cut_gives_no_file(url: str) -> None:
+    with pytest.raises(DownloadError, match="/cut: was cut after 7 of 9 bytes"):
+        download(f"{url}/cut", LIMITS)
 
 
 def test_a_file_larger_than_the_limit_is_refused(url: str) -> None:

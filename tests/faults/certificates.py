@@ -251,7 +251,7 @@ def network_of(seed: int, draw: random.Random) -> tuple[Any, float]:
     model = network(kind, alpha_of(draw), seed, double, **changes)
     # In float32 a score next to the threshold has few digits, and so has the logarithm of a rare
     # token (docs/certificates.md, "Floating point").
-    return stepper(model), 1e-7 if double and kind != "mean" else 1e-2
+    return stepper(model), 1e-2 if not double else 1e-4 if kind == "mean" else 1e-7
 
 
 def networks(seed: int, draw: random.Random) -> Levels:

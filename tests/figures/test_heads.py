@@ -89,6 +89,7 @@ def test_clusters_are_words_of_subwords_with_their_hyphens() -> None:
     assert clusters(spacer) == [0, 1, 1, 1, 4, 5]
     assert clusters(["a", "fo@@", "x", "@-@", "y", "."]) == [0, 1, 1, 1, 1, 5]
     assert clusters(["a", "-", "b"]) == [0, 1, 2]  # a dash between words
+    assert clusters(["name", "￭@￭", "host"]) == [0, 1, 2]  # no hyphen
 
 
 def test_weight_inside_clusters_and_their_merging() -> None:

@@ -61,6 +61,13 @@ def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) 
     monkeypatch.setattr(training_run, "make_evaluate", make_evaluate)
 
 
+def test_a_damaged_best_is_cleared_with_the_earlier_run(tmp_path: Path) -> None:
+    (tmp_path / "step_2").mkdir()
+    (tmp_path / "best.json").write_text("damaged")
+    training_run.clear(tmp_path, 0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_second_run_is_refused_while_the_first_counts_its_vocabulary(
     tmp_path: Path, monkeypatch
 ) -> None:

@@ -170,7 +170,8 @@ def main() -> None:
     device = torch.device(arguments.device)
     torch.set_num_threads(arguments.threads)
     seconds = min(arguments.seconds, 0.5) if arguments.quick else arguments.seconds
-    clock = arguments.clock or ("cpu" if device.type == "cpu" else "wall")
+    alone = device.type == "cpu" and arguments.threads == 1  # processor time adds up threads
+    clock = arguments.clock or ("cpu" if alone else "wall")
     name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
     load = os.getloadavg()[0]
     print(f"torch {torch.__version__}, {name}, {arguments.threads} thread(s), load {load:.1f}")
