@@ -10,11 +10,21 @@ not differ, and `+-` half of the 95 % confidence interval.
 
 --tokenize chooses the tokeniser of BLEU: 13a for plain text, none for the tokenised BLEU of older
 papers, char or ja-mecab for Japanese. Several give a BLEU each.
+
+--detokenize compares the output of a model of Moses' tokens with text: it joins the translations by
+Moses' rules and leaves the references as they are. For a model of lowercased tokens:
+
+    onmt-entmax bleu de-en.pred --reference val.en --detokenize en --lowercase
+
+--nbest N reads files of `translate -n_best N`, which have N lines a sentence. The scores are of the
+first hypotheses; the columns `best of N` are of the oracle, which takes for each sentence the
+hypothesis with the best sentence-level score of that measure.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import logging
 from collections.abc import Sequence
@@ -26,6 +36,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
@@ -78,9 +89,9 @@ def make_metrics(
                 reason = " ".join(str(error).split())
                 raise UserError(f"--tokenize {tokenizer}: {reason}") from None
     if "chrf" in names:
-        metrics.append(("chrF2", CHRF()))
+        metrics.append(("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
-        metrics.append(("TER", TER()))  # ignores case, as tercom does
+        metrics.append(("TER", TER()))  # always ignores case, as tercom does
     return metrics
 
 
@@ -89,32 +100,57 @@ def measure(
     references: list[list[str]],
     metrics: Sequence[tuple[str, Any]],
     resamples: int,
+    nbest: int = 1,
 ) -> list[Measure]:
     """Measure systems; compare several with the first.
 
     Args:
-        systems: names and translations.
-        references: reference translations, each list as long as the translations.
+        systems: names and translations, `nbest` lines for each sentence.
+        references: reference translations, one line for each sentence.
         metrics: names and sacrebleu's measures.
         resamples: number of bootstrap samples; 0 compares nothing.
+        nbest: above 1, each measure is followed by that of the oracle.
     """
     measures = []
+    first = [(name, lines[::nbest]) for name, lines in systems]
     for name, metric in metrics:
         if len(systems) > 1 and resamples:
-            test = PairedTest(list(systems), {name: metric}, references, "bs", resamples)
+            test = PairedTest(first, {name: metric}, references, "bs", resamples)
             signatures, results = test()
             (kept,) = signatures
             compared: list[Any] = results[kept]
             scores = [
-                _score(result, lines == systems[0][1])
-                for result, (_, lines) in zip(compared, systems, strict=True)
+                _score(result, lines == first[0][1])
+                for result, (_, lines) in zip(compared, first, strict=True)
             ]
             signature = str(signatures[kept])
         else:
-            scores = [Score(metric.corpus_score(lines, references).score) for _, lines in systems]
+            scores = [Score(metric.corpus_score(lines, references).score) for _, lines in first]
             signature = str(metric.get_signature())
         measures.append(Measure(name, signature, tuple(scores)))
+        if nbest > 1:
+            best = [oracle(lines, references, metric, nbest) for _, lines in systems]
+            scores = [Score(metric.corpus_score(lines, references).score) for lines in best]
+            measures.append(Measure(f"{name}, best of {nbest}", signature, tuple(scores)))
     return measures
+
+
+def oracle(lines: list[str], references: list[list[str]], metric: Any, nbest: int) -> list[str]:
+    """Return for each sentence the hypothesis with the best sentence-level score.
+
+    Blank lines fill up a list of fewer hypotheses; they are chosen only if the first is blank.
+    """
+    metric = copy.copy(metric)
+    metric.effective_order = True  # BLEU: a sentence without any 4-gram is not 0
+    sign = -1 if isinstance(metric, TER) else 1
+
+    def best(sentence: int) -> str:
+        one, *others = lines[sentence * nbest : (sentence + 1) * nbest]
+        hypotheses = dict.fromkeys([one, *filter(None, others)])
+        against = [texts[sentence] for texts in references]
+        return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
+
+    return [best(sentence) for sentence in range(len(references[0]))]
 
 
 def _score(result: Any, is_the_first: bool) -> Score:
@@ -150,9 +186,12 @@ def _cell(score: Score) -> str:
     return text
 
 
-def as_json(systems: Sequence[str], measures: Sequence[Measure]) -> dict[str, Any]:
+def as_json(
+    systems: Sequence[str], measures: Sequence[Measure], detokenized: str | None
+) -> dict[str, Any]:
     """Return the content of the JSON file: scores by system and measure, and signatures."""
     return {
+        **({"detokenized": detokenized} if detokenized else {}),
         "systems": {
             name: {
                 m.name: {k: v for k, v in vars(m.scores[row]).items() if v is not None}
@@ -164,8 +203,15 @@ def as_json(systems: Sequence[str], measures: Sequence[Measure]) -> dict[str, An
     }
 
 
-def read_texts(paths: Sequence[Path], lines: int | None = None) -> list[list[str]]:
+def read_texts(
+    paths: Sequence[Path], sentences: int | None = None, nbest: int = 1
+) -> list[list[str]]:
     """Return the lines of files of equal length, without trailing white space.
+
+    Args:
+        paths: of the files.
+        sentences: lines of the reference; None: as many as the first file has.
+        nbest: lines for each of them.
 
     Raises:
         UserError: one cannot be read, is empty, or has another number of lines.
@@ -173,11 +219,18 @@ def read_texts(paths: Sequence[Path], lines: int | None = None) -> list[list[str
     texts = []
     for path in paths:
         text = [line.rstrip() for line in read_lines(path)]
-        lines = lines or len(text)
+        sentences = sentences or len(text)
         if not text:
             raise UserError(f"{path}: the file is empty")
-        if len(text) != lines:
-            raise UserError(f"{path}: has {len(text)} lines, expected {lines} as in the reference")
+        if len(text) != sentences * nbest:
+            each = f"{nbest} for each of {sentences} lines of" if nbest > 1 else "as in"
+            hint = ""
+            if nbest == 1 and len(text) % sentences == 0:
+                hint = f" (n-best lists? --nbest {len(text) // sentences})"
+            raise UserError(
+                f"{path}: has {len(text)} lines, expected {sentences * nbest}, "
+                f"{each} the reference{hint}"
+            )
         texts.append(text)
     return texts
 
@@ -186,17 +239,23 @@ def run(options: argparse.Namespace) -> str:
     """Measure as the options say; return the table."""
     refuse_overwriting([*options.system, *options.reference], [options.output])
     references = read_texts(options.reference)
-    texts = read_texts(options.system, len(references[0]))
+    texts = read_texts(options.system, len(references[0]), options.nbest)
+    if options.detokenize:
+        texts = [[detokenize(line, options.detokenize) for line in text] for text in texts]
     names = [str(path) for path in options.system]
     if len(set(names)) < len(names):
         raise UserError("the same system is given twice")
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
     systems = list(zip(names, texts, strict=True))
     with replaced_when_done([options.output] if options.output else []) as files:
-        measures = measure(systems, references, metrics, options.resamples)
+        measures = measure(systems, references, metrics, options.resamples, options.nbest)
+        content = as_json(names, measures, options.detokenize)
         for file in files:
-            file.write(json.dumps(as_json(names, measures), indent=2, ensure_ascii=False) + "\n")
-    return table(names, measures)
+            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    shown = table(names, measures)
+    if options.detokenize:
+        shown += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
+    return shown
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -207,7 +266,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--reference", nargs="+", type=Path, required=True, metavar="FILE")
     add("--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="default: all")
     add("--tokenize", nargs="+", choices=list(BLEU.TOKENIZERS), default=["13a"], metavar="NAME")
-    add("--lowercase", action="store_true", help="ignore case in BLEU")
+    add("--lowercase", action="store_true", help="ignore case in BLEU and chrF (TER always does)")
+    add("--detokenize", choices=LANGUAGES, help="join Moses' tokens of the systems to text")
+    add(
+        "--nbest",
+        type=following(whole(1, 10_000)),
+        default=1,
+        metavar="N",
+        help="the systems have N lines a sentence",
+    )
     add(
         "--resamples",
         type=following(whole(0, 100_000)),

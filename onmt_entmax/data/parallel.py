@@ -382,6 +382,13 @@ class SubwordPlan:
         return "tokens" if self.tokens else "text"
 
 
+def unescape_moses(line: str) -> str:
+    """Undo the escapes of Moses' tokeniser."""
+    for escaped, plain in _MOSES.items():
+        line = line.replace(escaped, plain)
+    return line
+
+
 def normalise(line: str, language: str, tokens: bool) -> str:
     """Normalise a line: NFC, single spaces, Romanian without diacritics.
 
@@ -390,8 +397,7 @@ def normalise(line: str, language: str, tokens: bool) -> str:
     """
     line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
     if tokens:
-        for escaped, plain in _MOSES.items():
-            line = line.replace(escaped, plain)
+        line = unescape_moses(line)
     if language == "ro":
         line = line.translate(_ROMANIAN)
     return " ".join(line.split())

@@ -45,7 +45,8 @@ def test_scores_and_signatures_are_those_of_the_command(
     assert ended(bleu.main, [*arguments, "--tokenize", tokenize, *lowercase]) == 0
     ours = json.loads(output.read_text())
     wide = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
-    theirs = json.loads(sacrebleu(texts, *wide, "--tokenize", tokenize, *lowercase))
+    case = ["--lowercase", "--chrf-lowercase"] if lowercase else []
+    theirs = json.loads(sacrebleu(texts, *wide, "--tokenize", tokenize, *case))
     shown = capsys.readouterr().out
     for (name, value), expected in zip(
         ours["systems"][str(texts / "one")].items(), theirs, strict=True
@@ -106,6 +107,8 @@ def test_several_tokenisations_and_references(texts: Path, monkeypatch, capsys) 
         (["short", "--reference", "ref"], "short: has 1 lines, expected 60"),
         (["empty", "--reference", "ref"], "empty: the file is empty"),
         (["one", "one", "--reference", "ref"], "the same system is given twice"),
+        (["five", "--reference", "ref"], "has 300 lines, expected 60, as in the reference (n-best"),
+        (["five", "--reference", "ref", "--nbest", "4"], "expected 240, 4 for each of 60 lines of"),
     ],
 )
 def test_errors_are_one_line(
@@ -113,8 +116,60 @@ def test_errors_are_one_line(
 ) -> None:
     monkeypatch.chdir(texts)
     (texts / "short").write_text("a\n")
+    (texts / "five").write_text("a\n" * 300)
     (texts / "empty").write_text("")
     assert ended(bleu.main, arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("bleu.py: error: ")
     assert message in line
+
+
+def test_tokens_of_moses_against_text(tmp_path: Path, capsys) -> None:
+    (tmp_path / "ref").write_text('A man, (maybe Tom\'s) sits.\nHe says "up-to-date news"!\n')
+    (tmp_path / "system").write_text(
+        'a man , ( maybe tom \'s ) sits .\nhe says " up-to-date news " !\n'
+    )
+    arguments = [str(tmp_path / "system"), "--reference", str(tmp_path / "ref")]
+    arguments += ["--output", str(tmp_path / "json"), "--lowercase"]
+    assert ended(bleu.main, arguments) == 0
+    apart = json.loads((tmp_path / "json").read_text())
+    assert ended(bleu.main, [*arguments, "--detokenize", "en"]) == 0
+    shown = capsys.readouterr().out
+    together = json.loads((tmp_path / "json").read_text())
+    for name, score in together.pop("systems")[arguments[0]].items():
+        assert score["value"] == pytest.approx(0 if name == "TER" else 100), name
+    assert apart["systems"][arguments[0]]["BLEU 13a"]["value"] < 90
+    assert together["detokenized"] == "en"
+    assert "translations detokenized by Moses' rules (en)" in shown
+
+
+def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    """The first hypotheses are measured, and the best of each list by each measure."""
+    monkeypatch.chdir(tmp_path)
+    sides = {name: (texts / name).read_text().splitlines() for name in ("ref", "one", "two")}
+    (tmp_path / "ref").write_text((texts / "ref").read_text())
+    (tmp_path / "first").write_text((texts / "two").read_text())
+    lists = [  # worse, better, blank: a list of two
+        "".join(f"{two}\n{one}\n\n" for one, two in zip(sides["one"], sides["two"], strict=True)),
+        "".join(f"{two}\n{ref}\n\n" for ref, two in zip(sides["ref"], sides["two"], strict=True)),
+    ]
+    (tmp_path / "a").write_text(lists[0])
+    (tmp_path / "b").write_text(lists[1])
+    assert ended(bleu.main, ["first", "--reference", "ref", "--output", "first.json"]) == 0
+    command = ["a", "b", "--reference", "ref", "--nbest", "3", "--resamples", "20"]
+    assert ended(bleu.main, [*command, "--output", "lists.json"]) == 0
+    assert "BLEU 13a, best of 3" in capsys.readouterr().out
+    first = json.loads((tmp_path / "first.json").read_text())["systems"]["first"]
+    lists = json.loads((tmp_path / "lists.json").read_text())["systems"]
+    for name in ("BLEU 13a", "chrF2", "TER"):
+        values = [lists[system][name]["value"] for system in "ab"]
+        assert values == [first[name]["value"]] * 2
+        best = [lists[system][f"{name}, best of 3"]["value"] for system in "ab"]
+        assert best[1] == pytest.approx(0 if name == "TER" else 100)
+        assert (best[0] < values[0]) == (name == "TER")
+
+
+def test_blank_lines_that_fill_up_a_list_are_no_hypotheses() -> None:
+    """A TER of 100 % for nothing would be better than that of a long wrong hypothesis."""
+    (chosen,) = bleu.oracle(["x y z u v w", "", ""], [["a b"]], bleu.TER(), 3)
+    assert chosen == "x y z u v w"
