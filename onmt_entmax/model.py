@@ -26,6 +26,7 @@ from onmt_entmax.nn.transformer import (
     KINDS,
     LEARNED,
     SHARED,
+    PaddedTransformerEncoder,
     alpha_parameters,
     initialise_alphas,
     use_entmax,
@@ -562,6 +563,8 @@ def _recurrent_encoder_weights(config: ModelConfig) -> int:
 
 
 def _encoder_class(config: ModelConfig) -> Any:
+    if config.encoder_type == "transformer":
+        return PaddedTransformerEncoder
     recurrent = config.encoder_type in ("rnn", "brnn")
     return FastRNNEncoder if recurrent else str2enc[config.encoder_type]
 

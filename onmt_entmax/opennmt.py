@@ -11,7 +11,7 @@ with warnings.catch_warnings():
     from onmt.constants import DefaultTokens
     from onmt.decoders import str2dec
     from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
-    from onmt.encoders import str2enc
+    from onmt.encoders import TransformerEncoder, str2enc
     from onmt.encoders.rnn_encoder import RNNEncoder
     from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
@@ -28,7 +28,6 @@ with warnings.catch_warnings():
     from onmt.transforms.tokenize import ONMTTokenizerTransform
     from onmt.utils.loss import NMTLossCompute
     from onmt.utils.misc import (
-        generate_relative_positions_matrix,
         relative_matmul,
         sequence_mask,
     )
@@ -60,8 +59,8 @@ __all__ = [
     "StackedLSTM",
     "Transform",
     "TransformPipe",
+    "TransformerEncoder",
     "build_torch_optimizer",
-    "generate_relative_positions_matrix",
     "make_learning_rate_decay_fn",
     "register_transform",
     "relative_matmul",

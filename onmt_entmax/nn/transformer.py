@@ -16,11 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from onmt_entmax.nn.products import product, uses_onednn, weight_gradient
-from onmt_entmax.opennmt import (
-    MultiHeadedAttention,
-    generate_relative_positions_matrix,
-    relative_matmul,
-)
+from onmt_entmax.opennmt import MultiHeadedAttention, TransformerEncoder, relative_matmul
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 
 KINDS = ("encoder", "decoder", "context")
@@ -69,6 +65,30 @@ class FastLinear(nn.Linear):
             return super().forward(input)
         made: Tensor = _LinearFunction.apply(input.flatten(0, -2), self.weight, self.bias)
         return made.unflatten(0, input.shape[:-1])
+
+
+class PaddedTransformerEncoder(TransformerEncoder):
+    """OpenNMT-py's encoder for sources with any padding, which reads nothing back from a GPU.
+
+    OpenNMT-py's own waits for the largest length, and takes no source padded beyond it.
+    """
+
+    def forward(self, src: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Encode.
+
+        Args:
+            src: ids ``(source length, batch, 1)``.
+            lengths: of the sources without padding, ``(batch,)``, on the same device.
+
+        Returns:
+            Embeddings and source vectors ``(source length, batch, dim)``, and the lengths.
+        """
+        embedded = self.embeddings(src)
+        padded = torch.arange(len(src), device=src.device) >= lengths.unsqueeze(1)
+        states = embedded.transpose(0, 1).contiguous()
+        for layer in self.transformer:
+            states = layer(states, padded.unsqueeze(1))
+        return embedded, self.layer_norm(states).transpose(0, 1).contiguous(), lengths
 
 
 class EntmaxMultiHeadedAttention(MultiHeadedAttention):
@@ -136,11 +156,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         queries = self._split(self.linear_query(query))
         attended = None if mask is None else ~mask.unsqueeze(1)
         if self.max_relative_positions > 0 and attn_type == "self":
-            distances = generate_relative_positions_matrix(
-                keys.size(2), self.max_relative_positions, cache=layer_cache is not None
-            )
-            relations = self.relative_positions_embeddings(distances.to(keys.device))
-            context, weights = self._relative(queries, keys, values, attended, relations)
+            context, weights = self._relative(queries, keys, values, attended)
         elif self.returns_weights and not self.training:
             weights = entmax_attention_weights(queries, keys, self.alphas(), attended)
             context = weights @ values
@@ -182,17 +198,21 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         keys: Tensor,
         values: Tensor,
         attended: Tensor | None,
-        relations: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Attend with relative positions (Shaw et al. 2018), which add to scores and values.
 
         Args:
-            queries: as split; keys and values likewise.
+            queries: as split; those of the last positions. Keys and values likewise.
             keys: see above.
             values: see above.
             attended: true where a query attends, or None.
-            relations: vectors of the distances, ``(queries, keys, size)``.
         """
+        place = torch.arange(keys.size(2), device=keys.device)
+        farthest = self.max_relative_positions
+        distances = place - place[-queries.size(2) :].unsqueeze(1)
+        relations = self.relative_positions_embeddings(
+            distances.clamp(-farthest, farthest) + farthest
+        )
         added = relative_matmul(queries / math.sqrt(self.dim_per_head), relations, True)
         if attended is not None:
             added = torch.where(attended, added, -torch.inf)

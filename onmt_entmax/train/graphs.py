@@ -24,6 +24,7 @@ from onmt_entmax.data.shapes import PaddedBatch, Shape, Shapes, pad_batch, size,
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import static
+from onmt_entmax.nn.transformer import PaddedTransformerEncoder
 from onmt_entmax.train.config import TrainingError
 
 MODES = ("on", "off", "check")
@@ -57,9 +58,31 @@ def reason_against(model: SparseNMTModel, optimizer: torch.optim.Optimizer) -> s
         return "the optimiser is not Adam"
     if not all(group.get("fused") for group in optimizer.param_groups):
         return "Adam is not fused"
-    return static.reason_against(model.encoder, model.decoder) or static_loss.reason_against(
-        model.generator
-    )
+    if not isinstance(model.encoder, PaddedTransformerEncoder):
+        reason = static.reason_against(model.encoder, model.decoder)
+        if reason is not None:
+            return reason
+    return static_loss.reason_against(model.generator)
+
+
+def padded_outputs(
+    model: SparseNMTModel, source: Tensor, target: Tensor, lengths: Tensor
+) -> Tensor:
+    """Return a model's decoder outputs for padded sentences, by teacher forcing.
+
+    Args:
+        model: one that `reason_against` accepts.
+        source: ids ``(source, rows)``.
+        target: ids ``(target + 1, rows)`` with start and end symbols.
+        lengths: source lengths ``(rows,)``, at least 1.
+
+    Returns:
+        ``(target, rows, hidden)``, also for padding.
+    """
+    if isinstance(model.encoder, PaddedTransformerEncoder):
+        outputs: Tensor = model(source.unsqueeze(2), target.unsqueeze(2), lengths)[0]
+        return outputs
+    return static.static_outputs(model.encoder, model.decoder, source, lengths, target[:-1])
 
 
 Replay = Callable[[], None]
@@ -150,13 +173,22 @@ class PaddedUpdates:
         parts = self.gradient.split([p.numel() for p in self._parameters])
         self._grads = [g.view_as(p) for g, p in zip(parts, self._parameters, strict=True)]
         numbers = torch.zeros(11, dtype=first.dtype, device=self._device)
-        self.measured, self._report, self._scale, self.finite, self._rate = (
+        self.measured, self._report, self._scale, self.finite = (
             numbers[:4],
             numbers[4:9],
             numbers[9],
             numbers[10],
-            torch.zeros((), dtype=torch.float32, device=self._device),
         )
+        self._rates = [
+            torch.zeros((), dtype=torch.float32, device=self._device)
+            for _ in optimizer.param_groups
+        ]
+        self._settings = [
+            (module, name)
+            for module in model.modules()
+            for name in ("alpha", "dropout", "p")
+            if isinstance(getattr(module, name, None), float | int)
+        ]
         self._capture = _Capture(self._device)
         self._graphs: dict[Hashable, _Graph] = {}
         self._finishing: Replay | None = None
@@ -205,17 +237,21 @@ class PaddedUpdates:
             replay()
         self._graphs[key] = _Graph(ids, replay)
 
-    def finish(self, learning_rate: float) -> Tensor:
+    def finish(self, *learning_rates: float) -> Tensor:
         """Clip the gradient, update the weights, and clear `gradient` and `measured`.
 
         If the loss or the gradient is not finite, no weight changes.
+
+        Args:
+            learning_rates: of each group of the optimiser; more are ignored.
 
         Returns:
             ``(5,)`` on the model's device: `measured` and the norm of the gradient. The next call
             overwrites it.
         """
         self._prepare_optimizer()
-        self._rate.fill_(learning_rate)
+        for kept, rate in zip(self._rates, learning_rates[: len(self._rates)], strict=True):
+            kept.fill_(rate)
         if self._finishing is not None:
             self._finishing()
         elif self._finished == 0 or self._config.graphs == "off":
@@ -237,7 +273,7 @@ class PaddedUpdates:
         """Add the gradient and the statistics of a batch."""
         model = self._model
         source, target, lengths = views(ids, shape)
-        outputs = static.static_outputs(model.encoder, model.decoder, source, lengths, target[:-1])
+        outputs = padded_outputs(model, source, target, lengths)
         loss, *counts = static_loss.static_loss(
             model.generator,
             outputs.flatten(0, 1),
@@ -268,17 +304,16 @@ class PaddedUpdates:
 
     def _key(self, shape: Shape) -> Hashable:
         """Return all that a graph depends on besides weights and input."""
-        model = self._model
-        dropout = model.encoder.rnn.dropout, model.decoder.rnn.dropout.p, model.decoder.dropout.p
-        return shape, model.training, dropout, model.decoder._alpha(), model.generator.alpha
+        settings = tuple(getattr(module, name) for module, name in self._settings)
+        return shape, self._model.training, settings
 
     def _prepare_optimizer(self) -> None:
-        """Fix the addresses of gradients and learning rate; loading a state replaces these."""
+        """Fix the addresses of gradients and learning rates; loading a state replaces these."""
         groups = self._optimizer.param_groups
-        if all(group["lr"] is self._rate for group in groups):
+        if all(group["lr"] is rate for group, rate in zip(groups, self._rates, strict=True)):
             return
-        for group in groups:
-            group["lr"] = self._rate
+        for group, rate in zip(groups, self._rates, strict=True):
+            group["lr"] = rate
             group["capturable"] = self._device.type == "cuda"
         # No warning that the first steps run outside a graph.
         self._optimizer._warned_capturable_if_run_uncaptured = True

@@ -64,14 +64,19 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     return optimizer
 
 
+def learning_rates(config: OptimizerConfig, factor: float) -> tuple[float, float]:
+    """Return the learning rates of both `parameter_groups`, times a factor."""
+    rate, alpha_rate = config.learning_rate, config.alpha_learning_rate
+    return rate * factor, (rate if alpha_rate is None else alpha_rate) * factor
+
+
 def set_learning_rate(
     optimizer: torch.optim.Optimizer, config: OptimizerConfig, factor: float
 ) -> None:
     """Set the learning rates of `config`, times a factor, in an optimiser of `build_optimizer`."""
-    rate, alpha_rate = config.learning_rate, config.alpha_learning_rate
-    rates = (rate, rate if alpha_rate is None else alpha_rate)
+    rates = learning_rates(config, factor)
     for group, rate in zip(optimizer.param_groups, rates, strict=False):  # maybe without alphas
-        group["lr"] = rate * factor
+        group["lr"] = rate
 
 
 def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:

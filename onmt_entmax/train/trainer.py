@@ -39,6 +39,7 @@ from onmt_entmax.train.optimiser import (
     MovingAverage,
     build_optimizer,
     learning_rate_schedule,
+    learning_rates,
     set_learning_rate,
 )
 from onmt_entmax.train.progress import Standing
@@ -319,7 +320,8 @@ class Trainer:
         facts = padded.measured.new_zeros(2)
         facts[0] = received[0] if received else 0
         facts[1] = time.monotonic() - self._started if processes.writes else 0
-        report = padded.finish(self._learning_rate(state.step + 1))
+        rates = learning_rates(self.config.optimizer, self._decay(state.step + 1))
+        report = padded.finish(*rates)
         self.average.update(state.step + 1, padded.finite)
         values = torch.cat([report[:4], processes.sum(facts), report[4:]])
         self._pending.send(values, (state.step + 1, batches))

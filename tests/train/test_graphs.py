@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import Shapes, views
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.train.config import TrainingError
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, portable, reason_against
 
@@ -30,19 +32,31 @@ KNOWN = known()
 PADS = KNOWN.source.pad, KNOWN.target.pad
 
 
-def model_of(dropout: float = 0.0) -> SparseNMTModel:
+CONFIG = ModelConfig(
+    encoder_type="brnn",
+    rnn_size=8,
+    src_word_vec_size=8,
+    tgt_word_vec_size=8,
+    global_attention_alpha=1.5,
+    generator_alpha=1.5,
+    param_init=0.4,
+)
+TRANSFORMER = replace(
+    CONFIG,
+    encoder_type="transformer",
+    decoder_type="transformer",
+    heads=2,
+    transformer_ff=8,
+    attention_dropout=0.0,
+    global_attention_alpha=1.0,
+    encoder_attention_alpha="learned",
+    context_attention_alpha=1.5,
+)
+
+
+def model_of(dropout: float = 0.0, config: ModelConfig = CONFIG) -> SparseNMTModel:
     torch.manual_seed(1)
-    config = ModelConfig(
-        encoder_type="brnn",
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        global_attention_alpha=1.5,
-        generator_alpha=1.5,
-        param_init=0.4,
-        dropout=dropout,
-    )
-    return build_model(config, KNOWN).double().train()
+    return build_model(replace(config, dropout=dropout), KNOWN).double().train()
 
 
 def batch_of(seed: int, longest: int = 7, sentences: int = 5) -> Batch:
@@ -69,9 +83,10 @@ def plain_update(model: SparseNMTModel, optimizer: torch.optim.Optimizer, batch:
     return torch.stack([x.detach().double() for x in (*result, norm)])
 
 
+@pytest.mark.parametrize("config", [CONFIG, TRANSFORMER], ids=["recurrent", "transformer"])
 @pytest.mark.parametrize("graphs", ["on", "off", "check"])
-def test_updates_equal_those_of_the_packed_path(graphs: str) -> None:
-    ours, theirs = model_of(), model_of()
+def test_updates_equal_those_without_padding(graphs: str, config: ModelConfig) -> None:
+    ours, theirs = model_of(config=config), model_of(config=config)
     updates = updates_of(ours, graphs, max_grad_norm=0.1)
     optimizer = torch.optim.Adam(theirs.parameters(), 1.0)
     for step in range(8):
@@ -203,6 +218,20 @@ def test_padded_ids_are_those_of_the_batch() -> None:
     assert lengths.tolist() == [*batch.source_lengths.tolist(), 1, 1]
     assert (source[length:] == PADS[0]).all()
     assert (target[:, 3:] == PADS[1]).all()
+
+
+def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
+    model = model_of(0.1, TRANSFORMER)
+    updates = updates_of(model)
+    shape = updates.pad(batch_of(0)).shape
+    keys = [updates._key(shape)]
+    model.update_dropout(0.2, 0.0)
+    keys.append(updates._key(shape))
+    attentions(model)["context"][1].alpha = 1.4
+    keys.append(updates._key(shape))
+    model.generator.alpha = 1.4
+    keys.append(updates._key(shape))
+    assert len({*keys}) == 4
 
 
 def test_what_is_not_covered_has_a_reason() -> None:

@@ -16,6 +16,7 @@ from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import Trainer, TrainingError, graphs
 from onmt_entmax.train.graphs import PaddedUpdates
 from tests.toy import write_config
+from tests.train.test_learned_alphas import LEARNED, a_of
 from tests.train.test_trainer import assert_equal, resumed, trainer_of, weights
 
 
@@ -54,6 +55,22 @@ def test_trains_as_plain_updates(tmp_path: Path, padded: None, changes: dict[str
         torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-4)
     assert ours.state.best == pytest.approx(plain.state.best, rel=1e-4)
     assert ours.state.best_step == plain.state.best_step
+
+
+def test_learned_alphas_have_their_own_learning_rate(tmp_path: Path, padded: None) -> None:
+    changes = LEARNED | {"alpha_learning_rate": 0.1, "dropout": 0.0, "attention_dropout": 0.0}
+    trainers = []
+    for graphs_option in ("off", "check"):
+        trainer = trainer_of(tmp_path, cuda_graphs=graphs_option, train_steps=3, **changes)
+        trainer.batches.shapes = Shapes(16)
+        trainer.train()
+        trainers.append(trainer)
+    plain, ours = trainers
+    assert ours.padded is not None
+    assert [float(group["lr"]) for group in ours.optimizer.param_groups] == pytest.approx(
+        [group["lr"] for group in plain.optimizer.param_groups]
+    )
+    torch.testing.assert_close(a_of(ours.model), a_of(plain.model), rtol=0, atol=1e-3)
 
 
 def test_resumes_exactly(tmp_path: Path, padded: None) -> None:
