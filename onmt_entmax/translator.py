@@ -23,7 +23,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.memory import check_free, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
 from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.transforms import recorded_transform_options
+from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
+from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import (
     EnsembleStepper,
@@ -193,6 +194,10 @@ class Translator:
         return replace(
             task.config,
             constraints=replace(
+        config = task.config
+        if task.mbr is not None and task.method == "beam":
+            wanted = max(config.n_best, config.beam_size)
+            config = replace(config, n_best=wanted, all_found=True)
                 constraints,
                 banned=constraints.banned | banned,
                 ignore_when_blocking=constraints.ignore_when_blocking | set(ignored),
@@ -263,6 +268,8 @@ class Translator:
                 found[number] = replace(answer, verification=verification)
             for number in texts:
                 yield found[number]
+                if self.task.mbr is not None:
+                    answer = replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         target = self.vocabularies.target

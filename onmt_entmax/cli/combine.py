@@ -15,7 +15,7 @@ exhaustive; otherwise the bounds of the reports bound it.
 --reversed names reports of right-to-left models, whose outputs are reversed token by token.
 --report writes an exactness report of the average, and its summary beside it: `prob` is a lower
 bound, `prob + slack` an upper bound; no `slack` means zero. A larger -n_best makes the bounds
-tighter. In a tie the report named first decides.
+tighter. In a tie the report named first decides. --mbr is the -mbr of `translate`, for the average.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
+from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.measures import Counts
 from onmt_entmax.report.reading import count_record, is_blank, read_report
 from onmt_entmax.report.writers import with_summary
+from onmt_entmax.search.mbr import UTILITIES
 
 
 def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
@@ -54,7 +56,8 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
 
 def best(record: dict[str, Any]) -> str:
     """Return the output line, which `translate` chooses alike."""
-    texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
+    listed = record["mbr"]["ranking"] if "mbr" in record else record["hypotheses"]
+    texts = [each["text"] for each in listed]
     return str([*texts, record.get("unfinished", "")][0])
 
 
@@ -78,6 +81,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="write the best outputs here, one a line",
     )
     add("--report", type=Path, help="write an exactness report of the average here")
+    add(
+        "--mbr",
+        choices=UTILITIES,
+        help="write the outputs of the highest expected utility instead of the most probable",
+    )
     options = parser.parse_args(arguments)
     count = len(options.reports) + len(options.reversed)
     if not count:
@@ -97,17 +105,21 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
-    counts = Counts()
+    counts, decisions = Counts(), MbrCounts()
     refuse_overwriting(paths, [options.output, *with_summary(options.report)])
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths):
             blank = is_blank(records[0])
             record = records[0] if blank else combined(records, reverse, options.weights)
             count_record(counts, record)
+            decision = decide_record(options.mbr, record) if options.mbr and not blank else None
+            if decision is not None:
+                decisions.add(decision, best(record))
+                record["mbr"] = as_dict(decision)
             print(best(record), file=files[0])
             if options.report:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=files[1])
-        found = counts.as_dict()
+        found = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
         for file in files[2:]:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}
             print(json.dumps(found | of, indent=2, ensure_ascii=False), file=file)
@@ -115,6 +127,9 @@ def main(arguments: Sequence[str]) -> int:
     print(f"  every possible output found    {found['exhaustive_percent']:6.2f}%")
     print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f}%")
     print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f}%")
+    if options.mbr:
+        print(f"  minimum Bayes risk proven      {found['mbr_proven_percent']:6.2f}%")
+        print(f"  not the most probable output   {found['mbr_other_percent']:6.2f}%")
     if counts.source.counts:
         print(f"  source tokens unknown          {found['unknown_percent']:6.2f}%")
     return 0

@@ -170,6 +170,7 @@ TRANSLATION = Help(
             "search": "exact: search on until the n_best are proven; enumerate: list the support.",
             "budget": "Prefixes per sentence that exact, enumerate or -verify may compute.",
             "mass": "Probability at which enumerate may stop.",
+            "mbr": "Write the output of the highest expected utility, among those found.",
             "verify": "Recompute certified sentences in float64, and count disagreements.",
         },
         "Files (OpenNMT-py's options from here on)": {

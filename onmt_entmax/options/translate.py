@@ -22,6 +22,7 @@ from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.config import Method, Stop
+from onmt_entmax.search.mbr import UTILITIES
 
 # Options that name an input file.
 _READ = (
@@ -67,6 +68,7 @@ def translation_parser() -> ArgumentParser:
     add("-mass", type=float, default=SearchTask.mass)
     add("-verify", action="store_true")
     return parser
+    add("-mbr", default=None, choices=UTILITIES)
 
 
 def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
@@ -97,8 +99,8 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("budget", "is only read with search: exact or enumerate, or verify")
     if options["search"] != "enumerate" and options.given("mass"):
         raise options.error("mass", "is only read with search: enumerate")
-    if options["search"] == "enumerate" and options.given("n_best"):
-        raise options.error("n_best", "enumerate lists the support; use search: exact for n best")
+    if options["search"] == "enumerate" and options.given("n_best") and options["mbr"] is None:
+        raise options.error("n_best", "enumerate lists the support; use search: exact, or mbr")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = None if options["exactness_report"] is None else Path(options["exactness_report"])
     refuse_overwriting(
@@ -149,6 +151,10 @@ def _task(options: Options) -> SearchTask:
     if options["search"] == "enumerate" and config.penalties.any:
         raise options.error("search", "enumerate lists by probability, without penalties")
     return SearchTask(
+    if options["mbr"] is not None and options["search"] == "exact":
+        raise options.error("mbr", "goes with search: beam or enumerate")
+    if options["mbr"] is not None and penalties.any:
+        raise options.error("mbr", "is by probability, without penalties")
         config=config,
         method=options["search"],
         budget=Budget(expansions=options["budget"]),
@@ -157,6 +163,7 @@ def _task(options: Options) -> SearchTask:
         ban_unknown=options["ban_unk_token"],
         ignore_when_blocking=tuple(options["ignore_when_blocking"]),
     )
+        mbr=options["mbr"],
 
 
 def _unknown(options: Options) -> UnknownWords | None:

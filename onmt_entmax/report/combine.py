@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onmt_entmax.data.inflection import order_tokens
-from onmt_entmax.report.writers import ROUNDING
+from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.ensemble import ListedSequences, SequenceEnsemble, average_sequences
 
 

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.search.certificate import Level
+from onmt_entmax.search.mbr import edit_distance
 
 
 @dataclass
@@ -111,23 +112,6 @@ class LanguageScores:
 
     languages: dict[str, Score]
     average: Score
-
-
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the Levenshtein distance: the fewest insertions, deletions and substitutions.
-
-    Args:
-        first: a string, compared by code point, or a sequence of symbols.
-        second: likewise.
-    """
-    previous = list(range(len(second) + 1))
-    for row, symbol in enumerate(first, start=1):
-        current = [row]
-        for column, other in enumerate(second, start=1):
-            substituted = previous[column - 1] + (symbol != other)
-            current.append(min(substituted, previous[column] + 1, current[-1] + 1))
-        previous = current
-    return previous[-1]
 
 
 def score(references: Sequence[str], predictions: Sequence[str]) -> Score:

@@ -7,16 +7,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from onmt_entmax.files import is_stream
+from onmt_entmax.report.mbr import MbrCounts, as_dict
 from onmt_entmax.report.measures import Counts
-from onmt_entmax.search.certificate import Hypothesis, SearchResult
+from onmt_entmax.search.certificate import ROUNDING, Hypothesis, SearchResult
+from onmt_entmax.search.mbr import Decision
 from onmt_entmax.search.verify import Verification
-
-ROUNDING = 1e-5  # error of a sum of float32 probabilities
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,14 @@ class Answer:
     """Number of tokens of the source, after the transforms."""
     unknown: tuple[str, ...] = ()
     """Those that are not in the vocabulary: the certificate holds for `<unk>` in their place."""
+    mbr: Decision | None = None
+    """The texts by expected utility, if that was asked for and there are any."""
 
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""
         texts = [decoded.text for decoded in self.hypotheses[:n_best]]
+        if self.mbr is not None:
+            texts = list(self.mbr.texts[:n_best])
         if not texts and self.unfinished is not None:
             texts = [self.unfinished]
         return texts + [""] * (n_best - len(texts))
@@ -100,6 +104,8 @@ class Answer:
             record["slack"] = slack
         if self.unfinished is not None:
             record["unfinished"] = self.unfinished
+        if self.mbr is not None:
+            record["mbr"] = as_dict(self.mbr)
         if self.verification is not None:
             record["verified"] = self.verification.agrees
         return record
@@ -131,6 +137,7 @@ class Summary(Counts):
     disagreements: int = 0
     undecided: int = 0  # the budget ended before the recomputation was decided
     scored: bool = False  # whether hypotheses are ranked by scores with penalties
+    mbr: MbrCounts = field(default_factory=MbrCounts)
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -146,6 +153,8 @@ class Summary(Counts):
         self.strict += level == "exhaustive" and result.certificate.strict
         self.rows += result.rows
         self.support += result.support
+        if answer.mbr is not None:
+            self.mbr.add(answer.mbr, answer.hypotheses[0].text)
         self.steps += len(answer.attended)
         self.attended += sum(answer.attended)
         if answer.verification is not None:
@@ -162,6 +171,8 @@ class Summary(Counts):
         }
         if self.steps:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
+        if self.mbr.levels:
+            summary |= self.mbr.as_dict()
         if self.verified:
             summary |= {"verified": self.verified, "disagreements": self.disagreements}
         if self.undecided:
@@ -175,6 +186,8 @@ class Summary(Counts):
         described = {
             "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
             f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
+            "minimum Bayes risk proven": ("mbr_proven_percent", "%"),
+            "not the most probable output": ("mbr_other_percent", "%"),
             "only one output possible": ("single_hypothesis_percent", "%"),
             "more than one output found": ("several_hypotheses_percent", "%"),
             **({"source tokens outside the vocabulary": ("unknown_percent", "%")} if lacks else {}),

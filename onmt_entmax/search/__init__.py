@@ -13,6 +13,7 @@ from onmt_entmax.search.ensemble import (
 )
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
+from onmt_entmax.search.mbr import Decision, Utility, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.stepper import Step, Stepper
 from onmt_entmax.search.verify import Verification, verify
@@ -21,6 +22,7 @@ __all__ = [
     "Budget",
     "Certificate",
     "Constraints",
+    "Decision",
     "EnsembleStepper",
     "Hypothesis",
     "ListedSequences",
@@ -36,9 +38,11 @@ __all__ = [
     "Support",
     "TargetScore",
     "TokenScore",
+    "Utility",
     "Verification",
     "average_sequences",
     "beam_search",
+    "decide",
     "exact_search",
     "is_settled",
     "score_targets",

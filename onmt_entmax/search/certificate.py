@@ -21,6 +21,8 @@ import torch
 
 Level = Literal["exhaustive", "optimal", "none"]
 
+ROUNDING = 1e-5  # error of a sum of float32 probabilities
+
 
 @dataclass(frozen=True)
 class Certificate:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from torch import Tensor
 
 from onmt_entmax.search.constraints import Constraints
+from onmt_entmax.search.mbr import UTILITIES, Utility
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class SearchConfig:
     """Which sequences are allowed."""
     penalties: Penalties = field(default_factory=Penalties)
     """How hypotheses are scored."""
+    all_found: bool = False
+    """Whether to return all that finished, though only the `n_best` are searched for."""
 
     def __post_init__(self) -> None:
         for name, least in (("beam_size", 1), ("n_best", 0), ("max_length", 0)):
@@ -191,9 +194,19 @@ class SearchTask:
     """Whether to ban `<unk>`."""
     ignore_when_blocking: tuple[str, ...] = ()
     """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
+    mbr: Utility | None = None
+    """Rank the texts that are found by this expected utility; the search then looks for
+    `beam_size` of them."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method must be beam, exact or enumerate, got {self.method!r}")
         if self.method == "exact" and self.config.stop == "first":
             raise ValueError("stop first goes with a beam search; exact needs another")
+        if self.mbr is not None:
+            if self.mbr not in UTILITIES:
+                raise ValueError(f"mbr must be one of {', '.join(UTILITIES)}, got {self.mbr!r}")
+            if self.method == "exact":
+                raise ValueError("mbr goes with a beam search or enumerate, not with exact")
+            if self.config.penalties.any:
+                raise ValueError("mbr is by probability: take the penalties away")

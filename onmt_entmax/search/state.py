@@ -579,7 +579,7 @@ class SearchState:
     ) -> SearchResult:
         """Return the result of the sentence at `place`, with `attainable` as for `certify`."""
         number, row = int(self.numbers[place]), self.statistics.table[place]
-        best = self.hypotheses.best(number, self._config.n_best)
+        best = self.hypotheses.best(number, 0 if self._config.all_found else self._config.n_best)
         scores = [hypothesis.score for hypothesis in best]
         return SearchResult(
             hypotheses=best,

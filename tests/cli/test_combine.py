@@ -199,6 +199,24 @@ def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.Captur
         assert part in printed
 
 
+def test_the_highest_expected_utility_of_the_average(tmp_path: Path, capsys) -> None:
+    """The middle of three outputs, of which no model says that it is the most probable."""
+    first = write(tmp_path / "1", record("s", "exhaustive", ("a b c d", 0.8), ("a b c e", 0.2)))
+    other = record("s", "optimal", ("a x c e", 0.6), ("a b c e", 0.39), bound=0.01)
+    second = write(tmp_path / "2", other)
+    report = tmp_path / "both"
+    arguments = ("--reports", first, second, "--output", tmp_path / "o", "--report", report)
+    assert combined(*arguments, "--mbr", "edit_distance") == 0
+    assert (tmp_path / "o").read_text() == "a b c e\n"
+    found = json.loads(report.read_text())
+    assert found["hypotheses"][0]["text"] == "a b c d"
+    assert found["mbr"]["certificate"] == "proven"
+    assert found["mbr"]["ranking"][0]["expected_utility"] == pytest.approx(0.295 + 0.7 * 0.75)
+    assert found["mbr"]["slack"] == pytest.approx(0.005 + 1e-5)
+    assert json.loads((tmp_path / "both.summary.json").read_text())["mbr"]["proven"] == 1
+    assert "minimum Bayes risk proven      100.00%" in capsys.readouterr().out
+
+
 def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
     """The real commands: nothing changes, and a report of a mixture can be mixed again."""
     report, output = tmp_path / "one.jsonl", tmp_path / "one.pred"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.checksums import write_list
+from onmt_entmax.search import decide
 from tests.commands import ROOT, fail, succeed, toy_ende
 
 
@@ -299,6 +300,31 @@ def test_scores_are_in_the_report_where_penalties_rank(trained: Path, tmp_path: 
     assert all(each == sorted(each, reverse=True) for each in scores)
 
 
+@pytest.mark.parametrize("search", ["beam", "enumerate"])
+def test_the_output_of_minimum_bayes_risk(trained: Path, tmp_path: Path, search: str) -> None:
+    records = translate(
+        trained, tmp_path, "a b c\n\nd e\n", "-mbr", "edit_distance", "-search", search,
+        "-n_best", 2,
+    )  # fmt: skip
+    written = (tmp_path / "out").read_text().splitlines()
+    assert len(written) == 6
+    for place, record in enumerate(records):
+        if place == 1:
+            assert "mbr" not in record
+            continue
+        assert len(record["hypotheses"]) == record["finished"]
+        texts = {hypothesis["text"]: hypothesis["prob"] for hypothesis in record["hypotheses"]}
+        decision = decide("edit_distance", texts, record["mbr"]["slack"], 0.0, 0.0)
+        ranking = record["mbr"]["ranking"]
+        assert [each["text"] for each in ranking] == list(decision.texts)
+        assert [each["expected_utility"] for each in ranking] == list(decision.expected)
+        assert record["mbr"]["certificate"] == decision.level
+        assert (decision.level == "exact") == (record["certificate"] == "exhaustive")
+        assert written[2 * place : 2 * place + 2] == [*decision.texts, "", ""][:2]
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert sum(summary["mbr"].values()) == 2
+
+
 def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
     arguments = translation(trained / "run", tmp_path)
     (tmp_path / "prefix").write_text("b\n")
@@ -315,6 +341,10 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-block_ngram_repeat", 2, "-ignore_when_blocking", "z"], "'z' is not in the target"),
         (["-search", "exact", "-stop", "first"], "stop: first goes with search: beam"),
         (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or exact"),
+        (["-search", "enumerate", "-n_best", 2], "n_best: enumerate lists the support"),
+        (["-mbr", "bleu"], "'bleu' is not one of exact_match, edit_distance, chrf"),
+        (["-mbr", "chrf", "-search", "exact"], "mbr: goes with search: beam or enumerate"),
+        (["-mbr", "chrf", "-length_penalty", "avg"], "mbr: is by probability"),
         (["-model", tmp_path / "prefix"], "models are folders; `onmt-entmax import-onmt`"),
     ):
         assert message in fail("translate.py", *arguments, *option)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.report.measures import Score, edit_distance, score, score_by_language
+from onmt_entmax.report.measures import Score, score, score_by_language
+from onmt_entmax.search.mbr import edit_distance
 
 WORDS = st.text(alphabet="abcé", max_size=7)
 

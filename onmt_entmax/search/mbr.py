@@ -1,0 +1,220 @@
+"""Minimum Bayes risk: choose the output with the highest expected utility.
+
+With the probabilities p of a model (Kumar and Byrne 2004; Eikema and Aziz 2020),
+
+    U(y) = sum over outputs t of p(t) u(y, t),
+
+where the utility u(y, t), from 0 to 1, says how well y does if t is right. A search lists some
+outputs; let S(y) be the sum over these, and m the probability of all others. Then
+
+    S(y) <= U(y) <= S(y) + m        for every y.
+
+If everything is listed, m is 0. Otherwise an output that is not listed may be better than the
+choice, so that one needs a bound too. A text y whose parts (tokens or n-grams, as the utility
+counts them) are those of a listed text has the same U. Any other has u(y, t) <= c(t) < 1 for every
+listed t, where c follows from the length of t alone (see `_most`), so that
+
+    U(y) <= sum over listed t of p(t) c(t) + m.
+
+With exact match U(y) is p(y), and the bounds of the search hold, which are narrower.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from onmt_entmax.search.expansion import Floats
+
+Utility = Literal["exact_match", "edit_distance", "chrf"]
+MbrLevel = Literal["exact", "proven", "found", "none"]
+
+UTILITIES: tuple[Utility, ...] = get_args(Utility)
+_ORDER = 6  # longest n-gram of chrF
+_BETA = 2  # weight of chrF's recall
+_MOST_TEXTS = 500  # compared with each other; the rest counts as not listed
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Texts by expected utility."""
+
+    utility: Utility
+    texts: tuple[str, ...]
+    """All that were listed, best first; of equally good ones the more probable first. Edit distance
+    and chrF compare the 500 most probable ones; the others count as not listed."""
+    expected: tuple[float, ...]
+    """Lower limits of their expected utilities; exact if `slack` is 0."""
+    slack: float
+    """How much higher each may be."""
+    level: MbrLevel
+    """`exact`: everything is known, and no output of the model is better than the first text.
+    `proven`: no text is better, though not everything is known. `found`: no listed text is better.
+    `none`: a listed text may be better."""
+
+
+def decide(
+    utility: Utility,
+    probabilities: Mapping[str, float],
+    left: float,
+    slack: float,
+    bound: float,
+) -> Decision:
+    """Rank texts by expected utility.
+
+    Args:
+        utility: which.
+        probabilities: of the listed texts, at least one; lower limits.
+        left: the most probability that all else may have; 0 only if everything is known.
+        slack: how much more probability a listed text may have.
+        bound: the most probability that a text which is not listed may have.
+    """
+    # Stable sorts: of equal texts the more probable, then the one listed first.
+    listed = sorted(probabilities, key=lambda text: -probabilities[text])
+    weights = np.array([probabilities[text] for text in listed])
+    if utility == "exact_match":
+        expected, above, elsewhere = weights, slack, bound
+    else:
+        left += float(weights[_MOST_TEXTS:].sum())
+        listed, weights = listed[:_MOST_TEXTS], weights[:_MOST_TEXTS]
+        expected, above = _TABLES[utility](listed, listed) @ weights, left
+        elsewhere = float(weights @ [_most(utility, text) for text in listed]) + left
+    order = np.argsort(-expected, kind="stable")
+    first, second = expected[order[0]], expected[order[1]] if len(order) > 1 else -np.inf
+    beats_found = first >= second + above
+    level: MbrLevel = "found" if beats_found else "none"
+    if left == 0:
+        level = "exact"
+    elif beats_found and first >= elsewhere:
+        level = "proven"
+    return Decision(
+        utility,
+        tuple(listed[place] for place in order.tolist()),
+        tuple(expected[order].tolist()),
+        above,
+        level,
+    )
+
+
+Table = Callable[[Sequence[str], Sequence[str]], Floats]
+"""Returns the utility `(candidates, references)` of each candidate if a reference is right."""
+
+
+def _most(utility: Utility, text: str) -> float:
+    """Return the highest utility of a text whose parts are not those of `text`, if `text` is right.
+
+    Edit distance, of n tokens: one that has k <= n tokens differs in one of n at least; one that
+    has n + i tokens lacks i of n + i.
+
+    chrF, of n characters: with fewer, recall is at most (n - 1) / n; with more, precision is at
+    most n / (n + 1); with n, both lack an n-gram of one order. chrF grows with both.
+    """
+    if utility == "edit_distance":
+        n = len(text.split())
+        return n / (n + 1)
+    n = len(_characters(text))
+    if n == 0:
+        return 0.0
+    shorter, longer = float(_f_score(1.0, 1 - 1 / n)), float(_f_score(n / (n + 1), 1.0))
+    return max(shorter, longer, 1 - 1 / (min(n, _ORDER) * n))
+
+
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the Levenshtein distance: the fewest insertions, deletions and substitutions.
+
+    A column of the table is two integers, whose bits say where it rises and falls (Myers 1999;
+    Hyyro 2003).
+
+    Args:
+        first: a string, compared by code point, or a sequence of symbols.
+        second: likewise.
+    """
+    places: dict[str, int] = {}
+    for place, symbol in enumerate(first):
+        places[symbol] = places.get(symbol, 0) | 1 << place
+    distance = len(first)
+    if not distance:
+        return len(second)
+    every, last = (1 << distance) - 1, 1 << (distance - 1)
+    rises, falls = every, 0
+    for symbol in second:
+        same = places.get(symbol, 0)
+        diagonal = (((same & rises) + rises) ^ rises) | same | falls
+        grows, shrinks = falls | ~(diagonal | rises) & every, diagonal & rises
+        distance += bool(grows & last) - bool(shrinks & last)
+        grows = grows << 1 | 1
+        rises = (shrinks << 1 | ~(diagonal | grows)) & every
+        falls = grows & diagonal
+    return distance
+
+
+def _by_edit_distance(candidates: Sequence[str], references: Sequence[str]) -> Floats:
+    """1 - edit distance of tokens / length of the longer text."""
+    sequences = [text.split() for text in references]
+    table = np.ones((len(candidates), len(references)))
+    for row, candidate in enumerate(candidates):
+        tokens = candidate.split()
+        for column, other in enumerate(sequences):
+            longer = max(len(tokens), len(other))
+            if tokens != other:
+                table[row, column] -= edit_distance(tokens, other) / longer
+    return table
+
+
+def _by_chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
+    """Sentence chrF as sacrebleu's, from 0 to 1 (Popovic 2015); texts without characters agree."""
+    texts = [_characters(text) for text in (*candidates, *references)]
+    lengths = np.array([len(text) for text in texts])
+    count = len(candidates)
+    precision, recall, orders = np.zeros((3, count, len(references)))
+    for n in range(1, _ORDER + 1):
+        matches = _common([_ngrams(text, n) for text in texts], count)
+        of_candidate, of_reference = np.split(np.maximum(lengths - n + 1, 0), [count])
+        precision += matches / np.maximum(of_candidate, 1)[:, None]
+        recall += matches / np.maximum(of_reference, 1)
+        orders += np.minimum(of_candidate[:, None], of_reference) > 0
+    mean = np.maximum(orders, 1)
+    table = _f_score(precision / mean, recall / mean)
+    empty = lengths == 0
+    return np.where(empty[:count, None] & empty[count:], 1.0, table)
+
+
+def _common(bags: Sequence[Sequence[tuple[str, int]]], count: int) -> Floats:
+    """Return how many elements the first `count` bags have in common with the others."""
+    columns: dict[tuple[str, int], int] = {}
+    for bag in bags:
+        for element in bag:
+            columns.setdefault(element, len(columns))
+    has = np.zeros((len(bags), len(columns)), dtype=np.float32)
+    for row, bag in enumerate(bags):
+        has[row, [columns[element] for element in bag]] = 1
+    return np.asarray(has[:count] @ has[count:].T, dtype=np.float64)
+
+
+def _ngrams(text: str, n: int) -> list[tuple[str, int]]:
+    """Return the n-grams of a text, each with the number of its earlier occurrences."""
+    seen = Counter[str]()
+    found = []
+    for place in range(len(text) - n + 1):
+        gram = text[place : place + n]
+        found.append((gram, seen[gram]))
+        seen[gram] += 1
+    return found
+
+
+def _characters(text: str) -> str:
+    """Return a text without white space."""
+    return "".join(text.split())
+
+
+def _f_score(precision: Floats | float, recall: Floats | float) -> Floats:
+    """Return the weighted harmonic mean; 0 where both are 0."""
+    weighted = np.maximum(_BETA**2 * np.asarray(precision) + recall, 1e-300)
+    return np.asarray((1 + _BETA**2) * np.asarray(precision) * recall / weighted)
+
+
+_TABLES: Mapping[Utility, Table] = {"edit_distance": _by_edit_distance, "chrf": _by_chrf}

@@ -1,0 +1,125 @@
+"""Minimum Bayes risk: utilities, decisions by hand, and what each level claims."""
+
+import math
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import CHRF
+
+from onmt_entmax.search import Budget, SearchConfig, beam_search, decide, exact_search
+from onmt_entmax.search.mbr import _TABLES, _most, edit_distance
+from tests.search.enumeration import enumerate_support
+from tests.search.tables import Table, TableStepper
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "c "]), max_size=9).map(" ".join)
+
+
+def parts(utility: str, text: str) -> object:
+    """What a utility compares."""
+    if utility == "edit_distance":
+        return text.split()
+    letters = "".join(text.split())
+    return [Counter(letters[i : i + n] for i in range(len(letters) - n + 1)) for n in range(1, 7)]
+
+
+@given(TEXTS, TEXTS)
+def test_utilities_are_those_of_the_field_and_stay_below_their_limit(first, second) -> None:
+    edits = edit_distance(first.split(), second.split())
+    longer = max(len(first.split()), len(second.split()), 1)
+    wanted = {
+        "edit_distance": 1 - edits / longer,
+        "chrf": CHRF().sentence_score(first, [second]).score / 100,
+    }
+    if not first.strip() and not second.strip():
+        wanted["chrf"] = 1.0  # equal texts; sacrebleu says 0
+    for utility, value in wanted.items():
+        found = _TABLES[utility]([first, "x"], [second, "a", first])
+        assert found.shape == (2, 3)
+        assert found[0, 0] == pytest.approx(value, abs=1e-12)
+        assert found[0, 2] == pytest.approx(1)
+        if parts(utility, first) != parts(utility, second):
+            assert found[0, 0] <= _most(utility, second) + 1e-12
+
+
+def test_the_middle_wins_by_expected_utility() -> None:
+    texts = {"a b c d": 0.4, "a x c e": 0.3, "a b c e": 0.3}
+    assert decide("exact_match", texts, 0, 0, 0).texts[0] == "a b c d"
+    found = decide("edit_distance", texts, 0, 0, 0)
+    assert found.texts[0] == "a b c e"
+    assert found.expected[0] == pytest.approx(0.4 * 3 / 4 + 0.3 * 3 / 4 + 0.3)
+    assert (found.level, found.slack) == ("exact", 0)
+
+
+@pytest.mark.parametrize(
+    ("left", "level"),
+    [(0.0, "exact"), (0.01, "proven"), (0.2, "found"), (0.6, "none")],
+)
+def test_levels_by_hand(left: float, level: str) -> None:
+    texts = {"a b": 0.9 * (1 - left), "c d": 0.1 * (1 - left)}
+    assert decide("edit_distance", texts, left, 0, left).level == level
+
+
+@pytest.mark.parametrize(
+    ("slack", "bound", "level"),
+    [(0.0, 0.2, "proven"), (0.0, 0.5, "found"), (0.1, 0.2, "proven"), (0.3, 0.2, "none")],
+)
+def test_exact_match_uses_the_bounds_of_the_search(slack, bound, level) -> None:
+    assert decide("exact_match", {"a": 0.4, "b": 0.2}, 0.4, slack, bound).level == level
+
+
+def test_of_equally_good_texts_the_more_probable_is_first() -> None:
+    assert decide("chrf", {"a b": 0.4, "ab": 0.6}, 0, 0, 0).texts == ("ab", "a b")
+
+
+def test_the_least_probable_of_many_texts_count_as_not_listed(monkeypatch) -> None:
+    monkeypatch.setattr("onmt_entmax.search.mbr._MOST_TEXTS", 3)
+    texts = {f"{n}": 1 / 4 for n in range(4)}
+    found = decide("edit_distance", texts, 0.0, 0.0, 0.0)
+    assert (len(found.texts), found.slack, found.level) == (3, 0.25, "none")
+    assert len(decide("exact_match", texts, 0.0, 0.0, 0.0).texts) == 4
+
+
+def true_utilities(utility: str, truth: dict[str, float]) -> dict[str, float]:
+    """Expected utility of every text, pair by pair."""
+    texts = list(truth)
+    if utility == "exact_match":
+        return truth
+    table = _TABLES[utility]
+    return {
+        text: math.fsum(float(table([text], [t])[0, 0]) * truth[t] for t in texts) for text in texts
+    }
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 5])
+def test_a_search_that_lists_all_it_found_decides_as_enumeration(seed: int) -> None:
+    draw = random.Random(seed)
+    table = Table(seed, draw.choice([1.2, 1.5, 2.0]), 5, 3.0, 1.0)
+    model = TableStepper()
+    support = enumerate_support(model, [table], 4, 5000)
+    truth = {" ".join(map(str, tokens)): math.exp(p) for tokens, p in support.strings.items()}
+    config = SearchConfig(draw.choice([1, 3, 10]), draw.choice([2, 5]), 4, all_found=True)
+    results = [
+        beam_search(model, [table], config)[0],
+        exact_search(model, [table], SearchConfig(5, 0, 4), Budget(draw.choice([3, 1000]))),
+    ]
+    for result in results:
+        assert len(result.hypotheses) == result.finished
+        listed = {" ".join(map(str, h.tokens)): h.prob for h in result.hypotheses}
+        if not listed:
+            continue
+        certificate = result.certificate
+        left = 0.0
+        if certificate.level != "exhaustive":
+            left = max(1 - certificate.mass - certificate.excluded, certificate.bound) + 1e-9
+        for utility in ("exact_match", "edit_distance", "chrf"):
+            found = decide(utility, listed, left, 0.0, certificate.bound)
+            real = true_utilities(utility, truth)
+            for text, low in zip(found.texts, found.expected, strict=True):
+                assert low <= real[text] + 1e-9
+                if not support.prefixes:
+                    assert real[text] <= low + found.slack + 1e-9
+            if found.level in ("exact", "proven"):
+                assert real[found.texts[0]] >= max(real.values()) - 1e-9
