@@ -191,9 +191,6 @@ class Translator:
                     f"ignore_when_blocking: {token!r} is not in the target vocabulary"
                 )
         ignored = self.vocabularies.target.encode(task.ignore_when_blocking)
-        return replace(
-            task.config,
-            constraints=replace(
         config = task.config
         if task.mbr is not None and task.method == "beam":
             wanted = max(config.n_best, config.beam_size)
@@ -201,6 +198,9 @@ class Translator:
                 constraints,
                 banned=constraints.banned | banned,
                 ignore_when_blocking=constraints.ignore_when_blocking | set(ignored),
+        return replace(
+            config,
+            constraints=replace(
             ),
         )
 
