@@ -195,12 +195,12 @@ class Translator:
         if task.mbr is not None and task.method == "beam":
             wanted = max(config.n_best, config.beam_size)
             config = replace(config, n_best=wanted, all_found=True)
-                constraints,
-                banned=constraints.banned | banned,
-                ignore_when_blocking=constraints.ignore_when_blocking | set(ignored),
         return replace(
             config,
             constraints=replace(
+                constraints,
+                banned=constraints.banned | banned,
+                ignore_when_blocking=constraints.ignore_when_blocking | set(ignored),
             ),
         )
 
@@ -265,11 +265,11 @@ class Translator:
                 number = example.index
                 verification = self._verify(example, result, forced[number])
                 answer = self._answer(texts[number], sources[number], result)
+                if self.task.mbr is not None:
+                    answer = replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
                 found[number] = replace(answer, verification=verification)
             for number in texts:
                 yield found[number]
-                if self.task.mbr is not None:
-                    answer = replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         target = self.vocabularies.target

@@ -67,8 +67,8 @@ def translation_parser() -> ArgumentParser:
     add("-budget", type=int, default=Budget.expansions)
     add("-mass", type=float, default=SearchTask.mass)
     add("-verify", action="store_true")
-    return parser
     add("-mbr", default=None, choices=UTILITIES)
+    return parser
 
 
 def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
@@ -150,11 +150,11 @@ def _task(options: Options) -> SearchTask:
     )
     if options["search"] == "enumerate" and config.penalties.any:
         raise options.error("search", "enumerate lists by probability, without penalties")
-    return SearchTask(
     if options["mbr"] is not None and options["search"] == "exact":
         raise options.error("mbr", "goes with search: beam or enumerate")
     if options["mbr"] is not None and penalties.any:
         raise options.error("mbr", "is by probability, without penalties")
+    return SearchTask(
         config=config,
         method=options["search"],
         budget=Budget(expansions=options["budget"]),
@@ -162,8 +162,8 @@ def _task(options: Options) -> SearchTask:
         verify=options["verify"],
         ban_unknown=options["ban_unk_token"],
         ignore_when_blocking=tuple(options["ignore_when_blocking"]),
-    )
         mbr=options["mbr"],
+    )
 
 
 def _unknown(options: Options) -> UnknownWords | None:
