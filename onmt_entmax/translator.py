@@ -99,7 +99,8 @@ class Translator:
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
         task: what to search for, and how.
-        transforms: names of OpenNMT-py's transforms for the input; undone on the output.
+        transforms: names of OpenNMT-py's transforms for the input, undone on the output; None: the
+            subword transforms of the first model's training.
         transform_options: their options; the first model's training options fill in the rest.
         attention: whether answers count the attended source positions.
         unknown: how to replace `<unk>` in texts, if at all. Certificates are about token sequences
@@ -123,7 +124,7 @@ class Translator:
         self,
         models: Sequence[LoadedModel],
         task: SearchTask,
-        transforms: Sequence[str] = (),
+        transforms: Sequence[str] | None = None,
         transform_options: Namespace | None = None,
         attention: bool = False,
         unknown: UnknownWords | None = None,
@@ -144,6 +145,8 @@ class Translator:
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.dense_attention for loaded in models)
         options = transform_options or Namespace()
+        if transforms is None:
+            transforms = subwords_of(first.options)
         if transforms:
             where = f"{first.folder / 'config.yaml'}: options"
             recorded = recorded_transform_options(first.options, where)

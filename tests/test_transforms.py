@@ -10,7 +10,9 @@ from onmt.modules.embeddings import PositionalEncoding
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import ending
 from onmt_entmax.cli.train import main as train
+from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.transforms import TransformError
+from onmt_entmax.options.transforms import subwords_of
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.toy import write_config
@@ -35,9 +37,7 @@ def run(tmp_path: Path) -> Path:
 
 def translator(run: Path, **options: object) -> Translator:
     task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
-    return Translator.from_folders(
-        [run], task, transforms=["onmt_tokenize"], transform_options=Namespace(**options)
-    )
+    return Translator.from_folders([run], task, transform_options=Namespace(**options))
 
 
 def test_a_prefix_is_text_as_a_source_is(run: Path) -> None:
@@ -59,8 +59,31 @@ def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
     assert answer.result.certificate.level != "exhaustive"
     assert answer.record()["slack"] == pytest.approx(1 - listed, abs=1e-4)
     task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
-    (plain,) = Translator([load(run / "step_20")], task).answers(["a ￭b ￭c"])
+    plainly = Translator([load(run / "step_20")], task, transforms=())
+    (plain,) = plainly.answers(["a ￭b ￭c"])
     assert "slack" not in plain.record()
+
+
+def test_a_model_reads_text_by_the_subword_transforms_of_its_training(run: Path) -> None:
+    """Unless others are named; other transforms of training are not applied."""
+    assert not subwords_of({"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}})
+    own = {"transforms": ["bpe"], "data": {"c": {"transforms": ["tokendrop", "onmt_tokenize"]}}}
+    assert subwords_of(own) == ["bpe", "onmt_tokenize"]
+    source, tokens = run.parent / "source", run.parent / "tokens"
+    source.write_text("abc\n")
+    tokens.write_text("a ￭b ￭c\n")
+    outputs = {}
+    for name, more in (
+        ("default", ["-src", str(source)]),
+        ("named", ["-src", str(source), "-transforms", "onmt_tokenize"]),
+        ("none", ["-src", str(tokens), "-transforms"]),
+    ):
+        output = run.parent / name
+        command = ["-model", str(run), "-output", str(output), "-min_length", "3", *more]
+        assert translate(command) == 0
+        outputs[name] = output.read_text()
+    joined = outputs["none"].replace(" ", "").replace("￭", "")
+    assert outputs["default"] == outputs["named"] == joined != outputs["none"]
 
 
 def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:

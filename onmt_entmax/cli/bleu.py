@@ -115,7 +115,7 @@ def measure(
     first = [(name, lines[::nbest]) for name, lines in systems]
     for name, metric in metrics:
         if len(systems) > 1 and resamples:
-            test = PairedTest(first, {name: metric}, references, "bs", resamples)
+            test = PairedTest(list(first), {name: metric}, references, "bs", resamples)
             signatures, results = test()
             (kept,) = signatures
             compared: list[Any] = results[kept]

@@ -33,7 +33,7 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes
 from onmt_entmax.model import count_parameters
-from onmt_entmax.options.transforms import transform_option_names
+from onmt_entmax.options.transforms import transform_option_names, transforms_of
 from onmt_entmax.version import __version__
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -60,7 +60,7 @@ weights in {dtype}, {attention}, output alpha {output:g}, vocabularies of
 
 ```
 onmt-entmax verify {name}
-onmt-entmax translate -model {name} {transforms}-src FILE -output FILE
+onmt-entmax translate -model {name} -src FILE -output FILE
 ```
 
 ## Training
@@ -71,15 +71,6 @@ onmt-entmax translate -model {name} {transforms}-src FILE -output FILE
 
 Trained with onmt_entmax {trained}, exported with {exported} and PyTorch {torch}.
 """
-
-
-def transforms_of(options: Mapping[str, Any]) -> list[str]:
-    """Return the transforms of all corpora that a training read, in order."""
-    data = options.get("data")
-    corpora = data.values() if isinstance(data, dict) else ()
-    own = [corpus.get("transforms") for corpus in corpora if isinstance(corpus, dict)]
-    lists = [names for names in (options.get("transforms"), *own) if isinstance(names, list)]
-    return list(dict.fromkeys(name for names in lists for name in names if isinstance(name, str)))
 
 
 def subword_files(options: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, bytes]]:
@@ -120,7 +111,6 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     """
     config = loaded.config
     recorded = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
-    names = options["transforms"]
     rows = [*best_measure(loaded.folder), *recorded]
     return CARD.format(
         name=name,
@@ -132,7 +122,6 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
         output=config.generator_alpha,
         source=len(loaded.vocabularies.source),
         target=len(loaded.vocabularies.target),
-        transforms=f"-transforms {' '.join(names)} " if names else "",
         rows="\n".join(f"| {key} | {value} |" for key, value in rows),
         trained=loaded.package_version,
         exported=__version__,

@@ -78,7 +78,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         )
         add("--source", required=True, metavar="TEXT")
         add("--target", required=name == "forced", metavar="TEXT")
-        add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both texts")
+        add("--transforms", nargs="*", help="of both texts, instead of training's subwords")
         add("--output", type=Path, required=True, help="path without .pdf and .png")
     add = commands.add_parser("sweep").add_argument
     add("paths", nargs="+", type=Path, metavar="PATH", help="folders, or CSV files")

@@ -1,7 +1,7 @@
 """Analyse the attention heads of Transformers (Correia, Niculae and Martins 2019, section 5).
 
     onmt-entmax heads run/softmax run/entmax15 run/learned --names softmax 1.5-entmax learned \\
-        --transforms onmt_tokenize --language de --out run/heads \\
+        --language de --out run/heads \\
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en
 
 The models are forced along the targets. It prints a table, and writes to FOLDER
@@ -87,7 +87,7 @@ class Job:
 
     source: Path
     target: Path
-    transforms: tuple[str, ...]
+    transforms: Sequence[str] | None  # None: the subword transforms of training
     limit: int | None
     batch_size: int
     words: frozenset[str]
@@ -322,7 +322,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--names", nargs="+", metavar="NAME", help="names of the models (default: folder names)")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--target", type=Path, required=True, metavar="FILE")
-    add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
+    add("--transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add("--out", type=Path, required=True, metavar="FOLDER")
     add(
         "--limit",
@@ -345,7 +345,7 @@ def main(arguments: Sequence[str]) -> int:
     job = Job(
         options.source,
         options.target,
-        tuple(options.transforms),
+        options.transforms,
         options.limit,
         options.batch_size,
         frozenset(word.lower() for word in words),

@@ -104,7 +104,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "-details", type=number_of_details, default=200, metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
-    add("-transforms", nargs="*", default=[], help="the -transforms of `translate`")
+    add("-transforms", nargs="*", help="the -transforms of `translate`")
     add("-title", help="title of the page (default: name of the report)")
     return parser.parse_args(arguments)
 

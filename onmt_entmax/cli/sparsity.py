@@ -1,7 +1,7 @@
 """Count the nonzeros of attention and output (Peters, Niculae and Martins 2019, Table 3).
 
     onmt-entmax sparsity run/mt/multi30k/de-en-softmax run/mt/multi30k/de-en \\
-        --names softmax 1.5-entmax --transforms onmt_tokenize \\
+        --names softmax 1.5-entmax \\
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en --out run/mt/sparsity
 
 At each decoding step it counts the source positions of nonzero attention and the tokens of nonzero
@@ -43,7 +43,7 @@ class Job:
 
     source: Path
     target: Path
-    transforms: tuple[str, ...]
+    transforms: Sequence[str] | None  # None: the subword transforms of training
     limit: int | None
     beam_size: int
     batch_size: int
@@ -106,7 +106,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--names", nargs="+", metavar="NAME", help="names of the models (default: folder names)")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--target", type=Path, required=True, metavar="FILE")
-    add("--transforms", nargs="*", default=[], help="transforms of OpenNMT-py, for both files")
+    add("--transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and pictures here")
     add(
         "--limit",
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str]) -> int:
     job = Job(
         options.source,
         options.target,
-        tuple(options.transforms),
+        options.transforms,
         options.limit,
         options.beam_size,
         options.batch_size,

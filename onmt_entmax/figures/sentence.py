@@ -53,7 +53,7 @@ class Sentence:
 
 
 def sentence(
-    folders: Sequence[Path], source: str, target: str | None, transforms: Sequence[str]
+    folders: Sequence[Path], source: str, target: str | None, transforms: Sequence[str] | None
 ) -> Sentence:
     """Run models along a target, or along their own best output if there is none.
 

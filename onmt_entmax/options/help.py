@@ -180,7 +180,7 @@ TRANSLATION = Help(
             "output": "File of translations.",
             "tgt": "File of target prefixes, with -tgt_prefix.",
             "tgt_prefix": "Complete the prefixes in tgt.",
-            "transforms": "Transforms of the source, such as onmt_tokenize.",
+            "transforms": "Transforms of the source, instead of training's subwords.",
             "batch_size": "Sentences searched together.",
             "gpu": "The GPU to use; -1: the CPU.",
         },

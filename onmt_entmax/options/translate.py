@@ -46,7 +46,7 @@ class TranslationSetup:
     n_best: int  # output lines per sentence
     batch_size: int
     gpu: int | None
-    transforms: tuple[str, ...]
+    transforms: tuple[str, ...] | None  # None: the subword transforms of the model's training
     transform_options: Namespace  # only those given; the model's own options are the rest
     unknown: UnknownWords | None
 
@@ -61,6 +61,7 @@ def translation_parser() -> ArgumentParser:
     add("-config", "--config")
     translate_opts(parser, dynamic=True)
     register(parser)["batch_size"].default = BATCH_SIZE
+    register(parser)["transforms"].nargs = "*"
     add("-exactness_report", default=None)
     add("-stop", default=SearchConfig.stop, choices=get_args(Stop))
     add("-search", default=SearchTask.method, choices=get_args(Method))
@@ -117,7 +118,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         n_best=options["n_best"],
         batch_size=options["batch_size"],
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
-        transforms=tuple(options["transforms"]),
+        transforms=tuple(options["transforms"]) if options.given("transforms") else None,
         transform_options=Namespace(**given),
         unknown=_unknown(options),
     )

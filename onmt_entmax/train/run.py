@@ -38,7 +38,7 @@ from onmt_entmax.data.corpus import (
 )
 from onmt_entmax.data.inflection import decode_source
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
-from onmt_entmax.data.transforms import SUBWORDS, has_unseeded_sampling
+from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
 from onmt_entmax.errors import UserError
@@ -556,9 +556,7 @@ def next_command(folder: Path, data: DataConfig) -> str:
     try:
         language, tags, lemma = decode_source(first.source.split() if first else ())
     except ValueError:
-        names = [name for name in corpus.transforms if name in SUBWORDS]
-        transforms = ["-transforms", *names] if names else []
         files = ["-src", corpus.path_src, "-output", str(folder / "dev.txt")]
-        return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *transforms, *files])
+        return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
     query = [language, lemma, ";".join(tags)]
     return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *query])

@@ -88,7 +88,7 @@ def test_subword_models_come_along(tmp_path: Path, shared: bool) -> None:
         assert copied.parent == exported
         assert copied.read_bytes() == path.read_bytes()
     card = (exported / "README.md").read_text()
-    assert "-transforms filtertoolong bpe -src" in card
+    assert f"onmt-entmax translate -model {exported.name} -src FILE" in card
     assert "| bleu (dev) | 31.25 |" in card
     again = tmp_path / "again"  # from the exported folder
     assert ended(exported, again) == 0

@@ -150,8 +150,8 @@ class TestEnd:
     def test_any_other_model_translates_the_development_set(self, tmp_path):
         data = self.data(tmp_path, "a b\n", transforms=("filtertoolong", "onmt_tokenize"))
         assert next_command(Path("run/mine"), data) == (
-            f"onmt-entmax translate -model run/mine -transforms onmt_tokenize "
-            f"-src {tmp_path}/dev.src -output run/mine/dev.txt"
+            f"onmt-entmax translate -model run/mine -src {tmp_path}/dev.src "
+            "-output run/mine/dev.txt"
         )
 
     def test_the_last_lines_can_be_pasted(self, tmp_path, capsys):
