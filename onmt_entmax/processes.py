@@ -12,12 +12,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from onmt_entmax.errors import UserError
 
@@ -57,6 +59,8 @@ class Processes:
             ProcessError: the environment does not say where the other processes are.
         """
         if self.count > 1 and not dist.is_initialized():
+            # Optimisers import this. Its default arguments would keep the group beyond its end.
+            import_module("torch.distributed.nn.functional")
             kind = "nccl" if device.type == "cuda" else "gloo"
             try:
                 dist.init_process_group(kind, timeout=_TIMEOUT)
@@ -67,24 +71,29 @@ class Processes:
                 ) from None
 
     def disconnect(self) -> None:
-        """Leave the process group."""
+        """Leave the process group, and wait for its threads to end.
+
+        Python must not end before them: a thread that then frees a tensor aborts the process. So
+        nothing may hold the group, such as a DistributedDataParallel.
+        """
         if self.count > 1 and dist.is_initialized():
             dist.destroy_process_group()
-
-    def share(self, module: nn.Module, device: torch.device) -> nn.Module:
-        """Wrap `module` so that its gradients are averaged over the processes."""
-        if self.count == 1:
-            return module
-        where = [device.index] if device.type == "cuda" else None
-        return nn.parallel.DistributedDataParallel(
-            module, device_ids=where, gradient_as_bucket_view=True
-        )
 
     def sum(self, values: Tensor) -> Tensor:
         """Return the sum of `values`, of any shape, over all processes."""
         if self.count > 1:
             dist.all_reduce(values)
         return values
+
+    def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
+        """Sum the gradients of `parameters` over all processes."""
+        if self.count == 1:
+            return
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        message = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+        parts = message.split([gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
 
     def from_first(self, value: Any) -> Any:
         """Broadcast a JSON value from the first process."""

@@ -7,7 +7,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import islice
@@ -58,7 +58,7 @@ Evaluate = Callable[[SparseNMTModel], dict[str, float]]
 
 
 class TrainingLoss(nn.Module):
-    """The loss of a batch as a module, which DistributedDataParallel can wrap.
+    """The loss of a batch.
 
     Args:
         model: the model to train.
@@ -224,9 +224,7 @@ class Trainer:
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
         self.no_graphs: str | None = None  # why updates on a GPU are without graphs
         self.padded = self._padded_updates()
-        loss = TrainingLoss(model, config.label_smoothing, run.vocabularies.target.pad)
-        # Padded updates sum the gradients of all processes themselves.
-        self.loss = processes.share(loss, device_of(model)) if self.padded is None else loss
+        self.loss = TrainingLoss(model, config.label_smoothing, run.vocabularies.target.pad)
         self._transfer = Transfer(device_of(model))
         self._pending = PendingValues(self._delay())
         self._measurements = Measurements()
@@ -331,17 +329,15 @@ class Trainer:
         state, processes = self.state, self.processes
         set_learning_rate(self.optimizer, self.config.optimizer, self._decay(state.step + 1))
         size = self._size(batches)
-        mine = batches[processes.rank :: processes.count]
         self.optimizer.zero_grad(set_to_none=True)
         measured = torch.zeros(6, device=device_of(self.model))
-        for number, batch in enumerate(mine, 1):
-            # DistributedDataParallel averages gradients; the factor turns that into a sum.
-            with self._no_sync() if number < len(mine) else nullcontext():
-                result = self.loss(self._transfer(batch))
-                (result.loss * (processes.count / size)).backward()
+        for batch in batches[processes.rank :: processes.count]:
+            result = self.loss(self._transfer(batch))
+            (result.loss / size).backward()
             measured[:4] += torch.stack([value.detach().float() for value in result])
         measured[4] = received[0] if received else 0
         measured[5] = time.monotonic() - self._started if processes.writes else 0
+        processes.sum_gradients(self.parameters)
         norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
         values = torch.cat([processes.sum(measured), norm.view(1)])
         self._pending.send(values, (state.step + 1, batches))
@@ -392,12 +388,6 @@ class Trainer:
             return _READ_BEHIND
         fused = all(group.get("fused") for group in self.optimizer.param_groups)
         return 1 if fused and self.config.average_decay == 0 else 0
-
-    def _no_sync(self) -> AbstractContextManager[None]:
-        """Accumulate gradients without exchanging them."""
-        if isinstance(self.loss, nn.parallel.DistributedDataParallel):
-            return self.loss.no_sync()
-        return nullcontext()
 
     def _report(self) -> None:
         if self.records is None:
