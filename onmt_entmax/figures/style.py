@@ -53,15 +53,9 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def load_matplotlib() -> None:
-    """Import matplotlib for writing files.
+    """Import matplotlib for writing files."""
+    import matplotlib
 
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        import matplotlib
-    except ImportError:
-        raise UserError("matplotlib is missing: pip install matplotlib") from None
     matplotlib.use("Agg")
 
 
@@ -69,7 +63,6 @@ def prepare(texts: Iterable[str] = ()) -> None:
     """Load matplotlib and set the style, with fonts that have the characters of `texts`.
 
     Raises:
-        UserError: matplotlib is missing.
         UnicodeEncodeError: an argument was not UTF-8.
     """
     load_matplotlib()
