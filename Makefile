@@ -49,7 +49,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(NATIVE)
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev,plot]
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev]
 	touch $@
 
 clean:

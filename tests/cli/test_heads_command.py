@@ -81,7 +81,6 @@ def test_weights_of_a_batch_are_those_of_each_sentence_alone(tmp_path, alpha) ->
 
 
 def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys) -> None:
-    pytest.importorskip("matplotlib")
     models = {name: write_model(tmp_path / name, alpha) for name, alpha in ALPHAS.items()}
     out = tmp_path / "out"
     folders = [str(tmp_path / name) for name in ALPHAS]
@@ -109,7 +108,6 @@ def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys) -> None
 
 @pytest.mark.parametrize("kinds", [("encoder", "decoder", "context"), ("context",)])
 def test_trajectories_are_read_from_a_run_folder(tmp_path, files, kinds) -> None:
-    pytest.importorskip("matplotlib")
     write_model(tmp_path / "run" / "step_3", "learned")
     rows = [
         {
