@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
 import onmt_entmax
+import onmt_entmax.sparse
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import Constraints
 
@@ -38,8 +40,10 @@ def test_the_modules_are_the_functions() -> None:
     assert loss(scores, target).equal(expected)
 
 
-def test_names_can_be_completed() -> None:
-    assert set(onmt_entmax.__all__) <= set(dir(onmt_entmax))
+@pytest.mark.parametrize("module", [onmt_entmax, onmt_entmax.sparse])
+def test_public_names_alone_are_completed(module: ModuleType) -> None:
+    assert dir(module) == sorted(module.__all__)
+    assert all(getattr(module, name).__doc__ for name in module.__all__)
 
 
 def test_an_alpha_may_be_a_parameter_of_a_module() -> None:

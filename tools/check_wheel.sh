@@ -14,6 +14,8 @@ rm -rf "$root/build"  # setuptools would pack what earlier builds left there
 "$work/env/bin/pip" wheel --quiet --no-deps --wheel-dir "$work/dist" "$root"
 "$work/env/bin/pip" install --quiet -c "$root/constraints.txt" "$work"/dist/*.whl
 
+"$work/env/bin/python" -m zipfile -l "$work"/dist/*.whl | grep -q 'onmt_entmax/py.typed'
+
 mkdir "$work/elsewhere"
 cd "$work/elsewhere"
 "$work/env/bin/python" - <<'END'

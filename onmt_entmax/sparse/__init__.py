@@ -15,3 +15,7 @@ __all__ = [
     "log_entmax",
     "tsallis_entropy",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
