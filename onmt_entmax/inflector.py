@@ -22,6 +22,7 @@ from onmt_entmax.data.inflection import (
     is_tag,
 )
 from onmt_entmax.data.unknown import likely_cause, readable
+from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.writers import Answer
@@ -45,6 +46,43 @@ class Question:
     def __post_init__(self) -> None:
         tags = self.tags.split(";") if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", tuple(tags))
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The languages and tags in the source vocabularies of models, of all if there are several."""
+
+    languages: list[str]
+    tags: list[str]
+
+    @classmethod
+    def of(cls, sources: Iterable[Vocabulary]) -> Inventory:
+        """Return those that all source vocabularies have."""
+        tokens = set.intersection(*(set(source.tokens) for source in sources))
+        return cls(
+            sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE)),
+            sorted(decode_tag(token) for token in tokens if is_tag(token)),
+        )
+
+    def checked(self, question: Question) -> Question:
+        """Return a query with its tags as the models know them.
+
+        Raises:
+            InflectionError: the language is unknown, or the lemma or a tag is empty.
+        """
+        if question.language not in self.languages:
+            near = difflib.get_close_matches(question.language, self.languages, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it knows {_some(self.languages)}"
+            raise InflectionError(f"the model knows no language {question.language!r}; {hint}")
+        if not question.lemma:
+            raise InflectionError("the lemma is empty")
+        if not question.tags or "" in question.tags:
+            raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
+        return replace(question, tags=tuple(map(self._known, question.tags)))
+
+    def _known(self, tag: str) -> str:
+        """Return the tag, stripped if only that is known: some data has spaces around tags."""
+        return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
 
 
 @dataclass(frozen=True)
@@ -141,10 +179,10 @@ class Inflector:
         self._n_best = n_best
         groups = [group for group in (left, right) if group]
         self._directions = [_Direction(Translator(group, task), len(group)) for group in groups]
-        tokens = set.intersection(*(set(g[0].vocabularies.source.tokens) for g in groups))
-        self.languages = sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE))
+        self._inventory = Inventory.of(group[0].vocabularies.source for group in groups)
+        self.languages = self._inventory.languages
         """Languages in the source vocabularies of all models."""
-        self.tags = sorted(decode_tag(token) for token in tokens if is_tag(token))
+        self.tags = self._inventory.tags
         """Tags in the source vocabularies of all models."""
         if not self.languages:
             raise InflectionError(f"{left[0].folder} and {right[0].folder}: no language in common")
@@ -174,21 +212,17 @@ class Inflector:
             InflectionError: see `inflect`; among several queries, the message begins with the
                 number of the query.
         """
-        asked = [replace(q, tags=tuple(map(self._known_tag, q.tags))) for q in questions]
-        for number, question in enumerate(asked, 1):
+        given, asked = list(questions), []
+        for number, question in enumerate(given, 1):
             try:
-                self.check(question)
+                asked.append(self._inventory.checked(question))
             except InflectionError as error:
-                where = f"question {number}: " if len(asked) > 1 else ""
+                where = f"question {number}: " if len(given) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
         lines = [" ".join(encode_source(q.language, q.lemma, q.tags)) for q in asked]
         streams = [each.translator.answers(lines, batch_size) for each in self._directions]
         for question, *answers in zip(asked, *streams, strict=True):
             yield self._inflection(question, answers)
-
-    def _known_tag(self, tag: str) -> str:
-        """Return the tag, stripped if only that is known: some data has spaces around tags."""
-        return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
 
     def check(self, question: Question) -> None:
         """Check that these models can answer a query.
@@ -196,14 +230,7 @@ class Inflector:
         Raises:
             InflectionError: see `inflect`.
         """
-        if question.language not in self.languages:
-            near = difflib.get_close_matches(question.language, self.languages, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it knows {_some(self.languages)}"
-            raise InflectionError(f"the model knows no language {question.language!r}; {hint}")
-        if not question.lemma:
-            raise InflectionError("the lemma is empty")
-        if not question.tags or "" in question.tags:
-            raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
+        self._inventory.checked(question)
 
     def _inflection(self, question: Question, answers: Sequence[Answer]) -> Inflection:
         found = self._single if len(answers) == 1 else self._ensemble
@@ -236,12 +263,7 @@ class Inflector:
 
     def _warnings(self, answers: Sequence[Answer], forms: Sequence[Form]) -> tuple[str, ...]:
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
-        found = [
-            f"unknown tag {decode_tag(token)}"
-            if is_tag(token)
-            else f"unknown character {readable(decode_word([token]))}"
-            for token in unknown
-        ]
+        found = [f"unknown {described(token)}" for token in unknown]
         causes = [
             likely_cause(Counter(answer.unknown), each.translator.vocabularies.source)
             for answer, each in zip(answers, self._directions, strict=True)
@@ -249,6 +271,13 @@ class Inflector:
         found += dict.fromkeys(cause for cause in causes if cause)
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
+
+
+def described(token: str) -> str:
+    """Return a source token for people, such as `tag PST` or `character ö`."""
+    if is_tag(token):
+        return f"tag {decode_tag(token)}"
+    return f"character {readable(decode_word([token]))}"
 
 
 def _check_languages(models: Sequence[LoadedModel]) -> None:

@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "train": ("train", "train a model"),
         "translate": ("translate", "translate a file, with certificates"),
         "inflect": ("inflect", "inflect words"),
+        "serve": ("serve", "show outputs and proofs on a web page, as you type"),
         "fetch-model": ("fetch_model", "download a released model"),
         "score": ("score", "compute the probabilities of given targets"),
         "suggest": ("suggest", "list the tokens that may follow a prefix"),

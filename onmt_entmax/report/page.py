@@ -2,7 +2,8 @@
 
 The page holds the records of the report (see `writers.Answer.record`) and, for the sentences that
 the caller computed, pictures: prefix tree, next tokens, attention. Its parts are `page.html`,
-`page.css` and the three scripts beside this file.
+`page.css` and three scripts beside this file. The page of `onmt-entmax serve`, `page_live.html`,
+shares the style and two of the scripts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import IO, Any
 
 from onmt_entmax.report.lattice import Branch, Lattice, Node
 
-_SCRIPTS = ("page_pictures.js", "page_list.js", "page_sentence.js")
+_VIEW = ("page_pictures.js", "page_sentence.js")
+_SCRIPTS = (*_VIEW, "page_list.js")
 
 
 def drawing(lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int) -> Any:
@@ -118,17 +120,33 @@ def _finite(content: Any) -> Any:
 
 def _skeleton(title: str) -> tuple[str, str, str, str, str]:
     """Return the page without its data: three parts before the data, two after."""
-    folder = files("onmt_entmax.report")
-
-    def read(name: str) -> str:
-        return folder.joinpath(name).read_text(encoding="utf-8")
-
     # The title may contain anything, so it is filled in after the page is divided.
-    before, rest = read("page.html").split("/*style*/")
+    before, rest = _part("page.html").split("/*style*/")
     between, rest = rest.split("<!--data-->")
     after_data, end = rest.split("/*script*/")
     before, between = (
         part.replace("<!--title-->", html.escape(title)) for part in (before, between)
     )
-    script = "\n".join(map(read, _SCRIPTS))
-    return before, read("page.css"), between, after_data + script, end
+    script = "\n".join(map(_part, _SCRIPTS))
+    return before, _part("page.css"), between, after_data + script, end
+
+
+def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the page of `onmt-entmax serve`, by name.
+
+    Args:
+        title: of the page.
+        model: what the page needs to know of the model, as JSON.
+    """
+    before, after = (
+        _part("page_live.html").replace("<!--title-->", html.escape(title)).split("<!--model-->")
+    )
+    return {
+        "": before + to_json(model) + after,
+        "page.css": _part("page.css"),
+        "page.js": "\n".join(map(_part, (*_VIEW, "page_live.js"))),
+    }
+
+
+def _part(name: str) -> str:
+    return files("onmt_entmax.report").joinpath(name).read_text(encoding="utf-8")

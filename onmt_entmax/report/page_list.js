@@ -1,28 +1,12 @@
-// The list of sentences, its summary and filters, and the view of one sentence.
+// The list of sentences, its summary and filters, and the way to each sentence.
 // Only visible rows are in the document, so that thousands scroll as smoothly as ten.
 
-const records = JSON.parse(document.getElementById("records").textContent);
-const at = (id) => document.getElementById(id);
+const records = JSON.parse(at("records").textContent);
 const ROW = 34; // height of a row, as in the style sheet
 
-const LEVELS = {
-  exhaustive: { mark: "●", meaning: "every output of positive probability was found" },
-  optimal: { mark: "◐", meaning: "the first hypothesis is the most probable output of all" },
-  none: { mark: "○", meaning: "not proven; an output that was not found may have up to the bound" },
-  blank: { mark: "–", meaning: "a blank line" },
-};
-
-// A blank line is not counted as a sentence: nothing was searched.
-const isBlank = (record) => !record.source.trim();
-const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
 const sentences = records.filter((record) => !isBlank(record));
-
-const best = (record) => record.hypotheses[0] || null;
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
-const found = (record) => record.finished ?? record.hypotheses.length;
 const notes = at("notes") ? JSON.parse(at("notes").textContent) : [];
-const unknownOf = (record) => Object.entries(record.unknown || {});
-const unknownCount = (record) => unknownOf(record).reduce((sum, [, count]) => sum + count, 0);
 
 const COLUMNS = [
   { name: "id", label: "Line", value: (r) => r.id, number: true },
@@ -39,11 +23,6 @@ const COLUMNS = [
 
 const state = { levels: new Set(Object.keys(LEVELS)), query: "", sort: "id", down: false,
   shown: [], active: 0 };
-
-function badge(level) {
-  return el("span", { class: `badge ${level}`, title: LEVELS[level].meaning },
-    el("span", { "aria-hidden": "true" }, LEVELS[level].mark), " ", level);
-}
 
 /** The certificate of a sentence, and how many of its tokens the model could not read. */
 function badges(record) {
@@ -247,15 +226,30 @@ function listen() {
     event.preventDefault();
     at("grid").focus();
   });
-  at("theme").addEventListener("click", () => {
-    const root = document.documentElement;
-    const dark = root.style.colorScheme ? root.style.colorScheme === "dark"
-      : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.style.colorScheme = dark ? "light" : "dark";
-  });
+  offerThemes();
 }
 
 // --- navigation -----------------------------------------------------------------------------------
+
+function showSentence(index) {
+  const record = records[index];
+  const data = at(`drawing-${index}`);
+  const drawing = data ? JSON.parse(data.textContent) : null;
+  const button = (label, key, action, off) => {
+    const element = el("button", { type: "button", disabled: off }, label, " ", el("kbd", {}, key));
+    element.addEventListener("click", action);
+    return element;
+  };
+  at("sentence").replaceChildren(
+    el("nav", { class: "turn", "aria-label": "Sentences" },
+      button("← All sentences", "Esc", () => openSentence(undefined)),
+      button("Previous", "P", () => turn(-1), state.active === 0),
+      button("Next", "N", () => turn(1), state.active >= state.shown.length - 1),
+      el("span", { class: "muted" }, `${state.active + 1} of ${state.shown.length}`)),
+    el("h2", { id: "title", tabindex: "-1" },
+      el("span", { class: "muted" }, `Line ${record.id}`), " ", line(record.source)),
+    ...viewOf(record, drawing));
+}
 
 /** Open a sentence, or the list; the address changes, so that the browser's "back" works. */
 function openSentence(index) {
@@ -310,3 +304,10 @@ window.addEventListener("beforeprint", () => {
 });
 window.addEventListener("afterprint", render);
 window.addEventListener("hashchange", route);
+
+listen();
+drawSummary();
+refresh();
+if (location.hash.length > 1) route();
+else at("grid").focus({ preventScroll: true });
+document.documentElement.dataset.ready = "true";

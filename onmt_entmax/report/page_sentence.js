@@ -1,7 +1,40 @@
 // The view of one sentence: its certificate, hypotheses and pictures.
 
+const at = (id) => document.getElementById(id);
+
 const MINIMA = [0, 1e-4, 1e-3, 1e-2, 0.1];
 const LISTED_HYPOTHESES = 200;
+
+const LEVELS = {
+  exhaustive: { mark: "●", meaning: "every output of positive probability was found" },
+  optimal: { mark: "◐", meaning: "the first hypothesis is the most probable output of all" },
+  none: { mark: "○", meaning: "not proven; an output that was not found may have up to the bound" },
+  blank: { mark: "–", meaning: "a blank line" },
+};
+
+// A blank line is not counted as a sentence: nothing was searched.
+const isBlank = (record) => !record.source.trim();
+const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
+
+const best = (record) => record.hypotheses[0] || null;
+const found = (record) => record.finished ?? record.hypotheses.length;
+const unknownOf = (record) => Object.entries(record.unknown || {});
+const unknownCount = (record) => unknownOf(record).reduce((sum, [, count]) => sum + count, 0);
+
+function badge(level) {
+  return el("span", { class: `badge ${level}`, title: LEVELS[level].meaning },
+    el("span", { "aria-hidden": "true" }, LEVELS[level].mark), " ", level);
+}
+
+/** Let the page's button change between light and dark. */
+function offerThemes() {
+  at("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.style.colorScheme ? root.style.colorScheme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.style.colorScheme = dark ? "light" : "dark";
+  });
+}
 
 function proof(record) {
   if (isBlank(record)) return "A blank line.";
@@ -41,30 +74,14 @@ function facts(record) {
     [el("dt", {}, name), el("dd", {}, String(value ?? "–"))]));
 }
 
-function showSentence(index) {
-  const record = records[index];
-  const data = at(`drawing-${index}`);
-  const drawing = data ? JSON.parse(data.textContent) : null;
-  const button = (label, key, action, off) => {
-    const element = el("button", { type: "button", disabled: off }, label, " ", el("kbd", {}, key));
-    element.addEventListener("click", action);
-    return element;
-  };
+/** What there is to see of a sentence: certificate, hypotheses, numbers and pictures. */
+function viewOf(record, drawing) {
   const pictures = el("div", { id: "pictures" });
   const view = { drawing, selected: 0, minimum: drawing ? fitting(drawing.nodes) : 0 };
-  at("sentence").replaceChildren(
-    el("nav", { class: "turn", "aria-label": "Sentences" },
-      button("← All sentences", "Esc", () => openSentence(undefined)),
-      button("Previous", "P", () => turn(-1), state.active === 0),
-      button("Next", "N", () => turn(1), state.active >= state.shown.length - 1),
-      el("span", { class: "muted" }, `${state.active + 1} of ${state.shown.length}`)),
-    el("h2", { id: "title", tabindex: "-1" },
-      el("span", { class: "muted" }, `Line ${record.id}`), " ", line(record.source)),
-    el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record)),
-    warning(record),
-    el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record)),
-    pictures);
+  const columns = el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record));
   drawPictures(view, pictures, record);
+  const proven = el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record));
+  return [proven, warning(record), columns, pictures].filter(Boolean);
 }
 
 function hypothesesOf(record, view, pictures) {
@@ -107,7 +124,7 @@ function hypothesesOf(record, view, pictures) {
     shown.length ? list : el("p", {}, record.unfinished ? "None finished within the length limit." : "None."),
     more > 0 ? note(`${more} more are in the report, too many to show here.`) : null,
     unlisted > 0
-      ? note(`${unlisted} more were found; raise -n_best to list them in the report.`) : null);
+      ? note(`${unlisted} more were found; a larger n_best lists them.`) : null);
 }
 
 /** The smallest minimum at which the lattice has few enough leaves. */
@@ -144,7 +161,7 @@ function drawPictures(view, pictures, record) {
     null, drawSupports(path)),
     attention
       ? figure("attention-figure", "Attention", note("Source tokens (rows) by target tokens (columns), in percent. Outlined: nonzero weights."), null, attention)
-      : note("The report has no attention weights."));
+      : note("There are no attention weights."));
 }
 
 function latticeNote(record, nodes, view) {
@@ -172,10 +189,3 @@ function minimumOf(view, pictures, record) {
   });
   return el("label", { class: "minimum" }, "Branches ", select);
 }
-
-listen();
-drawSummary();
-refresh();
-if (location.hash.length > 1) route();
-else at("grid").focus({ preventScroll: true });
-document.documentElement.dataset.ready = "true";

@@ -55,6 +55,7 @@ class Browser:
         self.number = 0
         self.session: str | None = None
         self.events: list[dict[str, Any]] = []
+        self.site = "about:"
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(target["targetId"] for target in targets if target["type"] == "page")
         attached = self.call("Target.attachToTarget", targetId=page, flatten=True)
@@ -96,12 +97,17 @@ class Browser:
             width=width, height=height, deviceScaleFactor=scale, mobile=False,
         )  # fmt: skip
 
-    def open(self, path: Path) -> float:
-        """Open a page, wait until it is ready and return the seconds that took."""
+    def open(self, page: Path | str) -> float:
+        """Open a file, or the page of a site of ours, and wait until it is ready.
+
+        Returns:
+            The seconds that took.
+        """
         self.events.clear()
         begin = time.monotonic()
+        self.site = page if isinstance(page, str) else "file:"
         self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         ready = "document.documentElement?.dataset.ready"
         while self.call("Runtime.evaluate", expression=ready)["result"].get("value") != "true":
             assert time.monotonic() < begin + 30, self.complaints()
@@ -138,7 +144,7 @@ class Browser:
             )  # fmt: skip
 
     def complaints(self) -> list[Any]:
-        """Return the console's errors and warnings, and requests other than the page."""
+        """Return the console's errors and warnings, and requests beyond the page's site."""
         found = []
         for event in self.events:
             parameters = event.get("params", {})
@@ -148,7 +154,7 @@ class Browser:
                 found.append(parameters["entry"])
             elif event.get("method") == "Network.requestWillBeSent":
                 url = parameters["request"]["url"]
-                if not url.startswith(("file:", "data:", "about:")):
+                if not url.startswith((self.site, "data:", "about:")):
                     found.append(url)
         return found
 

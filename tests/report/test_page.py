@@ -262,7 +262,7 @@ def test_what_is_said_of_very_many_hypotheses_and_of_none(browser: Browser, tmp_
     ]
     browser.open(page(tmp_path, records, []))
     notes = "[...document.querySelectorAll('.hypotheses p')].map(p => p.textContent)"
-    unlisted = "more were found; raise -n_best to list them in the report."
+    unlisted = "more were found; a larger n_best lists them."
     browser("openSentence(0)")
     shown = "5 more are in the report, too many to show here."
     assert browser(notes) == [shown, f"95 {unlisted}"]

@@ -1,0 +1,295 @@
+"""Serve a web page to try a model: type a word or a sentence, see its outputs and what is proven.
+
+    onmt-entmax serve                          # the pretrained model of 86 languages
+    onmt-entmax serve run/mt/mine/de-en --open
+
+The page shows the outputs with their probabilities, the certificate, the lattice of all outputs and
+the attention. A model of inflection gets language, word and tags; every other model a sentence,
+which goes through the subword transforms of its training (-transforms names others).
+
+Only this machine reaches the page, unless --host names an address that others can reach. Nothing
+that is typed is kept. Ctrl-C ends the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import waitress
+from flask import Flask, Response, request
+from werkzeug.exceptions import BadRequest, HTTPException
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.report import LIMIT
+from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.inflection import decode_word, encode_source
+from onmt_entmax.data.transforms import SUBWORDS
+from onmt_entmax.data.unknown import likely_cause
+from onmt_entmax.errors import UserError
+from onmt_entmax.inflector import Inventory, Question, described
+from onmt_entmax.released import model_folder, pretrained
+from onmt_entmax.report.lattice import build_lattice
+from onmt_entmax.report.page import drawing, live_page, to_json
+from onmt_entmax.rules import whole
+from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.translator import Translator
+
+LONGEST = {"language": 100, "lemma": 200, "tags": 500, "sentence": 2000}  # characters of a field
+_LARGEST = 1 << 15  # bytes of a request
+_EXAMPLES = (("turkish", "kitap", "N;ACC;SG"), ("english", "draw", "V;V.PTCP;PST"))
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Answering:
+    """Answers the queries of the page with one model, one at a time.
+
+    Args:
+        folder: run or model folder.
+        task: what to search for, and how.
+        transforms: OpenNMT-py's transforms of a sentence; None: the subword transforms of training.
+
+    Raises:
+        UserError: the folder cannot be read, or a transform cannot be made.
+    """
+
+    def __init__(
+        self, folder: Path, task: SearchTask, transforms: Sequence[str] | None = None
+    ) -> None:
+        model = load(folder)
+        self._inventory = Inventory.of([model.vocabularies.source])
+        self._inflects = bool(self._inventory.languages)
+        if transforms is None:
+            trained = model.options.get("transforms")
+            names = trained if isinstance(trained, list) else []
+            transforms = [name for name in names if isinstance(name, str) and name in SUBWORDS]
+        self._translator = Translator([model], task, transforms, attention=True)
+        self._right_to_left = model.right_to_left
+        self._lock = threading.Lock()
+
+    def description(self) -> dict[str, Any]:
+        """Return what the page needs to know of the model."""
+        inventory, example = self._inventory, {}
+        for language, lemma, tags in _EXAMPLES:
+            if language in inventory.languages and {*tags.split(";")} <= {*inventory.tags}:
+                example = {"language": language, "lemma": lemma, "tags": tags}
+                break
+        return {
+            "languages": inventory.languages if self._inflects else None,
+            "tags": inventory.tags,
+            "example": example,
+            "longest": LONGEST,
+            "right_to_left": self._right_to_left,
+        }
+
+    def answer(self, query: object) -> dict[str, Any]:
+        """Return a query's record (as `Answer.record`), drawing, tags, and cause of unknown tokens.
+
+        Args:
+            query: `language`, `lemma` and `tags`, or `sentence`, as the page sends them.
+
+        Raises:
+            UserError: it is not such a query, or cannot be answered.
+        """
+        if not isinstance(query, Mapping):
+            raise UserError("a query is an object")
+        tags: tuple[str, ...] = ()
+        if self._inflects:
+            given = tuple(_text(query, "tags").split(";"))
+            asked = Question(_text(query, "language"), _text(query, "lemma").strip(), given)
+            tags = self._inventory.checked(asked).tags
+            line = " ".join(encode_source(asked.language, asked.lemma, tags))
+        else:
+            line = _text(query, "sentence")
+        with self._lock:
+            return {**self._answer(line), "tags": tags}
+
+    def _answer(self, line: str) -> dict[str, Any]:
+        translator = self._translator
+        try:
+            (answer,) = translator.answers([line])
+        except UserError as error:
+            raise UserError(str(error).removeprefix("line 1: ")) from None
+        if answer.result is None:
+            raise UserError("the sentence is empty")
+        reader, names = translator.reader, translator.vocabularies.target
+        source = reader.encode(reader.preprocess(line)[0])
+        outputs = [each.hypothesis.tokens for each in answer.hypotheses]
+        drawn = None
+        if outputs:
+            batch = make_batch([source.example], translator.vocabularies)
+            lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
+            drawn = drawing(lattice, source.words, source.copied.show(names.tokens), names.eos)
+        record = answer.record()
+        cause = likely_cause(record.get("unknown", {}), translator.vocabularies.source)
+        if self._inflects:
+            for each in record["hypotheses"]:
+                each["text"] = decode_word(each["text"].split())
+            if "unknown" in record:
+                unknown = record["unknown"].items()
+                record["unknown"] = {described(token): count for token, count in unknown}
+        return {"record": record, "drawing": drawn, "cause": cause}
+
+
+def _text(query: Mapping[str, Any], name: str) -> str:
+    """Return a field of a query.
+
+    Raises:
+        UserError: it is missing, too long or no text.
+    """
+    text = query.get(name)
+    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
+        raise UserError(f"{name}: expected a text")
+    if len(text) > LONGEST[name]:
+        raise UserError(f"{name}: longer than {LONGEST[name]:,} characters")
+    return text
+
+
+def application(answering: Answering, title: str, local: bool) -> Flask:
+    """Return the web application.
+
+    Args:
+        answering: answers the queries.
+        title: of the page.
+        local: whether to answer only requests to names of this machine; otherwise a page of the
+            web could use the model under a name that leads here (DNS rebinding).
+    """
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = _LARGEST
+    parts = live_page(title, answering.description())
+    kinds = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+
+    @app.before_request
+    def check_host() -> None:
+        if local and not is_loopback(_host_name(request.headers.get("Host", ""))):
+            raise BadRequest("this page is only for names of its own machine")
+
+    @app.after_request
+    def protect(response: Response) -> Response:
+        response.headers.update(_HEADERS)
+        return response
+
+    @app.get("/", defaults={"name": ""})
+    @app.get("/<any('page.css', 'page.js'):name>")
+    def part(name: str) -> Response:
+        return Response(parts[name], mimetype=kinds[name])
+
+    @app.post("/answer")
+    def answer() -> Response:
+        # Pages of other sites cannot send JSON unasked.
+        content = to_json(answering.answer(request.get_json()))
+        return Response(content, mimetype="application/json")
+
+    @app.errorhandler(UserError)
+    def refuse(error: UserError) -> tuple[dict[str, str], int]:
+        return {"error": str(error)}, 400
+
+    @app.errorhandler(HTTPException)
+    def fail(error: HTTPException) -> tuple[dict[str, str], int]:
+        return {"error": str(error.description)}, error.code or 500
+
+    return app
+
+
+def _host_name(header: str) -> str:
+    """Return the name in a Host header; empty if it has none."""
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or an address means this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add(
+        "model", type=Path, nargs="?", metavar="MODEL",
+        help="run or model folder, or zip archive of one (default: the pretrained model)",
+    )  # fmt: skip
+    add("--port", type=following(whole(0, 65535)), default=8000, help="0: any (default 8000)")
+    add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    add("--open", action="store_true", help="open the page in the browser")
+    add(
+        "--search", choices=("beam", "exact"), default="exact",
+        help="exact: also prove the listed outputs to be the most probable (default)",
+    )  # fmt: skip
+    add(
+        "--n_best", type=following(whole(1, 200)), default=10,
+        help="outputs to list, and beam size (default 10)",
+    )  # fmt: skip
+    add(
+        "--budget", type=following(whole(1, 10**6)), default=2000,
+        help="decoder steps of an exact search (default 2000)",
+    )  # fmt: skip
+    add("-transforms", "--transforms", nargs="+", help="transforms of a sentence")
+    return parser.parse_args(arguments)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Raises:
+        UserError: the address is taken, or is not of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        # Python adds the address to some messages, in brackets.
+        reason = str(getattr(error, "strerror", None) or error).split(" (")[0]
+        raise UserError(f"{host}, port {port}: {reason}; choose another --port or --host") from None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the page until an interrupt, which ends the command as any other.
+
+    Raises:
+        UserError: the model cannot be read, or the address cannot be used.
+    """
+    started = time.monotonic()
+    options = parse_arguments(arguments)
+    path = options.model or pretrained()
+    bound = listening(options.host, options.port)
+    where = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{where}:{bound.getsockname()[1]}"
+    config = SearchConfig(beam_size=options.n_best, n_best=options.n_best)
+    task = SearchTask(config, options.search, Budget(expansions=options.budget))
+    with model_folder(path) as folder:
+        answering = Answering(folder, task, options.transforms)
+    local = is_loopback(options.host)
+    name = str(options.model or path.name)
+    app = application(answering, f"{name}: outputs and proofs", local)
+    server = waitress.create_server(app, sockets=[bound], max_request_body_size=_LARGEST)
+    if not local:
+        warn(f"whoever reaches {address} can use the page: it asks for no password")
+    print(f"{address}  (ready after {time.monotonic() - started:.1f} s; Ctrl-C ends)", flush=True)
+    if options.open:
+        webbrowser.open(address)
+    server.run()  # returns at an interrupt
+    raise KeyboardInterrupt

@@ -1,0 +1,248 @@
+"""The page of `onmt-entmax serve`: its answers, what it refuses, and the page in a browser."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.serving import make_server
+
+from onmt_entmax.cli import serve
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.inflector import Inflector
+from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.translator import Translator
+from tests.commands import CONSOLE, ENVIRONMENT
+from tests.ended import ended
+from tests.inflection_models import write_model
+from tests.report.browser import CHROMIUM, Browser
+
+TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=8), "exact", Budget(500))
+LETTERS = Vocabularies(
+    Vocabulary((*SOURCE_SPECIALS, *"abé")), Vocabulary((*TARGET_SPECIALS, *"xy"))
+)
+# As training records them: only subword transforms are for decoding.
+TRAINED = {
+    "transforms": ["filtertoolong", "onmt_tokenize"],
+    "src_onmttok_kwargs": "{'mode': 'char'}",
+    "tgt_onmttok_kwargs": "{'mode': 'char'}",
+}
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("serve") / "words", 22)
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("serve") / "sentences"
+    return write_model(folder, 5, LETTERS, options=TRAINED)
+
+
+def client(folder: Path, local: bool = True) -> FlaskClient:
+    return serve.application(serve.Answering(folder, TASK), "a <title>", local).test_client()
+
+
+def test_a_word_gets_the_forms_of_inflect_and_their_lattice(words: Path) -> None:
+    asked = {"language": "german", "lemma": " a b ", "tags": "V; PST"}
+    answer = client(words).post("/answer", json=asked).get_json()
+    record = answer["record"]
+    expected = Inflector([words], n_best=4, beam_size=4, max_length=8).inflect(
+        "german", "a b", "V;PST"
+    )
+    assert [each["text"] for each in record["hypotheses"]] == [f.text for f in expected.forms]
+    assert record["hypotheses"][0]["prob"] == pytest.approx(expected.forms[0].prob, abs=1e-6)
+    assert answer["tags"] == ["V", "PST"]
+    assert answer["cause"] is None
+    assert answer["drawing"]["source"] == ["lang=german", "+V", "+PST", "a", "▁", "b"]
+    ends = [b[2] for node in answer["drawing"]["nodes"] for b in node["branches"]
+            if b[0] is None and len(b) == 3]  # fmt: skip
+    assert sorted(ends) == list(range(len(record["hypotheses"])))
+
+
+def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
+    asked = {"language": "german", "lemma": "aö", "tags": "V;FUT"}
+    answer = client(words).post("/answer", json=asked).get_json()
+    assert answer["record"]["unknown"] == {"tag FUT": 1, "character ö": 1}
+    answer = client(sentences).post("/answer", json={"sentence": "ab e\u0301"}).get_json()
+    assert answer["record"]["unknown"] == {"e\u0301": 1}
+    assert "NFC" in answer["cause"]
+
+
+def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> None:
+    answer = client(sentences).post("/answer", json={"sentence": "ab ba"}).get_json()
+    assert answer["drawing"]["source"] == ["a", "b", "b", "a"]
+    translator = Translator.from_folders(
+        [sentences], TASK, transforms=["onmt_tokenize"], attention=True
+    )
+    (expected,) = translator.answers(["ab ba"])
+    assert answer["record"] == expected.record()
+
+
+def error(response: Any) -> tuple[int, str]:
+    content = response.get_json()
+    assert list(content) == ["error"]
+    assert "\n" not in content["error"]
+    return response.status_code, content["error"]
+
+
+WORD = {"language": "german", "lemma": "a", "tags": "V"}
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (["german"], "a query is an object"),
+        ({"sentence": "a"}, "tags: expected a text"),
+        (WORD | {"lemma": 3}, "lemma: expected a text"),
+        (WORD | {"lemma": "\ud800"}, "lemma: expected a text"),
+        (WORD | {"lemma": "a" * 201}, "lemma: longer than 200 characters"),
+        (WORD | {"lemma": " "}, "the lemma is empty"),
+        (WORD | {"tags": "V;;PST"}, "a tag is empty in 'V;;PST'"),
+        (WORD | {"language": "germann"}, "no language 'germann'; did you mean 'german'?"),
+    ],
+)
+def test_a_query_that_is_none(words: Path, query: object, message: str) -> None:
+    status, told = error(client(words).post("/answer", json=query))
+    assert (status, message in told) == (400, True), told
+
+
+def test_a_sentence_that_cannot_be_translated(sentences: Path) -> None:
+    asking = client(sentences)
+    assert error(asking.post("/answer", json={"sentence": " "})) == (400, "the sentence is empty")
+    status, told = error(asking.post("/answer", json={"sentence": "a" * 2001}))
+    assert (status, told) == (400, "sentence: longer than 2,000 characters")
+    assert error(asking.post("/answer", json={"sentence": "a" * 40_000}))[0] == 413
+
+
+def test_a_request_that_is_none(words: Path) -> None:
+    asking = client(words)
+    assert error(asking.post("/answer", data="{"))[0] == 415  # as another site's form sends it
+    assert error(asking.post("/answer", data="{", content_type="application/json"))[0] == 400
+    assert error(asking.get("/answer"))[0] == 405
+    assert error(asking.get("/etc/passwd"))[0] == 404
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000"])
+def test_the_page_is_for_names_of_this_machine(words: Path, host: str) -> None:
+    asking = client(words)
+    response = asking.get("/", headers={"Host": host})
+    assert response.status_code == 200
+    assert "a &lt;title&gt;" in response.text
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "10.0.0.1:8000", "[", ""]
+)
+def test_other_names_may_be_those_of_other_sites(words: Path, host: str) -> None:
+    assert error(client(words).get("/", headers={"Host": host}))[0] == 400
+    assert client(words, local=False).get("/", headers={"Host": "my.host"}).status_code == 200
+
+
+def test_an_example_is_offered_if_the_model_knows_it(tmp_path: Path) -> None:
+    known = ("lang=english", "+V", "+PST", "+V.PTCP")
+    source = Vocabulary((*SOURCE_SPECIALS, *known))
+    target = Vocabulary((*TARGET_SPECIALS, "a"))
+    write_model(tmp_path / "model", 1, Vocabularies(source, target))
+    model = serve.Answering(tmp_path / "model", TASK).description()
+    assert model["example"] == {"language": "english", "lemma": "draw", "tags": "V;V.PTCP;PST"}
+
+
+def test_a_port_that_is_taken(words: Path, capsys: pytest.CaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert ended(serve.main, [str(words), "--port", str(port)]) == 2
+    told = capsys.readouterr().err
+    assert told == (
+        f"serve.py: error: 127.0.0.1, port {port}: Address already in use; "
+        "choose another --port or --host\n"
+    )
+
+
+def test_who_may_reach_the_page_is_said(words: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("waitress.server.BaseWSGIServer.run", lambda self: None)
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    for host, warned in (("127.0.0.1", False), ("0.0.0.0", True)):
+        assert ended(serve.main, [str(words), "--port", "0", "--host", host, "--open"]) == 130
+        told = capsys.readouterr()
+        assert told.out.startswith(opened[-1] + "  (ready after ")
+        assert ("it asks for no password" in told.err) == warned
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_real_command(words: Path) -> None:
+    command = [*CONSOLE, "serve", str(words), "--port", "0"]
+    process = subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell's background commands ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert process.stdout is not None
+    address = process.stdout.readline().split()[0]
+    with urllib.request.urlopen(address, timeout=60) as page:
+        assert b"outputs and proofs" in page.read()
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "onmt-entmax serve: interrupted\n")
+
+
+# --- in the browser ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    browser = Browser(tmp_path / "profile")
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def site(words: Path) -> Iterator[str]:
+    app = serve.application(serve.Answering(words, TASK), "words", local=True)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}/"
+    server.shutdown()
+    thread.join()
+
+
+def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
+    browser.open(site)
+    offered = "[...at('offered').children].map(e => e.value)"
+    assert browser(offered) == ["PST", "V"]
+    browser("(at('tags').value = 'V;', at('tags').dispatchEvent(new Event('input')))")
+    assert browser(offered) == ["V;PST", "V;V"]
+    # With the keyboard alone: an unknown letter, and Enter.
+    browser("(at('language').value = 'german', at('tags').value = 'V', at('lemma').focus())")
+    for key in ("a", "c", "Enter"):
+        browser.press(key)
+    browser.until("document.querySelector('.proof') !== null")
+    assert browser("location.hash") == "#language=german&lemma=ac&tags=V"
+    assert browser("at('title').textContent") == "ac german V"
+    warning = browser("document.querySelector('#answer .alarm').textContent")
+    assert warning.startswith("1 of 4 source tokens are not in the vocabulary.")
+    assert warning.endswith("character c")
+    shown = "document.querySelectorAll('.lattice g.end').length"
+    assert browser(shown) == browser("document.querySelectorAll('#hypotheses li').length") > 0
+    # A link asks again; an error takes the place of the answer.
+    browser("(location.hash = '#language=english&lemma=b&tags=V', 0)")
+    browser.until("at('title')?.textContent === 'b english V'")
+    browser("(at('lemma').removeAttribute('required'), at('lemma').value = '', at('ask').click())")
+    browser.until("at('state').textContent === 'the lemma is empty'")
+    assert browser("at('answer').childNodes.length") == 0
+    noted = [text for text in browser.complaints() if "400" not in str(text)]
+    assert noted == []
