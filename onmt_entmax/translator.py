@@ -43,7 +43,7 @@ from onmt_entmax.search import (
 from onmt_entmax.sharding import Windows
 
 _ALL = Windows()
-_ROWS = 1280  # live prefixes of one batch
+_ROWS = {"cpu": 1280, "cuda": 16_384}  # live prefixes of one batch
 _LONG = 1000  # tokens of a line whose memory is estimated
 _MUCH = 1 << 30  # bytes for one line of which users are warned
 
@@ -304,7 +304,8 @@ class Translator:
         config = self._config
         by_index = {example.index: example for example in examples}
         # Wide beams make small batches, to limit memory.
-        sentences = min(batch_size, max(1, _ROWS // config.beam_size))
+        rows = _ROWS[device_of(self._first).type]
+        sentences = min(batch_size, max(1, rows // config.beam_size))
         groups = list(group_by_length(examples, sentences, "sents"))
         batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
         order = [index for batch in batches for index in batch.indices]

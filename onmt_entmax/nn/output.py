@@ -34,6 +34,8 @@ _SEARCH_GROUP_SCORES = 1 << 22
 _LEAST_SCORES = 1 << 16
 # The part of a row up to which its support is listed; larger ones are quicker as whole rows.
 _MOST_SUPPORT = 1 / 8
+# Tokens of each row that a GPU sends to a search at once; further ones are asked for.
+_SENT = 16
 # Groups of a search that skip the bfloat16 filter after it found too many candidates.
 _FILTER_PAUSE = 32
 # The loss filters the next group if this one's supports are at most so large on average, and if
@@ -241,6 +243,30 @@ def as_support(log_probs: Tensor) -> Support:
     return Support(rows, vocabulary, row, position - row * vocabulary, log_probs.view(-1)[position])
 
 
+def sent_support(log_probs: Tensor) -> Distribution:
+    """Return the support of contiguous log-probabilities on the CPU, as a rule by one transfer.
+
+    Returns:
+        The log-probabilities themselves if many rows have large supports.
+    """
+    rows, vocabulary = log_probs.shape
+    room = min(_SENT, vocabulary)
+    best, token = log_probs.topk(room)
+    best, token = torch.stack([best, token.to(best.dtype)]).cpu()
+    entries = best != -torch.inf  # nan is kept
+    wide = entries[:, -1].nonzero().squeeze(1) if room < vocabulary else token.new_empty(0).long()
+    if _SENT * len(wide) > rows:
+        return log_probs
+    entries[wide] = False
+    row, value, token = entries.nonzero()[:, 0], best[entries], token[entries].long()
+    if len(wide):
+        more = as_support(log_probs[wide.to(log_probs.device)])
+        row = torch.cat([row, wide[more.row.cpu()]])
+        token, value = torch.cat([token, more.token.cpu()]), torch.cat([value, more.log_prob.cpu()])
+    order = (row * vocabulary + token).argsort()
+    return Support(rows, vocabulary, row[order], token[order], value[order])
+
+
 def join_supports(parts: Sequence[Support]) -> Support:
     """Concatenate the rows of one or more supports."""
     if len(parts) == 1:
@@ -285,7 +311,7 @@ class PreparedOutput:
     def __call__(self, hidden: Tensor) -> Distribution:
         """Return log-probabilities of the next token given hidden ``(rows, hidden)``.
 
-        The result is a `Support` where that is quicker to find, else a tensor.
+        The result is a `Support`, on the CPU, where that is quicker to find, else a tensor.
         """
         groups = list(row_groups(0, len(hidden), self._vocabulary, _SEARCH_GROUP_SCORES))
         if self._alpha == 1 and len(groups) > 1:
@@ -294,7 +320,8 @@ class PreparedOutput:
                 _log_softmax(self._scores(hidden[begin:end]), whole[begin:end])
             return whole
         if not self._finds_support:
-            return log_entmax(self._scores(hidden), self._alpha)
+            log_probs = log_entmax(self._scores(hidden), self._alpha)
+            return log_probs if self._alpha == 1 else sent_support(log_probs)
         if not groups:
             return as_support(self._scores(hidden))
         parts = [self._group(hidden[begin:end]) for begin, end in groups]

@@ -106,7 +106,9 @@ def _mean(steps: Sequence[Step]) -> Distribution:
     """Return the log of the mean probability; the support is the union."""
     supports = [s.distribution for s in steps if isinstance(s.distribution, Support)]
     if len(supports) < len(steps):
-        log_probs = torch.stack([step.log_probs for step in steps])
+        # On a GPU, supports are on the CPU, and other distributions are not.
+        device = next(d.device for d in (s.distribution for s in steps) if isinstance(d, Tensor))
+        log_probs = torch.stack([step.log_probs.to(device) for step in steps])
         # Where every model gives -inf, logsumexp gives -inf and not nan.
         return log_probs.logsumexp(0) - math.log(len(steps))
     rows, vocabulary = supports[0][:2]

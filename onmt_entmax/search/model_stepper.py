@@ -196,7 +196,7 @@ class RecurrentState:
             return self
         places = np.zeros(len(counts), dtype=np.int64)
         places[used] = np.arange(len(used))
-        memory = self.memory.select(torch.from_numpy(used).to(self.vectors.device))
+        memory = self.memory.select(torch.from_numpy(used))
         return replace(self, memory=memory, owner=places[self.owner], slots=[])
 
 
@@ -225,10 +225,10 @@ class RecurrentDecoding:
         hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, slots)
         lengths = None
         if self._attention:
-            lengths = state.memory.lengths.cpu()[torch.from_numpy(state.owner)]
+            lengths = state.memory.lengths[torch.from_numpy(state.owner)]
         return Step(
             distribution=self._output(hidden),
-            attention=weights if self._attention else None,
+            attention=weights.cpu() if self._attention else None,
             state=replace(state, vectors=vectors),
             source_lengths=lengths,
         )
@@ -358,7 +358,8 @@ class OpenNMTDecoding:
             memory_lengths=source.lengths,
             step=state.length,
         )
-        attention = attentions["std"][0] if self._attention and "std" in attentions else None
+        wanted = self._attention and "std" in attentions
+        attention = attentions["std"][0].cpu() if wanted else None
         return Step(
             distribution=self._output(hidden[0]),
             attention=attention,

@@ -37,7 +37,7 @@ class Step:
     """Natural log-probabilities of all tokens `(rows, vocabulary_size)`, -inf outside the support,
     or those of the support alone; the caller may overwrite it."""
     attention: Tensor | None
-    """`(rows, source length)`, if the stepper returns it"""
+    """`(rows, source length)` on the CPU, if the stepper returns it"""
     state: Any
     """After the step, of the same rows."""
     source_lengths: Tensor | None = None

@@ -159,3 +159,30 @@ def test_nan_rows_keep_entries() -> None:
         found = layer.support(hidden)
         assert found.row.unique().tolist() == [0, 1, 2, 3, 4]
         assert not found.log_prob[found.row == 2].isfinite().any()
+
+
+@pytest.mark.parametrize("vocab", [3, 16, 17, 400])
+@pytest.mark.parametrize("wide", [0, 2])
+def test_a_gpu_sends_the_support_of_each_row(vocab: int, wide: int) -> None:
+    torch.manual_seed(0)
+    scores = 9 * torch.randn(50, vocab)
+    scores[[7, 30][:wide]] *= 0.01
+    log_probs = log_entmax(scores, 1.5)
+    found, expected = output.sent_support(log_probs), output.as_support(log_probs)
+    assert isinstance(found, Support)
+    assert found[:2] == expected[:2]
+    for mine, wanted in zip(found[2:], expected[2:], strict=True):
+        assert mine.equal(wanted)
+
+
+def test_a_gpu_sends_nan_and_no_large_supports() -> None:
+    log_probs = torch.full((40, 20), -torch.inf)
+    log_probs[:, 3] = 0
+    log_probs[1] = torch.nan
+    found = output.sent_support(log_probs)
+    assert isinstance(found, Support)
+    assert int(found.log_prob.isnan().sum()) == 20
+    assert output.sent_support(torch.zeros(40, 20)).shape == (40, 20)
+    none = output.sent_support(torch.empty(0, 20))
+    assert isinstance(none, Support)
+    assert not len(none.row)

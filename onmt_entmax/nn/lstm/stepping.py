@@ -35,15 +35,16 @@ class SourceMemory:
     padding: Tensor
     """``(sentences, 1, source length)``: -inf at padded positions, 0 elsewhere"""
     lengths: Tensor
-    """``(sentences,)``"""
+    """``(sentences,)``, on the CPU"""
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def select(self, sentences: Tensor) -> SourceMemory:
-        """Return the memory of chosen sentences ``(chosen,)`` int64."""
+        """Return the memory of chosen sentences ``(chosen,)`` int64, on the CPU."""
         lengths = self.lengths.index_select(0, sentences)
         longest = int(lengths.max())
+        sentences = sentences.to(self.keys.device)
         return SourceMemory(
             self.keys[:, :longest].index_select(0, sentences),
             self.values[:, :longest].index_select(0, sentences),
@@ -138,7 +139,8 @@ class DecoderStep:
         places = torch.arange(bank.size(1), device=bank.device)
         padded = places >= lengths.to(bank.device).unsqueeze(1)
         padding = bank.new_zeros(padded.shape).masked_fill_(padded, -torch.inf).unsqueeze(1)
-        return SourceMemory(keys, product(flat, self._context).view_as(bank), padding, lengths)
+        values = product(flat, self._context).view_as(bank)
+        return SourceMemory(keys, values, padding, lengths.cpu())
 
     def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
         """Return the first states of the rows.
