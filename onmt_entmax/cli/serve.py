@@ -33,7 +33,6 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.inflection import decode_word, encode_source
-from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inventory, Question, described
@@ -76,10 +75,6 @@ class Answering:
         model = load(folder)
         self._inventory = Inventory.of([model.vocabularies.source])
         self._inflects = bool(self._inventory.languages)
-        if transforms is None:
-            trained = model.options.get("transforms")
-            names = trained if isinstance(trained, list) else []
-            transforms = [name for name in names if isinstance(name, str) and name in SUBWORDS]
         self._translator = Translator([model], task, transforms, attention=True)
         self._right_to_left = model.right_to_left
         self._lock = threading.Lock()
@@ -247,7 +242,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--budget", type=following(whole(1, 10**6)), default=2000,
         help="decoder steps of an exact search (default 2000)",
     )  # fmt: skip
-    add("-transforms", "--transforms", nargs="+", help="transforms of a sentence")
+    add(
+        "-transforms",
+        "--transforms",
+        nargs="*",
+        help="transforms of a sentence, instead of training's subwords",
+    )
     return parser.parse_args(arguments)
 
 
