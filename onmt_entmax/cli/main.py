@@ -23,7 +23,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Prepare data": {
         "prepare fetch-sigmorphon": ("fetch_sigmorphon", "download the SIGMORPHON 2018 data"),
         "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
-        "prepare mt": ("prepare_mt", "make training files and subwords for translation"),
+        "prepare mt": ("prepare_mt", "make training files for translation, of `files` or a corpus"),
     },
     "Train and predict": {
         "train": ("train", "train a model"),
@@ -49,6 +49,11 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "experiment": ("experiment", "run a matrix of trainings and print its table"),
     },
 }
+# Corpora of `prepare mt`, whose `mt` may be left out.
+CORPORA = (
+    *("files", "multi30k", "tanaka", "tatoeba", "kftt", "kftt-raw"),
+    *("iwslt17", "wmt16", "wmt14"),
+)
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
@@ -116,6 +121,8 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
     if word not in choices:
         hint = nearest(word, choices) or f"; {program} -h lists them"
         raise UserError(f"no command {word!r}{hint}")
+    if word == "prepare" and arguments[1:2] and arguments[1] in CORPORA:
+        return run("prepare mt", arguments[1:], f"{program} {word}")
     program = f"{program} {word}"
     if choices[word]:
         return run(choices[word], arguments[1:], program)

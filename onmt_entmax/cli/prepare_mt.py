@@ -1,9 +1,8 @@
-"""Make training files for translation from a parallel corpus: text, and subword models.
+"""Make everything that a translation model needs from parallel text, but the model.
 
-    onmt-entmax prepare mt multi30k --out run/mt/multi30k
-    onmt-entmax prepare mt tatoeba --out run/mt/tatoeba --from my-copy
-    onmt-entmax prepare mt files --out run/mt/roen --languages ro en --subwords separate \\
-        --symbols 25000 --train corpus.ro corpus.en --val newsdev.ro newsdev.en
+    onmt-entmax prepare files --out run/mt/mine --languages de en --train corpus.de corpus.en
+    onmt-entmax prepare multi30k --out run/mt/multi30k
+    onmt-entmax prepare wmt16 --out run/mt/roen --from my-copy --subwords separate --symbols 25000
 
 A known corpus is downloaded, or read from a local folder (--from), and its size is checked. Lines
 are normalised (Unicode NFC, single spaces; Romanian loses its diacritics), subwords are learned
@@ -11,11 +10,13 @@ from the training part, and training pairs that are empty, too long or too diffe
 dropped. The folder then has
 
     {train,val}.{de,en}   text
+    test/test.{de,en}     text of the test set, which neither training nor selection reads
     bpe.model, sp.model   subword models (--subwords separate: one for each language)
+    train.yaml            for `onmt-entmax train -config`: a model for one CPU core
     prepare.json          how the files were made
 
-and the YAML lines are printed with which OpenNMT-py's transform `onmt_tokenize` segments the text
-in training and translation, and puts translations together again.
+and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize`
+segments them in training and translation, and puts translations together again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +36,7 @@ from onmt_entmax.data.parallel import (
     CORPORA,
     PARTS,
     SECONDS,
+    TEST,
     Corpus,
     Pairs,
     SubwordPlan,
@@ -51,8 +55,38 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, followed, read_bytes, refuse_overwriting, write_files
 from onmt_entmax.rules import number, positive, whole
 
-RECORD = "prepare.json"
-_OWN = Corpus(("", ""), {}, {}, "", {})  # defaults for the user's own files
+RECORD, CONFIGURATION = "prepare.json", "train.yaml"
+_OWN = Corpus(("", ""), {}, {})  # defaults for the user's own files
+_ALL = (*PARTS, TEST)
+_LARGEST = 1 << 20  # bytes of these two files
+_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages
+
+# The model of README's example, in ten minutes of one core for 29,000 pairs.
+_MODEL = """\
+encoder_type: brnn
+layers: 1
+rnn_size: 384
+word_vec_size: 384
+share_decoder_embeddings: true
+global_attention_function: entmax15
+generator_function: entmax15
+dropout: [0.3]
+
+optim: adam
+learning_rate: 0.0015
+decay_method: cosine
+warmup_steps: 400
+max_grad_norm: 5
+batch_size: {batch}
+train_steps: {steps}                 # about {passes:.0f} passes over {pairs:,} pairs
+valid_steps: {often}
+save_checkpoint_steps: {often}
+keep_checkpoint: 1                # beside the best
+selection: bleu                   # measure of the best checkpoint
+valid_decode_size: 500
+seed: 1
+"""
+_BATCH, _PASSES, _FEWEST, _MOST = 64, 6, 2_000, 100_000
 
 
 def known(options: argparse.Namespace) -> Corpus:
@@ -80,15 +114,18 @@ def read_corpus(
     """
     if options.corpus == "files":
         train = read_pairs(*options.train)
+        if not train:
+            raise UserError(f"{options.train[0]}: the file is empty")
         parts = {"train": train}
-        if options.val is not None:
-            parts["val"] = read_pairs(*options.val)
+        for part, paths in (("val", options.val), (TEST, options.test)):
+            if paths is not None:
+                parts[part] = read_pairs(*paths)
         return parts, {}
     downloaded: dict[str, str] = {}
     if options.source is not None:
         pairs = local(corpus, options.source)
     else:
-        known = _downloaded_before(options.out / RECORD)
+        known = _recorded(options.out, "downloaded")
         pairs, downloaded = fetch(corpus, options.url or corpus.url, options.timeout, known)
     # Without files of its own, a corpus is split here, and has no published sizes.
     if options.source is not None or corpus.files:
@@ -96,31 +133,35 @@ def read_corpus(
     return pairs, downloaded
 
 
-def _downloaded_before(record: Path) -> dict[str, str]:
-    """Return the checksums of files that an earlier call downloaded; {} if there was none."""
+def _recorded(out: Path, key: str) -> dict[str, str]:
+    """Return checksums that an earlier call recorded, by file name; {} if there was none.
+
+    Args:
+        out: the folder that it filled.
+        key: `downloaded`, or `sha256` of the files that it wrote.
+    """
     try:
-        known = json.loads(read_bytes(record, 1 << 20))["downloaded"]
+        known = json.loads(read_bytes(out / RECORD, _LARGEST))[key]
         return {str(name): str(checksum) for name, checksum in known.items()}
     except (FileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
 def prepare(options: argparse.Namespace) -> str:
-    """Fill the folder; return the lines of YAML that use it."""
+    """Fill the folder; return the commands to go on with."""
     pyonmttok()
     corpus = known(options)
     languages: tuple[str, str] = tuple(options.languages or corpus.languages)
     plan = plan_of(options, corpus)
-    _keep_what_is_read(options, [options.out / f"{p}.{name}" for p in PARTS for name in languages])
+    _keep_what_is_read(options, [text_path(options.out, p, n) for p in _ALL for n in languages])
+    _keep_configuration(options.out)
     raw, downloaded = read_corpus(options, corpus)
     pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
     if "val" not in pairs:
-        pairs = hold_out(pairs["train"], options.val_size, options.seed)
-    place = " and ".join(map(str, options.val)) if options.val else "the development set"
-    blank = [number for number, pair in enumerate(pairs["val"], 1) if not all(pair)]
-    if blank or not pairs["val"]:
-        what = f"line {blank[0]} is empty on one side" if blank else "no lines"
-        raise UserError(f"{place}: {what}")
+        pairs |= hold_out(pairs["train"], options.val_size, options.seed)
+    _refuse_blanks(pairs["val"], options.val, "the development set")
+    if TEST in pairs:
+        _refuse_blanks(pairs[TEST], options.test, "the test set")
     read = len(pairs["train"])
     models = model_paths(options.out, plan, languages)
     with TemporaryDirectory(prefix="learning") as folder:
@@ -128,24 +169,60 @@ def prepare(options: argparse.Namespace) -> str:
         pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
         contents = _texts(options.out, languages, pairs)
         contents |= {path: new.read_bytes() for path, new in zip(models, learned, strict=True)}
+    following = next_commands(options.out, languages, plan)
+    text = configuration(options.out, languages, plan, models, len(pairs["train"]), following)
+    contents[options.out / CONFIGURATION] = text.encode()
     record: dict[str, Any] = {
         "corpus": options.corpus,
         "languages": languages,
-        "pairs": {"read": read, **{part: len(pairs[part]) for part in PARTS}},
+        "pairs": {"read": read, **{part: len(pairs[part]) for part in _ALL if part in pairs}},
         "subwords": {"type": plan.kind, "symbols": plan.symbols, "joint": plan.joint},
         "pyonmttok": pyonmttok().__version__,
         "downloaded": downloaded,
         "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},
     }
     # Old files are replaced only when all new ones are there: trained models may use them.
-    text = json.dumps(record, indent=2) + "\n"
-    write_files({**contents, options.out / RECORD: text})
+    write_files({**contents, options.out / RECORD: json.dumps(record, indent=2) + "\n"})
     left_out = read - len(pairs["train"])
     note(
         f"{options.out}: {len(pairs['train'])} pairs to train on ({left_out} left out), "
-        f"{len(pairs['val'])} to validate on"
+        f"{len(pairs['val'])} to validate on, {len(pairs.get(TEST, ()))} to test on"
     )
-    return yaml_lines(plan, models)
+    return "\n".join(["next:", *(f"  {command}" for command in following)])
+
+
+def text_path(out: Path, part: str, language: str) -> Path:
+    """Return the path of one side of a part; the test set lies in a folder of its own."""
+    return (out / TEST if part == TEST else out) / f"{part}.{language}"
+
+
+def _refuse_blanks(pairs: Pairs, paths: Sequence[Path] | None, name: str) -> None:
+    """Refuse a set to measure on that has no lines, or a line that is empty on one side.
+
+    Raises:
+        UserError: names the line.
+    """
+    place = " and ".join(map(str, paths)) if paths else name
+    blank = [number for number, pair in enumerate(pairs, 1) if not all(pair)]
+    if blank or not pairs:
+        what = f"line {blank[0]} is empty on one side" if blank else "no lines"
+        raise UserError(f"{place}: {what}")
+
+
+def _keep_configuration(out: Path) -> None:
+    """Refuse to replace a configuration that this command did not write.
+
+    Raises:
+        UserError: names it.
+    """
+    path = out / CONFIGURATION
+    if path.exists() or path.is_symlink():
+        checksum = hashlib.sha256(read_bytes(path, _LARGEST)).hexdigest()
+        if _recorded(out, "sha256").get(CONFIGURATION) != checksum:
+            raise UserError(
+                f"{path}: is another than {RECORD} records; rename it, remove it, or name another "
+                "--out"
+            )
 
 
 def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> None:
@@ -154,7 +231,8 @@ def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> 
     Raises:
         UserError: a file would be overwritten, or the folders are the same.
     """
-    refuse_overwriting([*(options.train or []), *(options.val or [])], written)
+    own = [path for paths in (options.train, options.val, options.test) for path in paths or ()]
+    refuse_overwriting(own, written)
     if options.source is not None and followed(options.source) == followed(options.out):
         raise UserError(f"--out {options.out}: is the folder that is read; name another")
 
@@ -190,7 +268,8 @@ def _with_subwords(
         for tokenise, lines in zip(tokenisers, sides, strict=True)
     ]
     limit = options.max_tokens or corpus.max_tokens
-    left = filter_pairs(filled, zip(*counted, strict=True), limit, options.max_ratio)
+    ratio = options.max_ratio or corpus.max_ratio
+    left = filter_pairs(filled, zip(*counted, strict=True), limit, ratio)
     if not left:
         raise UserError(
             f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
@@ -202,8 +281,9 @@ def _with_subwords(
 def _texts(out: Path, languages: tuple[str, str], pairs: dict[str, Pairs]) -> dict[Path, bytes]:
     """Return the content of the text files, by path."""
     return {
-        out / f"{part}.{language}": "".join(pair[side] + "\n" for pair in pairs[part]).encode()
-        for part in PARTS
+        text_path(out, part, language): "".join(pair[side] + "\n" for pair in pairs[part]).encode()
+        for part in _ALL
+        if part in pairs
         for side, language in enumerate(languages)
     }
 
@@ -213,9 +293,80 @@ def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
     lines = ["transforms: [onmt_tokenize]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
         lines.append(f"{side}_subword_type: {plan.kind}")
-        quoted = json.dumps(str(model), ensure_ascii=False)  # a path may contain `: ` or ` #`
-        lines.append(f"{side}_subword_model: {quoted}")
+        lines.append(f"{side}_subword_model: {_quoted(model)}")
         lines.append(f'{side}_onmttok_kwargs: "{plan.settings}"')
+    return "\n".join(lines)
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as YAML reads it, which may contain `: ` or ` #`."""
+    return json.dumps(str(path), ensure_ascii=False)
+
+
+def bleu_tokenizer(plan: SubwordPlan, target: str) -> str:
+    """Return the tokeniser of BLEU that fits the output."""
+    return "none" if plan.tokens else "char" if target in _WITHOUT_SPACES else "13a"
+
+
+def next_commands(out: Path, languages: tuple[str, str], plan: SubwordPlan) -> list[str]:
+    """Return the commands that train, translate the development set, and measure BLEU."""
+    source, target = languages
+    tokenizer = bleu_tokenizer(plan, target)
+    reference, output = str(text_path(out, "val", target)), str(out / "val.out")
+    model = ["-model", str(out / f"{source}-{target}")]
+    commands = [
+        ["train", "-config", str(out / CONFIGURATION)],
+        ["translate", *model, "-src", str(text_path(out, "val", source)), "-output", output],
+        ["bleu", output, "--reference", reference],
+    ]
+    if tokenizer != "13a":
+        commands[-1] += ["--tokenize", tokenizer]
+    return [shlex.join(["onmt-entmax", *command]) for command in commands]
+
+
+def configuration(
+    out: Path,
+    languages: tuple[str, str],
+    plan: SubwordPlan,
+    models: Sequence[Path],
+    pairs: int,
+    commands: Sequence[str],
+) -> str:
+    """Return the text of a configuration that trains a model on one CPU core.
+
+    Args:
+        out: the folder that was filled.
+        languages: source and target.
+        plan: of the subwords.
+        models: of the subwords of both languages.
+        pairs: number of training pairs, which decides how long to train.
+        commands: for the comment at its head.
+    """
+    steps = min(max(math.ceil(_PASSES * pairs / _BATCH / 400) * 400, _FEWEST), _MOST)
+    files = {
+        part: [_quoted(text_path(out, part, language)) for language in languages] for part in PARTS
+    }
+    tokenizer = bleu_tokenizer(plan, languages[1])
+    lines = [
+        "# Written by `onmt-entmax prepare`. Paths are relative to the folder in which it ran.",
+        "# On a GPU, add -gpu_ranks 0 to train and -gpu 0 to translate.",
+        "#",
+        *(f"#   {command}" for command in commands),
+        "",
+        "data:",
+        *(
+            f"  {name}: {{path_src: {source}, path_tgt: {target}}}"
+            for name, (source, target) in zip(("train", "valid"), files.values(), strict=True)
+        ),
+        f"save_model: {_quoted(out / '-'.join(languages))}",
+        "",
+        yaml_lines(plan, models),
+        *([f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []),
+        "",
+        _MODEL.format(
+            batch=_BATCH, steps=steps, often=steps // 8, pairs=pairs, passes=steps * _BATCH / pairs
+        ),
+    ]
     return "\n".join(lines)
 
 
@@ -223,7 +374,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, following(whole(1, 10**9))
-    add("corpus", choices=[*CORPORA, "files"], help="a known corpus, or files of your own")
+    add(
+        "corpus",
+        choices=[*CORPORA, "files"],
+        metavar="CORPUS",
+        help=f"files (of your own), or a known corpus: {', '.join(CORPORA)}",
+    )
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="a local copy of the corpus")
     add("--url", help="address of the corpus (default: its publisher's)")
@@ -243,6 +399,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FILE",
         help="for `files` (default: sampled pairs)",
     )
+    add("--test", nargs=2, type=Path, metavar="FILE", help="for `files`")
     add("--val_size", type=count, default=1000, metavar="N", help="default 1000")
     add("--seed", type=int, default=1, help="seed for sampling validation pairs (default 1)")
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
@@ -253,18 +410,19 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add(
         "--max_ratio",
         type=following(number(1, 10**6)),
-        default=9.0,
         metavar="R",
-        help="drop pairs whose lengths differ by a larger factor (default 9)",
+        help="drop pairs whose lengths differ by a larger factor (default 9; kftt: none)",
     )
     options = parser.parse_args(arguments)
     own = options.corpus == "files"
     if own != (options.train is not None) or own != (options.languages is not None):
         parser.error("files needs --train and --languages; a known corpus takes neither")
-    if (options.val or options.tokens) and not own:
-        parser.error("--val and --tokens are of files")
+    if (options.val or options.test or options.tokens) and not own:
+        parser.error("--val, --test and --tokens are of files")
     if own and (options.source or options.url):
         parser.error("--from and --url are of a known corpus")
+    if not own and not options.source and not (options.url or CORPORA[options.corpus].url):
+        parser.error(f"{options.corpus} is not downloaded: name your copy with --from FOLDER")
     if options.languages and len(set(options.languages)) == 1:
         parser.error("--languages must be two")
     if any("/" in name for name in options.languages or ()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 import importlib
 import io
 import lzma
@@ -44,6 +45,7 @@ def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], l
 
 Pairs = list[tuple[str, str]]
 PARTS = ("train", "val")
+TEST = "test"  # the part that neither training nor selection reads
 TATOEBA_VAL = 1500  # pairs in the development set that is split off
 LARGEST = 1 << 30  # bytes of a downloaded file, and of a file in an archive
 SECONDS = 7200  # longest download of a file
@@ -58,8 +60,9 @@ class Corpus:
     Attributes:
         languages: source and target.
         counts: expected number of lines of each part; empty: not checked.
-        local: file name of each part in a local folder, with `{}` for the language.
-        url: folder of its files.
+        local: files of each part in a local folder, with `{}` for the language, to be
+            concatenated; `*` stands for any characters.
+        url: folder of its files; empty: only a local copy can be used.
         files: files of each part below `url`, with `{}` for the language, to be concatenated; or
             members of the archive.
         archive: name of the archive below `url`, if there is one.
@@ -67,31 +70,40 @@ class Corpus:
         subwords: `bpe`, or `sentencepiece` for text without spaces.
         symbols: default number of merges or pieces.
         max_tokens: default length limit of a training sentence.
+        max_ratio: default limit of the ratio of lengths in a training pair.
         sha256: known checksums of the files of each part and language, such as `train.de`.
     """
 
     languages: tuple[str, str]
     counts: Mapping[str, int]
-    local: Mapping[str, str]
-    url: str
-    files: Mapping[str, tuple[str, ...]]
+    local: Mapping[str, tuple[str, ...]]
+    url: str = ""
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     archive: str | None = None
     tokens: bool = False
     subwords: str = "bpe"
     symbols: int = 10_000
     max_tokens: int = 100
+    max_ratio: float = 9.0
     sha256: Mapping[str, str] = field(default_factory=dict)
 
 
 _GITHUB = "https://raw.githubusercontent.com"
+_MULTI30K = {
+    "train": ("train.lc.norm.tok.{}",),
+    "val": ("val.lc.norm.tok.{}",),
+    "test": ("test_2016_flickr.lc.norm.tok.{}",),
+}
+_KFTT = "kftt-data-1.0/data"
+_IWSLT = "IWSLT17.TED.{}.de-en.{{}}.xml"
 CORPORA = {
     # Elliott et al. 2016; lowercased, normalised and tokenised by its makers. CC BY-NC-SA.
     "multi30k": Corpus(
         ("de", "en"),
-        {"train": 29_000, "val": 1_014},
-        {"train": "train.lc.norm.tok.{}", "val": "val.lc.norm.tok.{}"},
+        {"train": 29_000, "val": 1_014, "test": 1_000},
+        _MULTI30K,
         f"{_GITHUB}/multi30k/dataset/a3d2e0d/data/task1/tok",
-        {"train": ("train.lc.norm.tok.{}",), "val": ("val.lc.norm.tok.{}",)},
+        _MULTI30K,
         tokens=True,
         sha256={
             "train.de": "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505",
@@ -103,10 +115,14 @@ CORPORA = {
     # 50,000 short sentences of the Tanaka corpus, tokenised by KyTea and Stepp. CC BY.
     "tanaka": Corpus(
         ("en", "ja"),
-        {"train": 50_000, "val": 500},
-        {"train": "train.{}", "val": "dev.{}"},
+        {"train": 50_000, "val": 500, "test": 500},
+        {"train": ("train.{}",), "val": ("dev.{}",), "test": ("test.{}",)},
         f"{_GITHUB}/odashi/small_parallel_enja/312408a",
-        {"train": tuple(f"train.{{}}.{n:03}" for n in range(5)), "val": ("dev.{}",)},
+        {
+            "train": tuple(f"train.{{}}.{n:03}" for n in range(5)),
+            "val": ("dev.{}",),
+            "test": ("test.{}",),
+        },
         tokens=True,
         symbols=8_000,
         sha256={
@@ -120,25 +136,73 @@ CORPORA = {
     "tatoeba": Corpus(
         ("de", "en"),
         {"train": 165_392, "val": TATOEBA_VAL},
-        {"train": "train.{}", "val": "dev.{}"},
+        {"train": ("train.{}",), "val": ("dev.{}",)},
         f"{_GITHUB}/rioyshky/translation/de48b702",
-        {},
         archive="deu-eng.zip",
     ),
-    # Neubig 2011, Wikipedia articles on Kyoto, as text without spaces. CC BY-SA 3.0 (NICT).
+    # Neubig 2011, Wikipedia articles on Kyoto. CC BY-SA 3.0 (NICT). The task's own tokens, and
+    # training pairs of at most 40 words: the 329,882 of Peters et al. 2019, all of which are kept.
     "kftt": Corpus(
         ("ja", "en"),
-        {"train": 440_288, "val": 1_166},
-        {"train": "kyoto-train.{}", "val": "kyoto-dev.{}"},
+        {"train": 329_882, "val": 1_166, "test": 1_160},
+        {"train": ("kyoto-train.cln.{}",), "val": ("kyoto-dev.{}",), "test": ("kyoto-test.{}",)},
         "https://www.phontron.com/kftt/download",
         {
-            "train": ("kftt-data-1.0/data/orig/kyoto-train.{}",),
-            "val": ("kftt-data-1.0/data/orig/kyoto-dev.{}",),
+            "train": (f"{_KFTT}/tok/kyoto-train.cln.{{}}",),
+            "val": (f"{_KFTT}/tok/kyoto-dev.{{}}",),
+            "test": (f"{_KFTT}/tok/kyoto-test.{{}}",),
+        },
+        archive="kftt-data-1.0.tar.gz",
+        tokens=True,
+        symbols=32_000,
+        max_tokens=10_000,
+        max_ratio=10_000,
+    ),
+    # The same articles as text without spaces.
+    "kftt-raw": Corpus(
+        ("ja", "en"),
+        {"train": 440_288, "val": 1_166, "test": 1_160},
+        {"train": ("kyoto-train.{}",), "val": ("kyoto-dev.{}",), "test": ("kyoto-test.{}",)},
+        "https://www.phontron.com/kftt/download",
+        {
+            "train": (f"{_KFTT}/orig/kyoto-train.{{}}",),
+            "val": (f"{_KFTT}/orig/kyoto-dev.{{}}",),
+            "test": (f"{_KFTT}/orig/kyoto-test.{{}}",),
         },
         archive="kftt-data-1.0.tar.gz",
         subwords="sentencepiece",
         symbols=32_000,
         max_tokens=50,
+    ),
+    # Cettolo et al. 2017, TED talks, as the archive `de-en` has them. CC BY-NC-ND.
+    "iwslt17": Corpus(
+        ("de", "en"),
+        {"train": 206_112, "val": 888, "test": 8_079},
+        {
+            "train": ("train.tags.de-en.{}",),
+            "val": (_IWSLT.format("dev2010"),),
+            "test": tuple(_IWSLT.format(f"tst{year}") for year in range(2010, 2016)),
+        },
+        symbols=32_000,
+    ),
+    # Bojar et al. 2016: Europarl and SETimes; news.
+    "wmt16": Corpus(
+        ("ro", "en"),
+        {"train": 612_422, "val": 1_999, "test": 1_999},
+        {
+            "train": ("europarl-v*.ro-en.{}", "SETIMES*.en-ro.{}"),
+            "val": ("newsdev2016-roen-*.{}.sgm",),
+            "test": ("newstest2016-roen-*.{}.sgm",),
+        },
+        symbols=32_000,
+    ),
+    # Bojar et al. 2014, tokenised and cleaned by Luong et al. 2015 (nlp.stanford.edu/projects/nmt).
+    "wmt14": Corpus(
+        ("en", "de"),
+        {"train": 4_468_840, "val": 3_000, "test": 2_737},
+        {"train": ("train.{}",), "val": ("newstest2013.{}",), "test": ("newstest2014.{}",)},
+        tokens=True,
+        symbols=32_000,
     ),
 }
 
@@ -208,7 +272,7 @@ def check_counts(name: str, pairs: Mapping[str, Pairs], counts: Mapping[str, int
         UserError: a part has another size.
     """
     for part, expected in counts.items():
-        if len(pairs[part]) != expected:
+        if part in pairs and len(pairs[part]) != expected:
             raise UserError(
                 f"{name}: {part} has {len(pairs[part])} pairs, expected {expected}; "
                 "the copy is cut or another one"
@@ -307,18 +371,57 @@ def split_tatoeba(lines: list[str]) -> dict[str, Pairs]:
 
 
 def local(corpus: Corpus, folder: Path) -> dict[str, Pairs]:
-    """Read a corpus from a local folder; return the pairs of each part.
+    """Read a corpus from a local folder; return the pairs of each part. It may lack the test set.
 
     Raises:
         UserError: a file is missing or cannot be read.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder")
-    first, second = corpus.languages
-    return {
-        part: read_pairs(folder / name.format(first), folder / name.format(second))
-        for part, name in corpus.local.items()
+    pairs = {}
+    for part, names in corpus.local.items():
+        sides = [[_found(folder, name.format(lang)) for name in names] for lang in corpus.languages]
+        if part == TEST and not any(map(_is_there, sides[0])):
+            note(f"{folder}: no test set ({sides[0][0].name})")
+            continue
+        source, target = (
+            [line for path in side for line in _sentences(read_lines(path), path.name)]
+            for side in sides
+        )
+        pairs[part] = align(source, target, f"{sides[0][0]} and {sides[1][0]}")
+    return pairs
+
+
+def _found(folder: Path, pattern: str) -> Path:
+    """Return the one path of a pattern without the endings .xz and .gz; else the pattern's own.
+
+    Raises:
+        UserError: there are several.
+    """
+    paths = {
+        path.with_suffix("") if path.suffix in (".xz", ".gz") else path
+        for end in ("", ".xz", ".gz")
+        for path in folder.glob(pattern + end)
     }
+    if len(paths) > 1:
+        raise UserError(f"{folder}: several files are {pattern}: {', '.join(map(str, paths))}")
+    return paths.pop() if paths else folder / pattern
+
+
+def _is_there(path: Path) -> bool:
+    return any(Path(f"{path}{end}").is_file() for end in ("", ".xz", ".gz"))
+
+
+_SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>")
+
+
+def _sentences(lines: list[str], name: str) -> list[str]:
+    """Return the sentences of a file of WMT or IWSLT with markup; of any other, all lines."""
+    if name.endswith((".sgm", ".xml")):
+        return [html.unescape(text) for line in lines for text in _SEGMENT.findall(line)]
+    if name.startswith("train.tags."):
+        return [line for line in lines if not line.lstrip().startswith("<")]
+    return lines
 
 
 def note(message: str) -> None:

@@ -3,10 +3,12 @@
 import functools
 import gzip
 import hashlib
+import html
 import http.server
 import io
 import json
 import random
+import shlex
 import tarfile
 import threading
 import zipfile
@@ -21,10 +23,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.cli import prepare_mt
+from onmt_entmax.cli.main import CORPORA
 from onmt_entmax.data import parallel
 from onmt_entmax.data import parallel as mt_text
 from onmt_entmax.errors import UserError
-from tests.commands import fail, succeed
+from tests.commands import fail, run, succeed
 from tests.ended import ended
 
 WORDS = {
@@ -62,7 +65,7 @@ def write_corpus(folder: Path, languages: tuple[str, str], train: int = 300, val
 def small(monkeypatch) -> None:
     """The known parallel with the sizes of the files made here."""
     for name, corpus in parallel.CORPORA.items():
-        counts = {"train": 300, "val": 20} if corpus.counts else {}
+        counts = dict.fromkeys(corpus.counts, 20) | {"train": 300}
         made = replace(corpus, counts=counts, symbols=120, sha256={})
         monkeypatch.setitem(parallel.CORPORA, name, made)
 
@@ -77,7 +80,7 @@ def files_of(folder: Path, languages: tuple[str, str]) -> list[object]:
 
 
 def prepared(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize(
@@ -156,40 +159,30 @@ def test_a_failure_leaves_what_was_prepared(tmp_path: Path, capsys) -> None:
 
 
 def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
-    """The printed YAML trains, and translations come back as text."""
+    """The commands that are printed train, and translations come back as text."""
     write_corpus(tmp_path, ("ro", "en"))
     command = ["files", *files_of(tmp_path, ("ro", "en")), "--symbols", 60]
     command += ["--subwords", "separate"]
     done = succeed("tools/prepare_mt.py", *command, "--out", "data", cwd=tmp_path)
-    assert "data: 300 pairs to train on (0 left out), 20 to validate on" in done
+    assert "data: 300 pairs to train on (0 left out), 20 to validate on, 0 to test on" in done
     again = succeed("tools/prepare_mt.py", *command, "--out", "again", cwd=tmp_path)
     first, second = prepared(tmp_path / "data"), prepared(tmp_path / "again")
-    assert first == second
+    assert first.keys() == second.keys()
+    for name in first.keys() - {"prepare.json"}:
+        assert first[name] == second[name].replace(b"again", b"data"), name
     assert again.replace("again", "data") == done
-    names = {"bpe.ro.model", "bpe.en.model", "prepare.json"}
+    names = {"bpe.ro.model", "bpe.en.model", "prepare.json", "train.yaml"}
     assert set(first) == names | {f"{p}.{name}" for p in ("train", "val") for name in ("ro", "en")}
     assert not set("âăşîţ") & set(first["train.ro"].decode())
-    settings = yaml.safe_load(done[: done.index("learning")])  # the standard output comes first
-    settings |= {
-        "data": {
-            "c": {"path_src": "data/train.ro", "path_tgt": "data/train.en"},
-            "valid": {"path_src": "data/val.ro", "path_tgt": "data/val.en"},
-        },
-        "save_model": "run",
-        "layers": 1,
-        "rnn_size": 16,
-        "word_vec_size": 16,
-        "train_steps": 4,
-        "valid_steps": 2,
-        "save_checkpoint_steps": 4,
-        "selection": "bleu",
-    }
-    (tmp_path / "train.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    assert "  BLEU " in succeed("train.py", "-config", "train.yaml", cwd=tmp_path)
-    command = ["-model", "run", "-src", "data/val.ro", "-output", "out"]
-    command += ["-stop", "first", "-beam_size", 2]
-    succeed("translate.py", *command, "-transforms", "onmt_tokenize", cwd=tmp_path)
-    translations = (tmp_path / "out").read_text(encoding="utf-8")
+    lines = done[: done.index("learning")].splitlines()  # the standard output comes first
+    train, translate, bleu = (shlex.split(line)[1:] for line in lines[1:])
+    small = ["-rnn_size", 16, "-word_vec_size", 16, "-train_steps", 4, "-warmup_steps", 2]
+    small += ["-valid_steps", 2, "-save_checkpoint_steps", 4]
+    assert train == ["train", "-config", "data/train.yaml"]
+    assert "  BLEU " in succeed("train.py", *train[1:], *small, cwd=tmp_path)
+    succeed("translate.py", *translate[1:], "-stop", "first", "-beam_size", 2, cwd=tmp_path)
+    assert "BLEU 13a" in succeed("tools/bleu.py", *bleu[1:], cwd=tmp_path)
+    translations = (tmp_path / "data" / "val.out").read_text(encoding="utf-8")
     assert translations.count("\n") == 20
     assert "￭" not in translations
 
@@ -201,19 +194,98 @@ def test_a_path_may_be_what_yaml_means_otherwise() -> None:
     assert [settings[f"{side}_subword_model"] for side in ("src", "tgt")] == list(map(str, models))
 
 
-def test_each_known_corpus_from_a_local_folder(small, tmp_path: Path, capsys) -> None:
-    for name, corpus in parallel.CORPORA.items():
-        for language in corpus.languages:
-            lines = sentences(language, 320)
-            for part, chosen in (("train", lines[:300]), ("val", lines[300:])):
-                write(tmp_path / name / corpus.local[part].format(language), chosen)
-        out = tmp_path / "out" / name
-        arguments = [name, "--from", str(tmp_path / name), "--out", str(out)]
-        assert ended(prepare_mt.main, arguments) == 0, capsys.readouterr().err
-        record = json.loads((out / "prepare.json").read_text())
-        assert record["pairs"] == {"read": 300, "train": 300, "val": 20}
-        kind = yaml.safe_load(capsys.readouterr().out)["src_subword_type"]
-        assert kind == ("sentencepiece" if name == "kftt" else "bpe")
+def with_markup(name: str, lines: list[str]) -> list[str]:
+    """Lines of a file as its makers publish it."""
+    if name.endswith((".sgm", ".xml")):
+        segments = [f'<seg id="{n}"> {html.escape(line)} </seg>' for n, line in enumerate(lines, 1)]
+        return ['<doc docid="1">', "<title>a talk</title>", *segments, "</doc>"]
+    if name.startswith("train.tags."):
+        return ["<url>http://x</url>", "<description>a talk</description>", *lines]
+    return lines
+
+
+@pytest.mark.parametrize("name", list(parallel.CORPORA))
+def test_a_known_corpus_from_a_local_folder(name: str, small, tmp_path: Path, capsys) -> None:
+    corpus = parallel.CORPORA[name]
+    if name == "kftt":  # the pairs of the task are kept, however long they are
+        assert (corpus.max_tokens, corpus.max_ratio) == (10_000, 10_000)
+    for language in corpus.languages:
+        lines = [f"{line} & <{n}>" for n, line in enumerate(sentences(language, 340))]
+        for part, start, end in (("train", 0, 300), ("val", 300, 320), ("test", 320, 340)):
+            files = corpus.local.get(part, ())
+            for number, file in enumerate(files):
+                size = (end - start) // len(files)
+                first = start + number * size
+                last = end if number == len(files) - 1 else first + size
+                named = file.format(language).replace("*", "x")
+                write(tmp_path / name / named, with_markup(named, lines[first:last]))
+    out = tmp_path / "out"
+    arguments = [name, "--from", str(tmp_path / name), "--out", str(out)]
+    assert ended(prepare_mt.main, arguments) == 0, capsys.readouterr().err
+    record = json.loads((out / "prepare.json").read_text())
+    expected = {"read": 300, "train": 300, "val": 20, "test": 20}
+    if "test" not in corpus.counts:
+        del expected["test"]
+    assert record["pairs"] == expected
+    settings = yaml.safe_load((out / "train.yaml").read_text())
+    assert settings["src_subword_type"] == ("sentencepiece" if name == "kftt-raw" else "bpe")
+    named = [path for entry in settings["data"].values() for path in entry.values()]
+    assert not any("test" in Path(path).name for path in named)
+    for language in corpus.languages:
+        lines = [f"{line} & <{n}>" for n, line in enumerate(sentences(language, 340))]
+        expected = [parallel.normalise(line, language, corpus.tokens) for line in lines]
+        texts = [out / f"train.{language}", out / f"val.{language}"]
+        texts += [out / "test" / f"test.{language}"] if "test" in corpus.counts else []
+        found = [line for path in texts for line in path.read_text(encoding="utf-8").splitlines()]
+        assert found == expected[: len(found)]
+        assert len(found) == (340 if "test" in corpus.counts else 320)
+
+
+def test_a_local_copy_may_lack_the_test_set(small, tmp_path: Path, capsys) -> None:
+    for language in ("en", "ja"):
+        lines = sentences(language, 320)
+        write(tmp_path / f"train.{language}", lines[:300])
+        write(tmp_path / f"dev.{language}", lines[300:])
+    arguments = ["tanaka", "--from", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert ended(prepare_mt.main, arguments) == 0
+    assert f"{tmp_path}: no test set (test.en)" in capsys.readouterr().err
+    write(tmp_path / "test.en", ["only one side"])
+    assert ended(prepare_mt.main, arguments) == 2
+    assert "test.ja: no such file" in capsys.readouterr().err
+
+
+def test_a_configuration_is_replaced_only_if_nobody_changed_it(tmp_path: Path, capsys) -> None:
+    write_corpus(tmp_path, ("de", "en"), train=60)
+    out = tmp_path / "data"
+    arguments = ["files", *map(str, files_of(tmp_path, ("de", "en"))), "--out", str(out)]
+    arguments += ["--symbols", "60"]
+    assert ended(prepare_mt.main, arguments) == 0
+    assert ended(prepare_mt.main, arguments) == 0
+    (out / "train.yaml").write_text((out / "train.yaml").read_text() + "layers: 2\n")
+    before = prepared(out)
+    assert ended(prepare_mt.main, [*arguments, "--subwords", "separate"]) == 2
+    assert "train.yaml: is another than prepare.json records; rename it" in capsys.readouterr().err
+    assert prepared(out) == before
+
+
+@pytest.mark.parametrize(
+    ("pairs", "steps"), [(29_000, 2_800), (100, 2_000), (165_392, 15_600), (4_468_840, 100_000)]
+)
+def test_a_larger_corpus_is_trained_on_for_longer(pairs: int, steps: int, tmp_path: Path) -> None:
+    plan = mt_text.SubwordPlan("bpe", 60, True, True)
+    languages, models = ("de", "ja"), [Path("b.model")] * 2
+    text = prepare_mt.configuration(Path("a: b"), languages, plan, models, pairs, ["x"])
+    settings = yaml.safe_load(text)
+    assert (settings["train_steps"], settings["valid_steps"]) == (steps, steps // 8)
+    assert settings["data"]["train"]["path_tgt"] == "a: b/train.ja"
+    assert settings["valid_bleu_tokenize"] == "none"
+
+
+def test_the_words_that_may_follow_prepare_are_its_corpora() -> None:
+    assert set(CORPORA) == {"files", *parallel.CORPORA}
+    done = run("onmt_entmax", "prepare", "wmt16", "--out", "x")
+    assert done.returncode == 2
+    assert done.stderr.startswith("onmt-entmax prepare: error: wmt16 is not downloaded: name your ")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -245,8 +317,12 @@ def publish(name: str, folder: Path) -> None:
         return
     contents = {}
     for language in corpus.languages:
-        lines = sentences(language, 320)
-        for part, chosen in (("train", lines[:300]), ("val", lines[300:])):
+        lines = sentences(language, 340)
+        for part, chosen in (
+            ("train", lines[:300]),
+            ("val", lines[300:320]),
+            ("test", lines[320:]),
+        ):
             files = corpus.files[part]
             size = len(chosen) // len(files)
             for n, file in enumerate(files):
@@ -263,7 +339,7 @@ def publish(name: str, folder: Path) -> None:
             archive.addfile(member, io.BytesIO(data))
 
 
-@pytest.mark.parametrize("name", list(parallel.CORPORA))
+@pytest.mark.parametrize("name", [name for name, each in parallel.CORPORA.items() if each.url])
 def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> None:
     folder, url = server
     publish(name, folder)
@@ -278,8 +354,9 @@ def test_a_fetched_corpus(name: str, small, server, tmp_path: Path, capsys) -> N
         assert rest
         assert not held_out & set(rest)
     else:
-        expected = sentences(corpus.languages[1], 320)[300:]
-        assert target == expected
+        expected = sentences(corpus.languages[1], 340)[300:]
+        tested = (out / "test" / f"test.{corpus.languages[1]}").read_text(encoding="utf-8")
+        assert [*target, *tested.splitlines()] == expected
 
 
 def test_another_archive_than_at_the_first_download_is_refused(
@@ -293,7 +370,7 @@ def test_another_archive_than_at_the_first_download_is_refused(
     recorded = json.loads((out / "prepare.json").read_text())
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert recorded["downloaded"] == {archive.name: checksum}
-    for name in "train.ja", "sp.model":
+    for name in "train.ja", "bpe.model":
         assert recorded["sha256"][name] == hashlib.sha256((out / name).read_bytes()).hexdigest()
     before = prepared(out)
     archive.write_bytes(gzip.compress(gzip.decompress(archive.read_bytes()), 1))
@@ -301,6 +378,7 @@ def test_another_archive_than_at_the_first_download_is_refused(
     assert "kftt-data-1.0.tar.gz: has another checksum" in capsys.readouterr().err
     assert prepared(out) == before
     (out / "prepare.json").write_text("[")  # damaged: as if nothing was downloaded
+    (out / "train.yaml").unlink()
     assert ended(prepare_mt.main, arguments) == 0
 
 
@@ -328,6 +406,10 @@ def damaged(text: bytes) -> bytes:
         (lambda d: write(d / "dev.en", ["one"]), "20 and 1 lines"),
         (lambda d: write(d / "dev.en", ["a", *[""] * 19]), r"dev\.en: line 2 is empty on one"),
         (lambda d: [write(d / f"dev.{n}", []) for n in ("de", "en")], r"dev\.en: no lines"),
+        (
+            lambda d: [write(d / f"train.{n}", []) for n in ("de", "en")],
+            r"train\.de: the file is empty",
+        ),
         (lambda d: (d / "train.de").unlink(), "no such file, nor with .xz or .gz"),
         (
             lambda d: [
