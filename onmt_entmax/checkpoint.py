@@ -43,6 +43,7 @@ from onmt_entmax.model import (
     ModelConfig,
     NetworkError,
     SparseNMTModel,
+    Undrawn,
     build_model,
     weights_of,
 )
@@ -463,7 +464,8 @@ def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedMod
     vocabularies = _vocabularies(files)
     _check_size(files, config, vocabularies)
     try:
-        model = build_model(config, vocabularies)
+        with Undrawn():
+            model = build_model(config, vocabularies)
     except NetworkError as error:
         raise CheckpointError(f"{files.path / 'config.yaml'}: model: {error}") from None
     _fill(model, files, config)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -618,6 +619,22 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     return model
 
 
+class Undrawn(TorchFunctionMode):
+    """A context in which `build_model` draws no weights, for those that are copied next.
+
+    Drawing ten million numbers takes longer than reading them from a file.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
+        """Call the function, unless it draws into a tensor."""
+        # Methods of tensors and functions of `nn.init`.
+        if function.__name__ in ("uniform_", "normal_", "kaiming_uniform_"):
+            return arguments[0] if arguments else keywords["tensor"]
+        return function(*arguments, **(keywords or {}))
+
+
 def with_tokens_in_order(
     model: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, wanted: Vocabularies
 ) -> SparseNMTModel:
@@ -629,7 +646,8 @@ def with_tokens_in_order(
         vocabularies: its own.
         wanted: the same tokens in another order.
     """
-    changed = build_model(config, wanted)
+    with Undrawn():
+        changed = build_model(config, wanted)
     changed.load_state_dict(model.state_dict())
     tables = [
         (changed.encoder.embeddings.word_lut.weight, vocabularies.source, wanted.source),

@@ -48,7 +48,9 @@ def test_a_model_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
     config = CONFIGS[name]
     model = build_model(config, VOCABULARIES).eval()
     save(tmp_path / "m", model, config, VOCABULARIES, {"data": {"c": {"path_src": "ä"}}})
+    random = torch.get_rng_state()
     loaded = load(tmp_path / "m")
+    assert torch.get_rng_state().equal(random)  # no weight was drawn, as all are read
     assert loaded.config == config
     assert loaded.vocabularies == VOCABULARIES
     assert loaded.options == {"data": {"c": {"path_src": "ä"}}}
