@@ -14,15 +14,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_prefixes
-from onmt_entmax.search.expansion import Flags, Floats, Ints, largest_within, rank_within
+from onmt_entmax.search.expansion import Flags, Floats, Ints, largest_within
 from onmt_entmax.search.state import Continuations, SearchState
 from onmt_entmax.search.stepper import Stepper
 
-Work = tuple[Any, Sequence[Sequence[int]] | None]
-"""A batch, and for each sentence the token ids that its output must start with, or None."""
+Automata = Sequence[Automaton | None]
+"""For each sentence what its output must satisfy, if anything."""
+
+Work = tuple[Any, Sequence[Sequence[int]] | None, Automata | None]
+"""A batch, for each sentence the token ids that its output must start with, and its automaton."""
 
 
 def beam_search(
@@ -30,6 +34,7 @@ def beam_search(
     batch: Any,
     config: SearchConfig,
     prefixes: Sequence[Sequence[int]] | None = None,
+    automata: Automata | None = None,
 ) -> list[SearchResult]:
     """Search every sentence of a batch.
 
@@ -38,6 +43,7 @@ def beam_search(
         batch: what the stepper's `start` takes; its `len` is the number of sentences.
         config: how to search.
         prefixes: for each sentence the token ids that its output must start with.
+        automata: for each sentence what its output must satisfy, if anything.
 
     Returns:
         One result for each sentence, in the order of the batch.
@@ -45,10 +51,10 @@ def beam_search(
     Raises:
         SearchError: if the model gives no token a positive probability, or a coverage penalty is
             set and the stepper returns no attention.
-        ValueError: if a token or a prefix is not valid.
+        ValueError: if a token, a prefix or an automaton is not valid.
     """
     search = BeamSearch(stepper, config)
-    search.admit(batch, prefixes)
+    search.admit(batch, prefixes, automata)
     results: dict[int, SearchResult] = {}
     while len(search):
         results.update(search.advance())
@@ -66,7 +72,7 @@ def stream_search(
     Args:
         stepper: the model. Where its rows cannot have different lengths (a Transformer), a batch
             starts when the one before is done.
-        work: batches with their prefixes.
+        work: batches with their prefixes and automata.
         config: how to search.
         rows: a new batch starts when no more live prefixes than this are left.
 
@@ -97,6 +103,7 @@ class _Start:
     decoder_state: Any  # of the stepper's `start` for the whole batch
     row: int
     prefix: tuple[int, ...]
+    automaton: Automaton | None
 
 
 @dataclass(frozen=True)
@@ -145,31 +152,40 @@ class BeamSearch:
         return len(self._state.token)
 
     @torch.inference_mode()
-    def admit(self, batch: Any, prefixes: Sequence[Sequence[int]] | None = None) -> None:
+    def admit(
+        self,
+        batch: Any,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        automata: Automata | None = None,
+    ) -> None:
         """Start the sentences of a batch; they are numbered from 0 in the order of admission.
 
         Args:
             batch: what the stepper's `start` takes; its `len` is the number of sentences.
             prefixes: for each sentence the token ids that its output must start with.
+            automata: for each sentence what its output must satisfy, if anything.
 
         Raises:
-            ValueError: as `check_prefixes`.
+            ValueError: as `check_prefixes`, or if there are not as many automata as sentences.
         """
         count = len(batch)
         if prefixes is None:
             prefixes = [()] * count
         else:
             check_prefixes(prefixes, count, self._stepper.vocabulary_size, self._stepper.eos)
+        automata = [None] * count if automata is None else automata
+        if len(automata) != count:
+            raise ValueError(f"{len(automata)} automata for {count} sentences")
         decoder_state = self._stepper.start(batch)
         numbers = self._admitted + np.arange(count)
         self._admitted += count
         kept = decoder_state if self._greedy_first else None
         for row, number in enumerate(numbers.tolist()):
-            self._starts[number] = _Start(kept, row, tuple(prefixes[row]))
+            self._starts[number] = _Start(kept, row, tuple(prefixes[row]), automata[row])
         beam = 1 if self._greedy_first and not self._exhausts else self._config.beam_size
         statistics = self._state.new_statistics(count, beam)
         statistics.table["may_narrow"] = self._greedy_first and self._exhausts
-        self._state.add(decoder_state, numbers, statistics, prefixes)
+        self._state.add(decoder_state, numbers, statistics, prefixes, automata)
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, SearchResult]]:
@@ -210,13 +226,14 @@ class BeamSearch:
             np.array([each.number for each in chosen], dtype=np.int64),
             statistics,
             [start.prefix for start in starts],
+            [start.automaton for start in starts],
         )
 
     def _prune(self, continuations: Continuations) -> tuple[Ints, Ints, Floats]:
         """Choose the live prefixes of the next step; what is left out enters the statistics.
 
         Returns:
-            Row, last token and log-probability of each, sorted by sentence and best first.
+            Row, last token and log-probability of each, sorted by sentence.
         """
         options, state = continuations.options, self._state
         table = state.statistics.table
@@ -233,7 +250,7 @@ class BeamSearch:
         table["dropped"] += np.where(at_limit, 0, np.maximum(alive - table["beam"], 0))
         cut = at_limit & (table["finished"] == 0)
         state.keep_truncated(np.flatnonzero(cut[state.sentence] & (options.continuations > 0)))
-        order, rank = rank_within(sentence, continuations.log_prob)
+        order, rank = state.rank(continuations)
         ordered, log_prob = sentence[order], continuations.log_prob[order]
         out = at_limit[ordered] | (rank >= table["beam"][ordered])
         if self._config.n_best:

@@ -61,6 +61,10 @@ class Certificate:
     strict: bool
     """Exhaustive in the stricter reading of Peters, Niculae and Martins (2019): finished and live
     hypotheses together always fitted the beam. False after an exact search, which has no beam."""
+    satisfied: tuple[float, float] | None = None
+    """The least and the most probability of satisfying the sentence's automaton, whatever other
+    constraints exclude: the same number if all is known. None without an automaton. Outputs that
+    never end count as the prefix that decides."""
 
     @property
     def bound(self) -> float:

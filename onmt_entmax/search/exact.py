@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
@@ -34,6 +35,7 @@ def exact_search(
     prefix: Sequence[int] = (),
     mass: float = 1.0,
     start: SearchResult | None = None,
+    automaton: Automaton | None = None,
 ) -> SearchResult:
     """Find the best hypotheses of one sentence and prove it, or report what is not proven.
 
@@ -49,6 +51,8 @@ def exact_search(
             the whole support.
         start: the result of a beam search of the sentence with the same `config`; if None, one is
             made (but not for a list).
+        automaton: what the output must satisfy, if anything. `mass` is then the share of the
+            probability of all outputs that do.
 
     Returns:
         The result. All `n_best` ranks are proven (or hypotheses of that mass), unless the budget
@@ -68,11 +72,12 @@ def exact_search(
         )
     if not listing:
         if start is None:
-            start = beam_search(stepper, batch, replace(config, stop="optimal"), [prefix])[0]
+            first = replace(config, stop="optimal")
+            start = beam_search(stepper, batch, first, [prefix], [automaton])[0]
         if is_settled(start, config.n_best):
             return start
     search = _ExactSearch(stepper, config, budget or Budget(), mass if listing else None)
-    return search.run(batch, prefix, None if listing else start)
+    return search.run(batch, prefix, automaton, None if listing else start)
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
@@ -124,18 +129,25 @@ class _ExactSearch:
         self._known: set[tuple[int, ...]] = set()  # hypotheses of the beam search before
 
     @torch.inference_mode()
-    def run(self, batch: Any, prefix: Sequence[int], start: SearchResult | None) -> SearchResult:
+    def run(
+        self,
+        batch: Any,
+        prefix: Sequence[int],
+        automaton: Automaton | None,
+        start: SearchResult | None,
+    ) -> SearchResult:
         """Search until everything asked for is proven or the budget ends.
 
         Args:
             batch: one sentence.
             prefix: token ids that the output must start with.
+            automaton: what the output must satisfy, if anything.
             start: result of an earlier search of the sentence, whose cost is added.
         """
         stepper, state = self._stepper, self._state
         check_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
         number = np.zeros(1, dtype=np.int64)
-        state.add(stepper.start(batch), number, state.new_statistics(1), [prefix])
+        state.add(stepper.start(batch), number, state.new_statistics(1), [prefix], [automaton])
         state.statistics.table["strict"] = False  # there is no beam to fit
         if start is not None:
             self._start = start
@@ -168,6 +180,9 @@ class _ExactSearch:
         table, before = self._state.statistics.table, start.certificate
         table["excluded"] = np.maximum(table["excluded"], before.excluded)
         table["mass"] = np.maximum(table["mass"], before.mass)
+        if before.satisfied is not None:
+            table["satisfied"] = np.maximum(table["satisfied"], before.satisfied[0])
+            table["violated"] = np.maximum(table["violated"], 1.0 - before.satisfied[1])
         table["finished"] = np.maximum(table["finished"], start.finished)
         table["excluded_bound"] = np.maximum(table["excluded_bound"], before.log_excluded_bound)
 
@@ -191,7 +206,8 @@ class _ExactSearch:
             return bool(self._hopeless(best))
         finished = self._state.hypotheses.of(0)
         proven = (each.log_prob for each in finished if each.log_prob >= best)
-        return sum(map(math.exp, proven)) >= self._mass
+        satisfying = 1.0 - self._state.statistics.table["violated"][0]  # at most
+        return sum(map(math.exp, proven)) >= self._mass * satisfying
 
     def _hopeless(self, log_prob: Any) -> Any:
         """Tell which prefixes cannot lead to a better hypothesis than the n-th best found."""

@@ -131,6 +131,19 @@ def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribu
     return distribution, row[inside], values[inside]
 
 
+def look_up(distribution: Distribution, row: Ints, token: Ints) -> Floats:
+    """Return the log-probability `(pairs,)` of pairs of a row and a token."""
+    if not isinstance(distribution, Support):
+        return _at_most_one(distribution[torch.from_numpy(row), torch.from_numpy(token)])
+    keys = (distribution.row * distribution.vocabulary + distribution.token).cpu().numpy()
+    wanted = row * distribution.vocabulary + token
+    place = np.searchsorted(keys, wanted)
+    inside = np.append(keys, -1)[place] == wanted
+    values = np.full(len(row), -np.inf)
+    values[inside] = _at_most_one(distribution.log_prob)[place[inside]]
+    return values
+
+
 def _at_most_one(log_prob: Tensor) -> Floats:
     """Return log-probabilities in float64, clipped to 0.
 
@@ -187,17 +200,18 @@ def _largest(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return best, places.gather(1, found)
 
 
-def rank_within(group: Ints, score: Floats) -> tuple[Ints, Ints]:
+def rank_within(group: Ints, score: Floats, turn: Ints | None = None) -> tuple[Ints, Ints]:
     """Sort items by group, and within a group by score, best first; ties keep their order.
 
     Args:
         group: `(n,)` group of each item.
         score: `(n,)`.
+        turn: `(n,)`, if given, comes before the score: smaller numbers first.
 
     Returns:
         The order `(n,)`, and `(n,)` the rank, from 0, of each item of that order in its group.
     """
-    order = np.lexsort((-score, group))
+    order = np.lexsort((-score, group) if turn is None else (-score, turn, group))
     ordered = group[order]
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
     sizes = np.diff(np.append(first, len(ordered)))

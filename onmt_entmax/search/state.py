@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from onmt_entmax.nn.output import Distribution
+from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, RowAutomata
 from onmt_entmax.search.certificate import Certificate, Hypothesis, Level, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens, force
@@ -28,6 +29,7 @@ from onmt_entmax.search.expansion import (
     check_columns,
     expand,
     largest_within,
+    look_up,
     rank_within,
     remove,
 )
@@ -226,6 +228,10 @@ class Statistics:
             ("truncated", "i8"),  # prefixes of D that the length limit cut
             ("excluded", "f8"),  # probability that the request excluded
             ("excluded_bound", "f8"),  # the largest log-probability of an excluded prefix
+            # Of the model without any request; only of sentences with an automaton:
+            ("satisfied", "f8"),  # probability of the prefixes that decide that it is satisfied
+            ("violated", "f8"),  # and of those that decide that it is not
+            ("missed", "?"),  # whether another request excluded a token, which may decide nothing
             ("strict", "?"),  # whether finished and live prefixes always fitted the beam
             ("rows", "i8"),  # prefixes that the decoder computed
             ("support", "i8"),  # next tokens of positive probability, summed over these
@@ -290,7 +296,11 @@ class Statistics:
         self.table["top"] = -np.sort(-np.concatenate([top, new], axis=1), axis=1)[:, :ranks]
 
     def certify(
-        self, place: int, scores: list[float], attainable: Callable[[float], float]
+        self,
+        place: int,
+        scores: list[float],
+        attainable: Callable[[float], float],
+        constrained: bool = False,
     ) -> Certificate:
         """Return the certificate of one sentence.
 
@@ -299,6 +309,7 @@ class Statistics:
             scores: of the returned hypotheses, best first.
             attainable: maps the log-probability of a prefix to the best score that a hypothesis
                 starting with it can have; the identity without penalties.
+            constrained: whether the sentence has an automaton.
         """
         row = self.table[place]
         bound, truncated = float(row["bound"]), int(row["truncated"])
@@ -307,6 +318,11 @@ class Statistics:
         proven = sum(score >= best_unseen for score in scores)
         level: Level = "exhaustive" if complete else "optimal" if proven > 0 else "none"
         best = scores[0] if scores else -np.inf
+        satisfied = None
+        if constrained:
+            least = min(float(row["satisfied"]), 1.0)  # a sum of floats may exceed 1
+            all_known = complete and not row["missed"]
+            satisfied = least, least if all_known else max(least, 1.0 - float(row["violated"]))
         return Certificate(
             level=level,
             log_bound=bound,
@@ -318,6 +334,7 @@ class Statistics:
             excluded=float(row["excluded"]),
             log_excluded_bound=float(row["excluded_bound"]),
             strict=complete and bool(row["strict"]),
+            satisfied=satisfied,
         )
 
 
@@ -335,6 +352,8 @@ class Parents:
     """`(source length,)` of each row, where the stepper returns it"""
     length: Ints
     """`(sentences,)` tokens of the prefixes"""
+    automaton_state: Ints
+    """`(rows,)` state of each prefix's automaton; 0 without one"""
 
 
 @dataclass(frozen=True)
@@ -365,6 +384,7 @@ class SearchState:
         node: `(rows,)` of the tree.
         token: `(rows,)` last token.
         log_prob: `(rows,)` of the prefix.
+        automaton_state: `(rows,)` state of its sentence's automaton; 0 without one.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -381,7 +401,9 @@ class SearchState:
         self.node: Ints = np.empty(0, dtype=np.int64)
         self.token: Ints = np.empty(0, dtype=np.int64)
         self.log_prob: Floats = np.empty(0)
+        self.automaton_state: Ints = np.empty(0, dtype=np.int64)
         self._decoder_state: Any = None
+        self._automata = RowAutomata(stepper.vocabulary_size)
         self._forced: dict[int, tuple[int, ...]] = {}  # nonempty target prefixes by number
         self._truncated: dict[int, Hypothesis] = {}  # best truncated prefix by number
 
@@ -398,6 +420,7 @@ class SearchState:
         numbers: Ints,
         statistics: Statistics,
         prefixes: Sequence[Sequence[int]],
+        automata: Sequence[Automaton | None],
     ) -> None:
         """Activate sentences, each with the empty prefix alive.
 
@@ -406,6 +429,7 @@ class SearchState:
             numbers: `(n,)` of the sentences.
             statistics: of the sentences.
             prefixes: the token ids that each sentence's output must start with.
+            automata: what each sentence's output must satisfy, if anything.
         """
         joined = [self._decoder_state, decoder_state]
         self._decoder_state = self._stepper.join(joined) if len(self) else decoder_state
@@ -419,6 +443,11 @@ class SearchState:
         self.hypotheses.open(numbers.tolist())
         pairs = zip(numbers.tolist(), prefixes, strict=True)
         self._forced.update((number, tuple(prefix)) for number, prefix in pairs if prefix)
+        starts = self._automata.add(numbers, automata)
+        if self._automata:
+            new, given = self.statistics.table[-count:], [each is not None for each in automata]
+            new["satisfied"], new["violated"] = starts == SATISFIED, given & (starts == VIOLATED)
+        self.automaton_state = np.concatenate([self.automaton_state, starts])
 
     def expand(self, width: int) -> Continuations:
         """Compute the next step of every live prefix; count rows, supports and excluded tokens.
@@ -432,14 +461,18 @@ class SearchState:
         step = self._stepper.step(self._decoder_state, torch.from_numpy(self.token))
         attention = step.attention_rows()
         distribution, excluded = self._exclude(step.distribution)
-        options = expand(distribution, self._stepper.eos, width)
+        options = self._add_advancing(
+            expand(distribution, self._stepper.eos, width), distribution, width
+        )
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
             raise no_support()
         self.statistics.count("rows", self.sentence)
         self.statistics.count("support", self.sentence, support)
         length = self.statistics.table["length"].copy()
-        parents = Parents(step.state, self.sentence, self.node, attention, length)
+        parents = Parents(
+            step.state, self.sentence, self.node, attention, length, self.automaton_state
+        )
         return Continuations(parents, options, self.log_prob[options.row] + options.log_prob)
 
     def _exclude(self, distribution: Distribution) -> tuple[Distribution, Ints]:
@@ -452,10 +485,71 @@ class SearchState:
             The distribution without them, and how many of positive probability each row lost.
         """
         check_columns(distribution, self._stepper.vocabulary_size)
-        rest, row, log_prob = remove(distribution, *self._forbidden())
+        violating = self._decide(distribution) if self._automata else None
+        distribution, row, log_prob = remove(distribution, *self._forbidden())
+        lost = np.bincount(row, minlength=len(self.token))
         if len(row):
             self.statistics.exclude(self.sentence[row], self.log_prob[row] + log_prob)
-        return rest, np.bincount(row, minlength=len(self.token))
+            self.statistics.table["missed"][self.sentence[row]] = True
+        if violating is not None:
+            distribution, row, log_prob = remove(distribution, *violating)
+            lost += np.bincount(row, minlength=len(self.token))
+            self.statistics.exclude(self.sentence[row], self.log_prob[row] + log_prob)
+        return distribution, lost
+
+    def _decide(self, distribution: Distribution) -> tuple[Ints, Ints]:
+        """Count the probability of the tokens that decide whether an automaton is satisfied.
+
+        Returns:
+            Pairs of a row and a token after which it is not, as two arrays `(pairs,)`.
+        """
+        owner = self.numbers[self.sentence]
+        row, token, satisfied = self._automata.deciding(owner, self.automaton_state, distribution)
+        prob = np.exp(self.log_prob[row] + look_up(distribution, row, token))
+        prob[self.automaton_state[row] == VIOLATED] = 0.0  # counted when the sentence began
+        for name, chosen in (("satisfied", satisfied), ("violated", ~satisfied)):
+            self.statistics.count(name, self.sentence[row[chosen]], prob[chosen])
+        return row[~satisfied], token[~satisfied]
+
+    def _add_advancing(
+        self, options: Expansion, distribution: Distribution, width: int
+    ) -> Expansion:
+        """Add each row's `width` most probable tokens of those that its automaton waits for."""
+        if not self._automata or len(options.row) == options.continuations.sum():
+            return options
+        owner = self.numbers[self.sentence]
+        row, token = self._automata.advancing(owner, self.automaton_state)
+        log_prob = look_up(distribution, row, token)
+        order, rank = rank_within(row, log_prob)
+        order = order[rank < width]
+        size = self._stepper.vocabulary_size
+        known = np.isin(row[order] * size + token[order], options.row * size + options.token)
+        new = order[~known & (log_prob[order] > -np.inf)]
+        rows = np.concatenate([options.row, row[new]])
+        tokens = np.concatenate([options.token, token[new]])
+        log_probs = np.concatenate([options.log_prob, log_prob[new]])
+        by_row = np.argsort(rows, kind="stable")
+        return options._replace(row=rows[by_row], token=tokens[by_row], log_prob=log_probs[by_row])
+
+    def rank(self, continuations: Continuations) -> tuple[Ints, Ints]:
+        """Sort candidates by sentence; return their order and ranks as `rank_within`.
+
+        The more probable are first. Those as far from what their automaton accepts compete among
+        themselves, and the best of each distance come in turn (Post and Vilar 2018), those that
+        satisfy it first: otherwise prefixes that ignore a constraint fill the beam.
+        """
+        options, log_prob = continuations.options, continuations.log_prob
+        sentence = self.sentence[options.row]
+        if not self._automata:
+            return rank_within(sentence, log_prob)
+        owner = self.numbers[sentence]
+        state = self._automata.step(owner, self.automaton_state[options.row], options.token)
+        distance = self._automata.distance(owner, state)
+        group = sentence * (distance.max(initial=0) + 1) + distance
+        turn = np.empty_like(sentence)
+        order, rank = rank_within(group, log_prob)
+        turn[order] = 2 * rank + (distance[order] > 0)
+        return rank_within(sentence, log_prob, turn)
 
     def _forbidden(self) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
@@ -527,8 +621,12 @@ class SearchState:
         self.statistics.finish(np.zeros(len(scores), dtype=np.int64), log_probs, scores)
 
     def keep_truncated(self, rows: Ints) -> None:
-        """Remember each sentence's most probable prefix among `rows`, cut by the length limit."""
-        for row in rows.tolist():
+        """Remember each sentence's most probable prefix among `rows`, cut by the length limit.
+
+        A prefix that does not satisfy its sentence's automaton is none.
+        """
+        owner, states = self.numbers[self.sentence[rows]], self.automaton_state[rows]
+        for row in rows[self._automata.distance(owner, states) == 0].tolist():
             number, log_prob = int(self.numbers[self.sentence[row]]), float(self.log_prob[row])
             before = self._truncated.get(number)
             if before is None or log_prob > before.log_prob:
@@ -551,6 +649,8 @@ class SearchState:
         self._decoder_state = state
         self.node = self.hypotheses.grow(parents.node[row], token, chosen)
         self.sentence, self.token, self.log_prob = parents.sentence[row], token, log_prob
+        owner, states = self.numbers[self.sentence], parents.automaton_state[row]
+        self.automaton_state = self._automata.step(owner, states, token)
         self.statistics.table["length"] = parents.length + 1
 
     def remove(self, done: Flags) -> None:
@@ -561,6 +661,7 @@ class SearchState:
             self.hypotheses.close(number)
             self._truncated.pop(number, None)
             self._forced.pop(number, None)
+            self._automata.remove(number)
         self.sentence = (np.cumsum(~done) - 1)[self.sentence]
         self.numbers = self.numbers[~done]
         self.statistics.select(~done)
@@ -583,7 +684,9 @@ class SearchState:
         scores = [hypothesis.score for hypothesis in best]
         return SearchResult(
             hypotheses=best,
-            certificate=self.statistics.certify(place, scores, attainable or self.attainable),
+            certificate=self.statistics.certify(
+                place, scores, attainable or self.attainable, number in self._automata
+            ),
             finished=int(row["finished"]),
             unfinished=None if best else self._truncated.get(number),
             rows=int(row["rows"]),

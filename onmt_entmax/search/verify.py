@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import Level, SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
@@ -56,6 +57,7 @@ def verify(
     config: SearchConfig,
     prefix: Sequence[int] = (),
     budget: Budget | None = None,
+    automaton: Automaton | None = None,
 ) -> Verification:
     """Search one sentence again and compare; use an exact search if the beam does not suffice.
 
@@ -66,16 +68,18 @@ def verify(
         config: of the search that gave it.
         prefix: target prefix of that search.
         budget: of the exact search.
+        automaton: of that search.
     """
     proven = result.hypotheses[: result.certificate.proven]
     complete = _complete(result)
     ended = False
-    again = beam_search(stepper, batch, config, [prefix])[0]
+    again = beam_search(stepper, batch, config, [prefix], [automaton])[0]
     if again.certificate.proven < len(proven) or (complete and not _complete(again)):
         # An exact search, or rounding at the edge of the beam, may have proven more than this beam.
         # Looking for one sequence more than there should be makes the search go everywhere.
         count = result.finished + 1 if complete else max(1, len(proven))
-        again = exact_search(stepper, batch, replace(config, n_best=count), budget, prefix)
+        more = replace(config, n_best=count)
+        again = exact_search(stepper, batch, more, budget, prefix, automaton=automaton)
         # Truncated prefixes also leave it unsettled, and a larger budget would not help.
         spent = again.rows >= (budget or Budget()).expansions
         ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from tqdm import tqdm
 
@@ -33,6 +34,7 @@ from onmt_entmax.search import (
     Penalties,
     SearchConfig,
     SearchResult,
+    Stepper,
     average_sequences,
     beam_search,
     exact_search,
@@ -41,6 +43,12 @@ from onmt_entmax.search import (
 from onmt_entmax.sparse.functional import log_entmax
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
+from tests.search.expressions import (
+    check_probability,
+    compiled,
+    random_expression,
+    satisfying,
+)
 from tests.search.networks import DECODERS, network, sentences, stepper, together
 from tests.search.tables import Table, TableStepper
 from tests.search.test_beam import OneOf
@@ -234,6 +242,73 @@ def sequences(seed: int, draw: random.Random) -> Levels:
     return [found.level]
 
 
+def check_automaton(
+    model: Stepper,
+    batch: Any,
+    draw: random.Random,
+    words: list[int],
+    length: int,
+    tolerance: float,
+) -> Levels:
+    """Search for outputs that satisfy a random expression: by beam, exactly, as a list."""
+    expression, matches = random_expression(draw, words)
+    automaton = compiled(expression, words, model.eos)
+    whole = enumerate_support(model, batch, length, 5000)
+    asked = satisfying(whole, automaton, matches)
+    others = [p for tokens, p in whole.strings.items() if tokens not in asked.strings]
+    ruled_out = max([*others, *whole.excluded.values()], default=-math.inf)
+    config = config_of(draw, length)
+    budget = Budget(draw.choice([5, 10_000]), rows=draw.choice([1, 3, 64]))
+    mass = draw.choice([1.0, 0.9, 0.5])
+    results = [
+        beam_search(model, batch, config, automata=[automaton])[0],
+        exact_search(model, batch, config, budget, mass=mass, automaton=automaton),
+    ]
+    for result in results:
+        check(result, asked, config, tolerance, ruled_out)
+        check_probability(result, whole, matches, tolerance)
+    if not config.n_best and budget.expansions > 5 and not whole.prefixes:
+        wanted = mass * sum(map(math.exp, asked.strings.values()))
+        assert results[1].certificate.mass >= wanted - tolerance
+    return [result.certificate.level for result in results]
+
+
+def automata(seed: int, draw: random.Random) -> Levels:
+    """Outputs that satisfy an expression, of one table or an ensemble."""
+    size, dtype = draw.randint(4, 6), draw.choice([torch.float64, torch.float32])
+    tables = [Table(seed + i, alpha_of(draw), size) for i in range(draw.choice([1, 1, 2]))]
+    excluded = draw.choice([(), (0,)])  # without any, all that the list has may be an output
+    model: Stepper = TableStepper(size, excluded, dtype)
+    batch: Any = tables
+    if len(tables) > 1:
+        model, batch = EnsembleStepper([OneOf(tables, member) for member in range(2)]), [None]
+    words = [token for token in range(size) if token not in (0, 1)]
+    tolerance = 1e-9 if dtype == torch.float64 else 1e-5
+    return check_automaton(model, batch, draw, words, draw.choice([1, 2, 3, 4]), tolerance)
+
+
+def automata_batch(seed: int, draw: random.Random) -> Levels:
+    """Sentences with an automaton each, or without one, in a batch and alone."""
+    tables = [Table(seed + i, alpha_of(draw)) for i in range(draw.randint(2, 5))]
+    wanted = [
+        compiled(random_expression(draw, [2, 3, 4])[0], [2, 3, 4], 1)
+        if draw.random() < 0.8
+        else None
+        for _ in tables
+    ]
+    if draw.random() < 0.3:
+        wanted = [wanted[0]] * len(tables)
+    config, model = config_of(draw, 3), TableStepper()
+    batch = beam_search(model, tables, config, automata=wanted)
+    for table, automaton, result in zip(tables, wanted, batch, strict=True):
+        alone = beam_search(model, [table], config, automata=[automaton])[0]
+        assert [h.tokens for h in alone.hypotheses] == [h.tokens for h in result.hypotheses]
+        one, other = alone.certificate, result.certificate
+        assert (one.level, one.proven, one.bound) == (other.level, other.proven, other.bound)
+        assert one.satisfied == pytest.approx(other.satisfied, abs=1e-12)
+    return [result.certificate.level for result in batch]
+
+
 # --- Networks -----------------------------------------------------------------------------------
 
 
@@ -294,6 +369,16 @@ def network_options(seed: int, draw: random.Random) -> Levels:
     return [check_result(result, asked, config, tolerance, ruled_out)]
 
 
+def network_automata(seed: int, draw: random.Random) -> Levels:
+    """Outputs of a network, or of an ensemble, that satisfy an expression."""
+    members = [network_of(seed + 13 * i, draw) for i in range(draw.choice([1, 1, 2]))]
+    models: list[Stepper] = [member for member, _ in members]
+    model = models[0] if len(models) == 1 else EnsembleStepper(models)
+    tolerance = max(tolerance for _, tolerance in members)
+    (batch,) = sentences(1, seed)
+    return check_automaton(model, batch, draw, [0, 4, 5], draw.choice([1, 2, 3]), tolerance)
+
+
 def network_ensemble(seed: int, draw: random.Random) -> Levels:
     """Ensembles of networks of any kinds, by beam and by exact search."""
     members = [network_of(seed + 13 * i, draw) for i in range(2)]
@@ -347,8 +432,11 @@ KINDS: dict[str, Callable[[int, random.Random], Levels]] = {
     "exact": exact,
     "ensemble": ensemble,
     "sequence ensemble": sequences,
+    "automata": automata,
+    "automata, batch": automata_batch,
     "network": networks,
     "network, options": network_options,
+    "network, automata": network_automata,
     "network ensemble": network_ensemble,
     "bfloat16 filter": bf16,
 }

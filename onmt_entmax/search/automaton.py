@@ -1,0 +1,373 @@
+"""Finite automata over tokens: they follow a prefix and say what its continuations can still be.
+
+An expression is compiled by its derivatives (Brzozowski 1964; Owens, Reppy and Turon 2009), which
+need no case of their own for "and" and "not". The automaton is then minimised. So all prefixes that
+no output continues as the expression wants end in one state, and all prefixes that every output
+continues so in another: a search prunes the first with proof, and knows the second's probability
+without following them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+
+import numpy as np
+
+from onmt_entmax.nn.output import Distribution, Support
+from onmt_entmax.search.expansion import Flags, Ints
+from onmt_entmax.search.expression import (
+    Complement,
+    Concatenation,
+    Expression,
+    ExpressionError,
+    Intersection,
+    OneToken,
+    Star,
+    Union,
+    named_tokens,
+)
+
+VIOLATED, SATISFIED = 0, 1
+"""The states after which no output satisfies the expression, or every output does."""
+
+_MOST_TRANSITIONS = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """A minimal deterministic finite automaton.
+
+    The end symbol leads to `SATISFIED` from the states that accept, and to `VIOLATED` from others.
+    """
+
+    named: Ints
+    """`(columns - 1,)` token ids that the expression names, and the end symbol, ascending"""
+    table: Ints
+    """`(states, columns)` next state for each of `named`; the last column is for other tokens"""
+    start: int
+    distance: Ints
+    """`(states,)` fewest tokens until the automaton accepts; the number of states if it never
+    does"""
+
+    def step(self, states: Ints, tokens: Ints) -> Ints:
+        """Return the next states.
+
+        Args:
+            states: `(n,)`
+            tokens: `(n,)` ids.
+        """
+        place = np.searchsorted(self.named, tokens)
+        known = np.append(self.named, -1)[place] == tokens
+        return self.table[states, np.where(known, place, len(self.named))]
+
+    def deciding(self, state: int, vocabulary_size: int) -> Ints:
+        """Return the tokens `(n,)` that lead from a state to `SATISFIED` or `VIOLATED`."""
+        return self._tokens(self.table[state] <= SATISFIED, vocabulary_size)
+
+    def advancing(self, state: int, vocabulary_size: int) -> Ints:
+        """Return the tokens `(n,)` that lead from a state towards one that accepts."""
+        nearer = self.distance[self.table[state]] < self.distance[state]
+        return self._tokens(nearer, vocabulary_size)
+
+    def _tokens(self, wanted: Flags, vocabulary_size: int) -> Ints:
+        """Return the tokens `(n,)` of the columns flagged in `wanted` `(columns,)`."""
+        if not wanted[-1]:
+            return self.named[wanted[:-1]]
+        flags = np.ones(vocabulary_size, dtype=bool)
+        flags[self.named] = wanted[:-1]
+        return np.flatnonzero(flags)
+
+
+def compile_expression(
+    expression: Expression, token_id: Callable[[str], int | None], eos: int
+) -> Automaton:
+    """Return the minimal automaton of an expression.
+
+    Args:
+        expression: which outputs are accepted.
+        token_id: the id of a token; None if no output has it.
+        eos: id of the end symbol.
+
+    Raises:
+        ExpressionError: if the automaton would be too large.
+    """
+    named = sorted({i for token in named_tokens(expression) if (i := token_id(token)) is not None})
+    assert eos not in named, "the end symbol is no token of an output"
+    column = {token: place for place, token in enumerate(named)}
+
+    def columns(tokens: frozenset[str]) -> frozenset[int]:
+        ids = map(token_id, tokens)
+        return frozenset(column[i] for i in ids if i is not None)
+
+    try:
+        table, accepts, start = _explore(expression, columns, len(named) + 1)
+    except RecursionError:
+        raise ExpressionError("nested too deeply") from None
+    ends = np.where(accepts, SATISFIED, VIOLATED)
+    place = int(np.searchsorted(named, eos))
+    table, merged = _minimise(np.insert(table, place, ends, axis=1), accepts)
+    accepts = table[:, place] == SATISFIED
+    distance = np.where(accepts, 0, len(table))
+    tokens = np.delete(table, place, axis=1)
+    for _ in range(len(table)):
+        nearer = np.minimum(distance, distance[tokens].min(axis=1) + 1)
+        if np.array_equal(nearer, distance):
+            break
+        distance = nearer
+    ids = np.insert(np.array(named, dtype=np.int64), place, eos)
+    return Automaton(ids, table, int(merged[start]), distance)
+
+
+def _explore(
+    expression: Expression, columns: Callable[[frozenset[str]], frozenset[int]], width: int
+) -> tuple[Ints, Flags, int]:
+    """Follow the derivatives of an expression from state to state.
+
+    Returns:
+        The table `(states, width)`, which states accept, and the first state.
+    """
+    terms = _Terms(columns, width)
+    start = terms.of(expression)
+    states = {terms.nothing: VIOLATED, terms.everything: SATISFIED}
+    states.setdefault(start, len(states))
+    rows: list[list[int]] = []
+    for term in (order := list(states)):  # grows while it is read
+        row = [terms.derivative(term, place) for place in range(width)]
+        for each in row:
+            if each not in states:
+                states[each] = len(states)
+                order.append(each)
+        rows.append([states[each] for each in row])
+        if len(states) * width > _MOST_TRANSITIONS:
+            raise ExpressionError(
+                f"needs an automaton of more than {_MOST_TRANSITIONS:,} transitions; ask for less "
+                "at once"
+            )
+    accepts = np.array([terms.accepts[term] for term in order])
+    return np.array(rows, dtype=np.int64), accepts, states[start]
+
+
+def _minimise(table: Ints, accepts: Flags) -> tuple[Ints, Ints]:
+    """Merge states that no continuation tells apart (Moore's algorithm).
+
+    Returns:
+        The table of the new states, and `(old states,)` the new one of each; the first two stay.
+    """
+    label = accepts.astype(np.int64)
+    while True:
+        rows = np.column_stack([label, label[table]])
+        _, old, finer = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        finer = finer.reshape(-1)
+        if len(old) == label.max() + 1:
+            break
+        label = finer
+    # Number the states in the order of their first members, so that the first two stay.
+    order = np.argsort(old)
+    merged = np.argsort(order)[finer]
+    return merged[table[old[order]]], merged
+
+
+class _Terms:
+    """Expressions over columns, each stored once under a number; equal ones share it.
+
+    Args:
+        columns: the columns of some tokens.
+        width: number of columns; the last is for tokens that are not named.
+    """
+
+    def __init__(self, columns: Callable[[frozenset[str]], frozenset[int]], width: int) -> None:
+        self._columns, self._all = columns, frozenset(range(width))
+        self._terms: list[tuple[str, tuple[int, ...]]] = []
+        self._numbers: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.accepts: list[bool] = []
+        """Whether each term contains the empty output."""
+        self.nothing = self._add("one", (), False)
+        self.everything = self._add("not", (self.nothing,), True)
+        self._empty = self._add("then", (), True)
+        self.derivative = cache(self._derivative)
+
+    def of(self, expression: Expression) -> int:
+        """Return the number of an expression."""
+        match expression:
+            case OneToken(tokens, others):
+                wanted = self._columns(tokens)
+                return self._one(self._all - wanted if others else wanted)
+            case Concatenation(parts):
+                whole = self._empty
+                for part in reversed(parts):
+                    whole = self._then(self.of(part), whole)
+                return whole
+            case Union(parts):
+                return self._or(set(map(self.of, parts)))
+            case Intersection(parts):
+                return self._not(self._or({self._not(self.of(part)) for part in parts}))
+            case Complement(part):
+                return self._not(self.of(part))
+            case Star(part):
+                return self._star(self.of(part))
+
+    def _derivative(self, number: int, column: int) -> int:
+        """Return what may follow once a term has begun with a token of a column."""
+        kind, parts = self._terms[number]
+        if kind == "one":
+            return self._empty if column in parts else self.nothing
+        if kind == "not":
+            return self._not(self.derivative(parts[0], column))
+        if kind == "or":
+            return self._or({self.derivative(part, column) for part in parts})
+        if kind == "star":
+            return self._then(self.derivative(parts[0], column), number)
+        if not parts:
+            return self.nothing
+        first, rest = parts
+        after = self._then(self.derivative(first, column), rest)
+        return self._or({after, self.derivative(rest, column)}) if self.accepts[first] else after
+
+    def _add(self, kind: str, parts: tuple[int, ...], accepts: bool) -> int:
+        number = self._numbers.setdefault((kind, parts), len(self._terms))
+        if number == len(self._terms):
+            self._terms.append((kind, parts))
+            self.accepts.append(accepts)
+        return number
+
+    def _one(self, columns: frozenset[int]) -> int:
+        return self._add("one", tuple(sorted(columns)), False)
+
+    def _then(self, first: int, rest: int) -> int:
+        if self.nothing in (first, rest):
+            return self.nothing
+        if first == self._empty or first == rest == self.everything:
+            return rest
+        if rest == self._empty:
+            return first
+        kind, parts = self._terms[first]
+        if kind == "then":
+            return self._then(parts[0], self._then(parts[1], rest))
+        return self._add("then", (first, rest), self.accepts[first] and self.accepts[rest])
+
+    def _or(self, parts: set[int]) -> int:
+        flat: set[int] = set()
+        for part in parts:
+            kind, inner = self._terms[part]
+            flat |= set(inner) if kind == "or" else {part}
+        flat.discard(self.nothing)
+        if self.everything in flat:
+            return self.everything
+        if len(flat) < 2:
+            return next(iter(flat), self.nothing)
+        return self._add("or", tuple(sorted(flat)), any(self.accepts[part] for part in flat))
+
+    def _not(self, part: int) -> int:
+        kind, parts = self._terms[part]
+        return parts[0] if kind == "not" else self._add("not", (part,), not self.accepts[part])
+
+    def _star(self, part: int) -> int:
+        kind, parts = self._terms[part]
+        if part in (self.nothing, self._empty):
+            return self._empty
+        if kind == "star" or part == self.everything:
+            return part
+        if kind == "one" and len(parts) == len(self._all):
+            return self.everything
+        return self._add("star", (part,), True)
+
+
+class RowAutomata:
+    """The automata of the active sentences, applied to rows: prefixes of these sentences.
+
+    Everywhere `owner` `(rows,)` is the number of each row's sentence, and `state` `(rows,)` that of
+    its automaton, 0 without one. Rows of one sentence stand together.
+
+    Args:
+        vocabulary_size: number of tokens.
+    """
+
+    def __init__(self, vocabulary_size: int) -> None:
+        self._vocabulary_size = vocabulary_size
+        self._of: dict[int, Automaton] = {}  # by number of the sentence
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._of
+
+    def add(self, numbers: Ints, automata: Sequence[Automaton | None]) -> Ints:
+        """Add sentences; return their first states `(sentences,)`."""
+        pairs = zip(numbers.tolist(), automata, strict=True)
+        self._of.update((number, each) for number, each in pairs if each is not None)
+        starts = [0 if each is None else each.start for each in automata]
+        return np.array(starts, dtype=np.int64)
+
+    def remove(self, number: int) -> None:
+        """Remove a sentence, if it has an automaton."""
+        self._of.pop(number, None)
+
+    def step(self, owner: Ints, state: Ints, token: Ints) -> Ints:
+        """Return the states `(rows,)` after each row's next token."""
+        after = np.zeros_like(state)
+        for automaton, part in self._parts(owner):
+            after[part] = automaton.step(state[part], token[part])
+        return after
+
+    def distance(self, owner: Ints, state: Ints) -> Ints:
+        """Return the fewest tokens `(rows,)` until each row's automaton accepts; 0 without one."""
+        fewest = np.zeros_like(state)
+        for automaton, part in self._parts(owner):
+            fewest[part] = automaton.distance[state[part]]
+        return fewest
+
+    def deciding(
+        self, owner: Ints, state: Ints, distribution: Distribution
+    ) -> tuple[Ints, Ints, Flags]:
+        """Return the tokens after which it is decided whether an output satisfies its automaton.
+
+        Args:
+            owner: see above.
+            state: see above; a row in `SATISFIED` has been decided.
+            distribution: of the rows; a token without a probability may be among the result.
+
+        Returns:
+            Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
+        """
+        if isinstance(distribution, Support):
+            row, token = (each.cpu().numpy() for each in (distribution.row, distribution.token))
+        else:
+            row, token = self._tokens(Automaton.deciding, owner, state)
+        after = self.step(owner[row], state[row], token)
+        constrained = np.isin(owner, list(self._of))
+        decided = (after <= SATISFIED) & (constrained & (state != SATISFIED))[row]
+        return row[decided], token[decided], after[decided] == SATISFIED
+
+    def advancing(self, owner: Ints, state: Ints) -> tuple[Ints, Ints]:
+        """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
+        return self._tokens(Automaton.advancing, owner, state)
+
+    def _tokens(
+        self, of: Callable[[Automaton, int, int], Ints], owner: Ints, state: Ints
+    ) -> tuple[Ints, Ints]:
+        """Return pairs of a row and a token, given those of each automaton's state."""
+        rows, tokens = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for automaton, part in self._parts(owner):
+            for each in np.unique(state[part]).tolist():
+                if each != SATISFIED:
+                    found = of(automaton, each, self._vocabulary_size)
+                    same = part.start + np.flatnonzero(state[part] == each)
+                    rows.append(np.repeat(same, len(found)))
+                    tokens.append(np.tile(found, len(same)))
+        return np.concatenate(rows), np.concatenate(tokens)
+
+    def _parts(self, owner: Ints) -> Iterator[tuple[Automaton, slice]]:
+        """Yield each automaton with its rows."""
+        if not self._of or not len(owner):
+            return
+        first = np.flatnonzero(np.diff(owner, prepend=-1)).tolist()
+        ends = [*first[1:], len(owner)]
+        spans = zip((self._of.get(int(owner[i])) for i in first), first, ends, strict=True)
+        for _, same in groupby(spans, key=lambda span: id(span[0])):
+            (automaton, start, end), *others = same
+            if automaton is not None:
+                yield automaton, slice(start, others[-1][2] if others else end)

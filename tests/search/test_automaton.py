@@ -1,0 +1,167 @@
+"""Automata of expressions over tokens, and searches that follow them."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from onmt_entmax.search import Constraints, SearchConfig, beam_search
+from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, compile_expression
+from onmt_entmax.search.expression import (
+    Concatenation,
+    ExpressionError,
+    Intersection,
+    OneToken,
+    containing,
+    parse_expression,
+)
+from tests.search.expressions import Tokens, after, compiled, random_expression
+from tests.search.tables import EOS, Fixed, TableStepper
+
+WORDS = [2, 3, 4]
+
+
+def test_automata_accept_what_python_matches() -> None:
+    """States that decide have a proof: no output with such a prefix differs; others have two."""
+    decided = 0
+    for seed in range(40):
+        expression, matches = random_expression(random.Random(seed), WORDS)
+        automaton = compiled(expression, WORDS, EOS)
+        for length in range(4):
+            for output in itertools.product([*WORDS, 5], repeat=length):
+                state = after(automaton, output)
+                accepts = after(automaton, (*output, EOS))
+                assert accepts == (SATISFIED if matches(output) else VIOLATED), (seed, output)
+                assert (automaton.distance[state] == 0) == matches(output)
+                prefixes = {after(automaton, output[:i]) for i in range(length)}
+                decided += bool(prefixes & {SATISFIED, VIOLATED})
+                assert VIOLATED not in prefixes or not matches(output)
+                assert SATISFIED not in prefixes or matches(output)
+        for state, path in shortest_paths(automaton, automaton.start).items():
+            ways = {matches((*path, *way)) for way in shortest_paths(automaton, state).values()}
+            assert ways == {VIOLATED: {False}, SATISFIED: {True}}.get(state, {False, True}), seed
+    assert decided > 500
+
+
+def shortest_paths(automaton: Automaton, start: int) -> dict[int, Tokens]:
+    """Return a shortest way from a state to each state that it leads to."""
+    found: dict[int, Tokens] = {start: ()}
+    for state in (order := [start]):
+        for token in (*WORDS, 5):
+            following = int(automaton.step(np.array([state]), np.array([token]))[0])
+            if following not in found:
+                found[following] = (*found[state], token)
+                order.append(following)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("a (b", "character 3: '(' is not closed"),
+        ("a ) b", "character 3: ')' closes nothing"),
+        ("a | * b", "character 5: '*' repeats nothing"),
+        ("[a b", "character 1: '[' is not closed"),
+        ("[a .]", "character 4: '.' in brackets needs a backslash"),
+        ("[^]", "character 1: the brackets name no token"),
+        ("a\\", "ends in a backslash, which says nothing"),
+        ("(" * 10_000, "nested too deeply"),
+    ],
+)
+def test_an_expression_that_cannot_be_read_is_named(text: str, error: str) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        parse_expression(text)
+    assert str(raised.value) == error
+
+
+def test_special_characters_are_tokens_after_a_backslash() -> None:
+    assert parse_expression(r"\. [\] ^]") == Concatenation(
+        (OneToken(frozenset({"."})), OneToken(frozenset({"]", "^"})))
+    )
+
+
+def test_an_automaton_too_large_is_refused() -> None:
+    words = [f"w{i}" for i in range(40)]
+    ids = {word: number for number, word in enumerate(words, 2)}
+    wanted = Intersection(tuple(containing([word]) for word in words))
+    with pytest.raises(ExpressionError, match="more than 200,000 transitions"):
+        compile_expression(wanted, ids.get, EOS)
+
+
+def half(text: str) -> Automaton:
+    return compiled(parse_expression(text), WORDS, EOS)
+
+
+# Each token has one half: 2 or 3, then again, then the end.
+HALVES = Fixed(
+    {
+        **{(i,): {2: 0.5, 3: 0.5} for i in WORDS},
+        (): {2: 0.5, 3: 0.5},
+        **{pair: {EOS: 1.0} for pair in itertools.product([2, 3], repeat=2)},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "satisfied"),
+    [
+        ("2 .*", 2, (0.5, 0.5)),
+        (".* 2 .*", 3, (0.75, 0.75)),
+        ("[^2]*", 1, (0.25, 0.25)),
+        (".* 4 .*", 0, (0.0, 0.0)),
+        ("2", 0, (0.0, 0.0)),
+        (".*", 4, (1.0, 1.0)),
+    ],
+)
+def test_an_exhausted_support_gives_the_probability(
+    text: str, found: int, satisfied: tuple[float, float]
+) -> None:
+    config = SearchConfig(5, 0)
+    (result,) = beam_search(TableStepper(7), [HALVES], config, automata=[half(text)])
+    assert (result.finished, result.certificate.level) == (found, "exhaustive")
+    assert result.certificate.satisfied == satisfied
+    assert result.certificate.excluded == pytest.approx(1 - satisfied[0])
+
+
+def test_prefixes_that_decide_count_whole_though_nobody_follows_them() -> None:
+    config = SearchConfig(1, 1, stop="first")
+    (result,) = beam_search(TableStepper(7), [HALVES], config, automata=[half("2 .*")])
+    assert result.certificate.dropped > 0
+    assert result.certificate.satisfied == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(("text", "satisfied"), [(".* 3", (0.0, 0.75)), (".* 3 .*", (0.75, 0.75))])
+def test_what_another_constraint_excludes_stays_open(
+    text: str, satisfied: tuple[float, float]
+) -> None:
+    config = SearchConfig(5, 0, constraints=Constraints(banned=frozenset({3})))
+    (result,) = beam_search(TableStepper(7), [HALVES], config, automata=[half(text)])
+    assert (result.finished, result.certificate.level) == (0, "exhaustive")
+    assert result.certificate.satisfied == satisfied
+
+
+def test_the_beam_has_room_for_prefixes_that_satisfy_a_constraint() -> None:
+    """All but one in a thousand outputs begin with 2, and there are many."""
+    many = {(2, i): 0.333 for i in WORDS}
+    model = Fixed(
+        {
+            (): {2: 0.999, 3: 0.001},
+            (2,): dict.fromkeys(WORDS, 1 / 3),
+            **{pair: dict.fromkeys([*WORDS, 5, 6], 0.2) for pair in many},
+            **{(*pair, i): {EOS: 0.5, 5: 0.5} for pair in many for i in (*WORDS, 5, 6)},
+            (3,): {3: 1.0},
+            (3, 3): {3: 1.0},
+            (3, 3, 3): {EOS: 1.0},
+        }
+    )
+    config = SearchConfig(2, 1, max_length=3, stop="first")
+    (result,) = beam_search(TableStepper(7), [model], config, automata=[half(".* 3 3 .*")])
+    assert [h.tokens for h in result.hypotheses] == [(3, 3, 3)]
+
+
+def test_a_prefix_cut_by_the_length_limit_satisfies_the_constraint_or_is_not_shown() -> None:
+    for text, shown in (("2 .*", (2,)), ("2 . .*", None)):
+        config = SearchConfig(5, max_length=1)
+        (result,) = beam_search(TableStepper(7), [HALVES], config, automata=[half(text)])
+        assert (result.unfinished.tokens if result.unfinished else None) == shown
