@@ -65,6 +65,7 @@ from onmt_entmax.translator import Translator
 READABLE = range(7, 15)  # source lengths of example sentences
 
 DEFINITIONS = {
+    "attended": "number of keys with a weight above zero, mean over the queries",
     "density": "share of the available keys with a weight above zero, mean over the queries; "
     "softmax is dense, even where a weight rounds to zero",
     "divergence": "Jensen-Shannon divergence between the heads of a layer, to the base of the "
@@ -190,10 +191,10 @@ def _in_several(tokens: Sequence[str]) -> int:
 
 
 def overview(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table of alphas, densities and divergences."""
+    """Return a table of alphas, attended keys, densities and divergences."""
     head = ["model"]
     for kind in KINDS:
-        head += [f"{kind}: alpha", "density", "divergence"]
+        head += [f"{kind}: alpha", "attended", "density", "divergence"]
     rows = []
     for name, model in found.items():
         row = [name]
@@ -202,6 +203,7 @@ def overview(found: Mapping[str, Mapping[str, Any]]) -> str:
             low, high = alphas.min(), alphas.max()
             row += [
                 f"{low:.3g}" if low == high else f"{low:.2f} to {high:.2f}",
+                f"{np.mean(each['attended']):.2f}",
                 f"{np.mean(each['density']):.1%}",
                 f"{np.mean(each['divergence']):.3f}",
             ]

@@ -90,8 +90,8 @@ def draw_densities(measured: Measured) -> Figure:
         for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
             axis.stairs(model[kind]["density_histogram"], edges, color=colour, label=name)
         axis.set_xlim(0, 1.01)
-        axis.set_ylim(bottom=0)
         axis.set_xlabel("density")
+    axes[0].set_ylim(bottom=0)  # of all panels, which share it
     axes[0].set_ylabel("share of heads and sentences")
     _legend(figure, axes[0])
     return figure
@@ -124,8 +124,8 @@ def draw_divergence(measured: Measured) -> Figure:
             values = model[kind]["divergence"]
             axis.plot(range(1, len(values) + 1), values, color=colour, marker="o", label=name)
             axis.set_xticks(range(1, len(values) + 1))
-        axis.set_ylim(bottom=0)
         axis.set_xlabel("layer")
+    axes[0].set_ylim(bottom=0)  # of all panels, which share it
     axes[0].set_ylabel("divergence of heads")
     _legend(figure, axes[0])
     return figure

@@ -302,6 +302,7 @@ class HeadMeasures:
     alphas: Floats
     words: frozenset[str] = frozenset()
     density: dict[int, Floats] = field(default_factory=dict)  # by sentence
+    attended: Means = field(default_factory=Means)
     diverging: Means = field(default_factory=Means)
     confidence: dict[int, list[Floats]] = field(default_factory=lambda: defaultdict(list))
     largest: dict[int, Means] = field(default_factory=lambda: defaultdict(Means))
@@ -315,7 +316,9 @@ class HeadMeasures:
         """Add the attention in one sentence."""
         weights, causal = sentence.weights[self.kind], self.kind == "decoder"
         dense = (self.alphas == 1)[:, :, None]  # softmax, even where a weight rounds to zero
-        self.density[sentence.index] = np.where(dense, 1.0, densities(weights, causal)).mean(-1)
+        shares = np.where(dense, 1.0, densities(weights, causal))
+        self.density[sentence.index] = shares.mean(-1)
+        self.attended.add(shares * _available(weights, causal))
         self.diverging.add(divergence(weights, causal))
         if self.kind == "context":
             return
@@ -329,10 +332,10 @@ class HeadMeasures:
         if causal:
             return
         numbers = clusters(tokens)
-        shares = inside(weights, numbers)
-        self.within.add(shares)
+        within = inside(weights, numbers)
+        self.within.add(within)
         several = [place for place, n in enumerate(numbers) if numbers.count(n) > 1]
-        self.within_words.add(shares[..., several])
+        self.within_words.add(within[..., several])
         self.merged.add(merging(weights, numbers))
         question = is_question(tokens, self.words)
         if question is not None:
@@ -345,6 +348,7 @@ class HeadMeasures:
         diverging = self.diverging.mean()
         found: dict[str, Any] = {
             "alpha": self.alphas.tolist(),
+            "attended": _list(self.attended.mean()),
             "density": density.mean(0).tolist(),
             "density_histogram": (counts / counts.sum()).tolist(),
             "density_by_layer": density.mean((0, 2)).tolist(),

@@ -140,6 +140,7 @@ def test_softmax_counts_as_dense_even_where_a_weight_rounds_to_zero() -> None:
     measures = HeadMeasures("encoder", np.array([[1.0, 1.5]]))
     measures.add(sentence(0, ["a", "b", "c"], weights))
     assert measures.summary()["density"] == [[1.0, pytest.approx(1 / 3)]]
+    assert measures.summary()["attended"] == [[3.0, 1.0]]
 
 
 def test_the_most_varied_head_on_two_sentences_of_equal_length() -> None:
