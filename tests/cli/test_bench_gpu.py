@@ -17,7 +17,11 @@ def test_runs_on_a_cpu(tmp_path: Path) -> None:
     found = json.loads(output.read_text())
     contenders = [row["contender"] for row in found["steps"]]
     assert contenders[:3] == ["stock softmax", "packed 1.5", "plain 1.5"]
-    assert contenders[3:] == ["graph 1.5", "graph 1.33", "graph 1"]
+    assert contenders[3:6] == ["graph 1.5", "graph 1.33", "graph 1"]
+    assert contenders[6:8] == ["stock softmax", "packed 1.5"]
+    assert contenders[8:] == ["plain 1.5", "graph 1.5", "graph learned", "graph 1"]
+    assert found["decoding"][0]["compared"] > 5
+    assert not found["decoding"][0]["cases"]
     assert found["losses"]
     assert found["mappings"]
     assert len(found["attention"]) == 2

@@ -96,6 +96,11 @@ def captions(data: Path | None) -> list[Pair]:
     return [(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
 
 
+def sentences(data: Path | None) -> list[Pair]:
+    """Return pairs of random words, 24 on average, of 32,000; as `words` without a folder."""
+    return _synthetic_words(8_000, 32_000, 24, 8)
+
+
 def _synthetic_words(count: int, vocabulary: int, mean: float, deviation: float) -> list[Pair]:
     generator = random.Random(1)
     pairs: list[Pair] = []

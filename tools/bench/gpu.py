@@ -4,10 +4,12 @@
 
 The checks compare kernels with float64 on the CPU, and CUDA graphs with plain updates. The tables
 time training steps of this project (packed, padded, padded with CUDA graphs) and of stock
-OpenNMT-py with softmax on the same batches, then losses, mappings and attention. A step copies the
-batch to the GPU and runs forward and backward pass, clipping and fused Adam, with the GPU
-synchronised around it. Times are medians in milliseconds. Each contender trains before it is timed,
-since the cost of entmax depends on the support.
+OpenNMT-py with softmax on the same batches, then losses, mappings, attention and decoding. A step
+copies the batch to the GPU and runs forward and backward pass, clipping and fused Adam, with the
+GPU synchronised around it. Times are medians in milliseconds. Each contender trains before it is
+timed, since the cost of entmax depends on the support. The alphas of a Transformer are those of its
+attention; its output is softmax. Decoding lists all words whose output or certificate differs from
+the CPU's.
 
 `--device cpu --quick` is a smoke test with small models. Everything goes to a JSON file
 (`--output`), the tables to one screen.
@@ -16,7 +18,6 @@ since the cost of entmax depends on the support.
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import statistics
 import sys
@@ -30,26 +31,29 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import PaddedBatch, Shapes, views
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm.static import Masks, static_outputs
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.static_loss import static_loss
-from onmt_entmax.opennmt import NMTModel
+from onmt_entmax.opennmt import NMTModel, TransformerEncoder
 from onmt_entmax.sparse.functional import entmax, entmax_loss
-from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
+from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, padded_outputs
 from onmt_entmax.train.transfer import Transfer
+from onmt_entmax.translator import Translator
 from tools.bench import batches as text
+from tools.bench import transformer
 from tools.bench.attention import table as time_attention
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model
 
 MAX_GRAD_NORM = 5.0
 LEARNING_RATE = 1e-3
+MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inflection-86"
+TOGETHER = 1024  # words decoded in a batch
 Result = dict[str, Any]
 
 
@@ -64,6 +68,7 @@ class Size:
         batch: sentence pairs of a batch.
         read: reads the pairs.
         joint: whether source and target share their vocabulary.
+        transformer: the sizes of a Transformer; None: an LSTM of two layers.
     """
 
     name: str
@@ -72,14 +77,44 @@ class Size:
     batch: int
     read: Callable[[Path | None], list[text.Pair]]
     joint: bool
+    transformer: transformer.Size | None = None
+
+    def known(self) -> Any:
+        """Return the vocabularies."""
+        return text.vocabularies(self.read(None), self.vocabulary, self.joint)
+
+    def model(self, alpha: str, dropout: float) -> SparseNMTModel:
+        """Return our model; those of all alphas have the same weights."""
+        known = self.known()
+        if self.transformer is not None:
+            return transformer.model_of(alpha, known, self.transformer, 1.0, dropout)
+        torch.manual_seed(1)
+        return our_model(stock_model(self.hidden, known, dropout), float(alpha), None)
+
+    def stock(self, dropout: float) -> NMTModel:
+        """Return OpenNMT-py's model, with softmax."""
+        if self.transformer is None:
+            torch.manual_seed(1)
+            return stock_model(self.hidden, self.known(), dropout)
+        model = self.model("stock", dropout)
+        model.encoder.__class__ = TransformerEncoder
+        linear = nn.Linear(self.hidden, self.vocabulary)
+        linear.weight, linear.bias = model.generator.weight, model.generator.bias
+        model.generator = nn.Sequential(linear, nn.LogSoftmax(dim=-1))
+        return model
 
 
 SIZES = (
     Size("2x300 V=776", 300, 776, 64, text.inflection, True),
     Size("2x300 V=776", 300, 776, 256, text.inflection, True),
     Size("2x500 V=18,000", 500, 18_000, 256, text.words, False),
+    # 4,100 target tokens a step.
+    Size("Transformer base", 512, 32_000, 164, text.sentences, True, transformer.SIZES["base"]),
 )
-SMALL = (Size("2x24 V=776", 24, 776, 16, text.inflection, True),)
+SMALL = (
+    Size("2x24 V=776", 24, 776, 16, text.inflection, True),
+    Size("tiny Transformer", 32, 776, 16, text.inflection, True, transformer.SIZES["tiny"]),
+)
 
 
 class Device:
@@ -182,10 +217,10 @@ class StaticStep:
 # --- checks ---
 
 
-def _distance(found: Tensor, expected: Tensor) -> float:
-    """Return the largest difference relative to the largest value; infinite for nan."""
+def _distance(found: Tensor, expected: Tensor, least: float = 1e-30) -> float:
+    """Return the largest difference relative to the largest value, or `least`; infinite for nan."""
     expected = expected.detach()
-    scale = float(expected.abs().max().clamp_min(1e-30))
+    scale = float(expected.abs().max().clamp_min(least))
     distance = float((found - expected).abs().max()) / scale
     return distance if distance == distance else float("inf")
 
@@ -223,45 +258,45 @@ def check_loss(device: Device, quick: bool) -> Iterator[Result]:
                 yield {"what": what, "error": worst, "support": support, "ok": worst < 1e-4}
 
 
-def check_recurrence(device: Device, size: Size) -> Iterator[Result]:
-    """Compare padded recurrences with packed ones in float64 on the CPU."""
-    for attention, alpha in (("general", 1.5), ("general", 1.33), ("general", 1.0), ("mlp", 1.5)):
-        torch.manual_seed(2)
-        known = _known(size)
-        stock = stock_model(size.hidden, known, 0.0)
-        model = our_model(stock, alpha, None)
-        if attention == "mlp":
-            model.decoder.attn = EntmaxGlobalAttention(size.hidden, attention, alpha)
+def check_updates(device: Device, size: Size) -> Iterator[Result]:
+    """Compare padded models with unpadded ones in float64 on the CPU."""
+    alphas = ("1.5", "1", "learned") if size.transformer else ("1.5", "1.33", "1", "mlp 1.5")
+    for name in alphas:
+        kind, _, alpha = name.rpartition(" ")
+        known = size.known()
+        model = size.model(alpha, 0.0)
+        if kind == "mlp":
+            model.decoder.attn = EntmaxGlobalAttention(size.hidden, kind, float(alpha))
         model = model.double()
         batch = next(text.batches(size.read(None), known, min(size.batch, 32), 512))
         hidden, target = model.hidden_states(batch)
         expected = model.generator.loss(hidden, target, known.target.pad).loss
         parameters = list(model.parameters())
         wanted = torch.autograd.grad(expected, parameters)
+        # The biases of a Transformer's keys have no gradient but for rounding.
+        least = 1e-3 * max(float(grad.abs().max()) for grad in wanted)
+        # The attention kernels of Transformers take no float64.
         for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
             moved = model.to(device.device, dtype)
             padded = StaticStep(moved, known, Shapes(len(batch)), 0.0, "off").updates.pad(batch)
             ids, target, lengths = views(padded.ids.to(device.device), padded.shape)
-            outputs = static_outputs(
-                moved.encoder, moved.decoder, ids, lengths, target[:-1], Masks()
-            )
+            outputs = padded_outputs(moved, ids, target, lengths)
             loss = static_loss(
                 moved.generator, outputs.flatten(0, 1), target[1:].flatten(), known.target.pad
             ).loss
             found = torch.autograd.grad(loss, list(moved.parameters()))
-            worst = max(_distance(x.cpu().double(), y) for x, y in zip(found, wanted, strict=True))
+            pairs = zip(found, wanted, strict=True)
+            worst = max(_distance(x.cpu().double(), y, least) for x, y in pairs)
             worst = max(worst, _distance(loss.detach().cpu().double(), expected.detach()))
-            name = str(dtype).removeprefix("torch.")
-            what = f"recurrence {size.name} {attention} alpha {alpha} {name}"
+            what = f"update {size.name} alpha {name} {dtype}"
             yield {"what": what, "error": worst, "ok": worst < bound}
 
 
 def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
     """Compare the first replay of every graph with a plain update, with dropout."""
     torch.manual_seed(3)
-    known = _known(size)
-    model = our_model(stock_model(size.hidden, known, 0.3), 1.5, None).to(device.device)
-    step = StaticStep(model, known, Shapes(size.batch), LEARNING_RATE, "check")
+    model = size.model("learned" if size.transformer else "1.5", 0.3).to(device.device)
+    step = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, "check")
     padded = [step.updates.pad(batch) for batch in data]
     what = f"graphs {size.name} {size.batch} pairs"
     try:
@@ -278,12 +313,8 @@ def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
 # --- training steps ---
 
 
-def _known(size: Size) -> Any:
-    return text.vocabularies(size.read(None), size.vocabulary, size.joint)
-
-
 def _data(size: Size, count: int) -> list[Batch]:
-    stream = text.batches(size.read(None), _known(size), size.batch, 16 * size.batch)
+    stream = text.batches(size.read(None), size.known(), size.batch, 16 * size.batch)
     return list(islice(stream, count))
 
 
@@ -291,12 +322,10 @@ def time_steps(
     device: Device, size: Size, options: argparse.Namespace, say: Callable[[Result], None]
 ) -> None:
     """Time training steps of each contender."""
-    known, count = _known(size), options.batches
+    known, count = size.known(), options.batches
     data = _data(size, count)
     pad = known.target.pad
-    dropout = 0.3
-    torch.manual_seed(1)
-    stock = stock_model(size.hidden, known, dropout)
+    dropout = 0.1 if size.transformer else 0.3
     shapes = Shapes(size.batch)
     base = {"size": size.name, "pairs": size.batch}
 
@@ -317,21 +346,22 @@ def time_steps(
                 times.append(device.clock() - start)
         return times
 
-    def static(alpha: float, graphs: str) -> StaticStep:
-        model = our_model(stock, alpha, None).to(device.device)
+    def static(alpha: str, graphs: str) -> StaticStep:
+        model = size.model(alpha, dropout).to(device.device)
         return StaticStep(model, known, shapes, LEARNING_RATE, graphs)
 
     warm = options.warm
     if "stock" in options.contenders:
-        stepper = StockStep(copy.deepcopy(stock).to(device.device), pad, LEARNING_RATE, device)
+        stepper = StockStep(size.stock(dropout).to(device.device), pad, LEARNING_RATE, device)
         report("stock softmax", run(stepper.take, data, 1, 1 if options.quick else 2), {})
     if "packed" in options.contenders:
         packed = PackedStep(
-            our_model(stock, 1.5, None).to(device.device), pad, LEARNING_RATE, device
+            size.model("1.5", dropout).to(device.device), pad, LEARNING_RATE, device
         )
         report("packed 1.5", run(packed.take, data, 1, 1 if options.quick else 2), {})
-    variants = [("graph", 1.5, False), ("graph", 1.33, False), ("graph", 1.0, False)]
-    variants = [("plain", 1.5, False), *variants, ("graph", 1.5, True)]
+    alphas = ("1.5", "learned", "1") if size.transformer else ("1.5", "1.33", "1")
+    variants = [("plain", "1.5", False), *(("graph", alpha, False) for alpha in alphas)]
+    variants.append(("graph", "1.5", True))
     for kind, alpha, tf32 in variants:
         if kind not in options.contenders or (tf32 and not device.is_gpu):
             continue
@@ -355,7 +385,7 @@ def time_steps(
             more["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
         if device.is_gpu:
             more["gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 2)
-        report(f"{kind} {alpha:g}" + (" tf32" if tf32 else ""), times, more)
+        report(f"{kind} {alpha}" + (" tf32" if tf32 else ""), times, more)
         if kind == "plain" and device.is_gpu:
             _profile(stepper, padded, size)
         torch.set_float32_matmul_precision("highest")
@@ -450,31 +480,75 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
         yield result
 
 
+# --- decoding ---
+
+
+def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
+    """Decode words with a beam of 5, and compare outputs and certificates with the CPU's."""
+    lines = [" ".join(source) for source, _ in text.inflection(None)]
+    lines = lines if device.is_gpu else lines[::100]
+    sample = lines[:: 10 if quick and device.is_gpu else 4]
+    here = Translator.from_folders(MODEL, device=device.device)
+    list(here.answers(lines[:TOGETHER], TOGETHER))
+    start = device.clock()
+    answers = list(here.answers(lines, TOGETHER))
+    seconds = device.clock() - start
+    found = {answer.source: answer for answer in answers}
+    cases, furthest = [], 0.0
+    for expected in Translator.from_folders(MODEL).answers(sample):
+        pair = [
+            (answer.result.certificate.level, [each.text for each in answer.hypotheses])
+            for answer in (found[expected.source], expected)
+        ]
+        if pair[0] != pair[1]:
+            cases.append({"source": expected.source, "here": pair[0], "cpu": pair[1]})
+        elif expected.hypotheses:
+            one, other = (a.result.hypotheses[0] for a in (found[expected.source], expected))
+            furthest = max(furthest, abs(one.log_prob - other.log_prob))
+    yield {
+        "words": len(lines),
+        "words_a_second": round(len(lines) / seconds),
+        "compared": len(sample),
+        "differ": len(cases),
+        "log_prob_within": f"{furthest:.1e}",
+        "cases": cases,
+        "ok": 1000 * len(cases) <= len(sample) and furthest < 1e-4,
+    }
+
+
 # --- printing ---
 
 
 def _print_steps(steps: list[Result]) -> None:
-    print(f"\n{'training step':24} {'ms':>8} {'/ stock':>11} {'no waits':>9}  support  GB")
-    stock: dict[tuple[str, int], float] = {}
+    print(
+        f"\n{'training step':24} {'ms':>8} {'/ stock':>9} {'/ alpha 1':>9} {'no waits':>9}", end=""
+    )
+    print("  support  GB")
+    times = {(row["size"], row["pairs"], row["contender"]): row["ms"] for row in steps}
     for row in steps:
         key = row["size"], row["pairs"]
         if row["contender"].startswith("stock"):
-            stock[key] = row["ms"]
             print(f"{row['size']}, {row['pairs']} pairs")
-        ratio = row["ms"] / stock[key] if key in stock else float("nan")
+        ratios = [
+            row["ms"] / times.get((*key, reference), float("nan"))
+            for reference in ("stock softmax", "graph 1")
+        ]
         unwaited = row.get("unwaited_ms", "")
         print(
-            f"  {row['contender']:22} {row['ms']:8.2f} {ratio:11.3f} {unwaited!s:>9}"
-            f"  {row.get('support', '')!s:>7}  {row.get('gb', '')}"
+            f"  {row['contender']:22} {row['ms']:8.2f} {ratios[0]:9.3f} {ratios[1]:9.3f}"
+            f" {unwaited!s:>9}  {row.get('support', '')!s:>7}  {row.get('gb', '')}"
         )
 
 
 def _print_table(title: str, rows: list[Result]) -> None:
     if rows:
         print("\n" + title)
-        print("  " + " ".join(f"{name:>16}" for name in rows[0]))
+        names = [name for name in rows[0] if name not in ("cases", "ok")]
+        print("  " + " ".join(f"{name:>16}" for name in names))
         for row in rows:
-            print("  " + " ".join(f"{value!s:>16}" for value in row.values()))
+            print("  " + " ".join(f"{row.get(name, '')!s:>16}" for name in names))
+            for case in row.get("cases", ())[:10]:
+                print(f"    {case}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -483,7 +557,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
-    parser.add_argument("--only", default="checks,steps,losses,mappings,attention")
+    parser.add_argument("--only", default="checks,steps,losses,mappings,attention,decoding")
     parser.add_argument("--contenders", default="stock,packed,plain,graph")
     parser.add_argument("--batches", type=int, help="different batches of each size")
     parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
@@ -503,6 +577,7 @@ def main() -> int:
     print(f"{name}, torch {torch.__version__}, {'quick' if options.quick else 'full'}")
     found: dict[str, Any] = {"device": name, "torch": torch.__version__, "quick": options.quick}
     sizes = SIZES if device.is_gpu else SMALL
+    check_sizes = (SIZES[0], SMALL[-1]) if device.is_gpu else SMALL
     failed = False
 
     def save() -> None:
@@ -524,8 +599,9 @@ def main() -> int:
 
     if "checks" in options.only:
         checks = section("loss checks", check_loss(device, options.quick))
-        checks += section("recurrence checks", check_recurrence(device, sizes[0]))
-        graphs = (check_graphs(device, size, _data(size, 6)) for size in sizes[-2:])
+        updates = (check for size in check_sizes for check in check_updates(device, size))
+        checks += section("update checks", updates)
+        graphs = (check_graphs(device, size, _data(size, 6)) for size in sizes[-3:])
         checks += section("graph checks", graphs)
         wrong = [check for check in checks if not check["ok"]]
         failed = bool(wrong)
@@ -569,6 +645,10 @@ def main() -> int:
         seconds = 0.5 if options.quick else 2.0
         rows = section("attention", time_attention(device.device, options.quick, seconds, "wall"))
         failed |= not all(row.get("ok", True) for row in rows)
+    if "decoding" in options.only:
+        rows = section("decoding", time_decoding(device, options.quick))
+        failed |= not all(row.get("ok", True) for row in rows)
+        _print_table("decoding, 2x512, beam 5; the CPU's outputs and certificates", rows)
     save()
     print(f"{found['seconds']} s; {options.output}")
     return 1 if failed else 0

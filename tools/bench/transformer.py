@@ -55,13 +55,18 @@ class Size:
     feed_forward: int
 
 
-SIZES = {"base": Size(6, 512, 8, 2048), "small": Size(3, 256, 4, 1024)}
+SIZES = {
+    "base": Size(6, 512, 8, 2048),
+    "small": Size(3, 256, 4, 1024),
+    "tiny": Size(1, 32, 2, 64),  # for smoke tests
+}
 NUMBERS = {"softmax": 1.0, "stock": 1.0}
 
 
-def model_of(name: str, known: Vocabularies, options: argparse.Namespace) -> SparseNMTModel:
+def model_of(
+    name: str, known: Vocabularies, size: Size, output_alpha: float, dropout: float
+) -> SparseNMTModel:
     """Return the model of a contender; all have the same weights."""
-    size = SIZES[options.size]
     alpha = name if name == "learned" else NUMBERS.get(name) or float(name)
     torch.manual_seed(1)
     model = build_model(
@@ -83,9 +88,9 @@ def model_of(name: str, known: Vocabularies, options: argparse.Namespace) -> Spa
             encoder_attention_alpha=alpha,
             decoder_attention_alpha=alpha,
             context_attention_alpha=alpha,
-            generator_alpha=options.output_alpha,
-            dropout=options.dropout,
-            attention_dropout=options.dropout,
+            generator_alpha=output_alpha,
+            dropout=dropout,
+            attention_dropout=dropout,
         ),
         known,
     )
@@ -117,8 +122,9 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     stream = text.batches(pairs, known, options.batch, 2048)
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
     names = options.variants
+    sizes = SIZES[options.size], options.output_alpha, options.dropout
     running = {
-        name: Contender(model_of(name, known, options), known.target.pad, 5e-4) for name in names
+        name: Contender(model_of(name, known, *sizes), known.target.pad, 5e-4) for name in names
     }
     for _ in range(options.warmup):
         batch = next(stream)
