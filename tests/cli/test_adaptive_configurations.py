@@ -32,7 +32,7 @@ def test_there_is_a_matrix_for_each_pair_of_the_paper() -> None:
     names = [f"matrix-{name}" for name in (*PAIRS, "multi30k", "tatoeba")]
     assert [path.stem for path in MATRICES] == sorted(names)
     stems = [path.stem for path in TRAININGS]
-    assert stems == ["multi30k-de-en", "tatoeba-de-en", "transformer-base"]
+    assert stems == ["ja-en-gpu", "multi30k-de-en", "tatoeba-de-en", "transformer-base"]
 
 
 def data_of(words: list[str]) -> dict[str, dict[str, str]]:

@@ -38,7 +38,7 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     head = text[: text.index("\ndata:")]
     assert "Peters, Niculae and Martins (2019)" in " ".join(head.replace("#", "").split())
     words = commands_of(unbroken(head))
-    source, target = path.stem.split("-")[-2:]
+    source, target = path.stem.removesuffix("-gpu").split("-")[-2:]
     run = values["save_model"]
     assert Path(run).name == f"{source}-{target}"
     assert words["train.py"] == ["-config", str(path.relative_to(ROOT))]
