@@ -4,7 +4,8 @@
         --predictions run/pilot/dev.pred
 
 Prints the percentage of correct forms and the mean edit distance (Levenshtein, in characters) for
-each language, and their averages over languages.
+each language, and their averages over languages. --nbest N reads predictions of `translate -n_best
+N`, N lines a word: it measures the first ones, and the best of N, that nearest to the reference.
 """
 
 from __future__ import annotations
@@ -13,30 +14,45 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
-from onmt_entmax.report.measures import LanguageScores, Score, score_by_language
+from onmt_entmax.report.measures import LanguageScores, Score, edit_distance, score_by_language
+from onmt_entmax.rules import whole
 
 
-def table(scores: LanguageScores) -> str:
-    """Return the scores as an aligned table, accuracy in percent."""
+def table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int = 1) -> str:
+    """Return the scores as an aligned table, accuracy in percent.
+
+    Args:
+        scores: of the first predictions.
+        best: of the best of `nbest` predictions, if there are several.
+        nbest: predictions of a word.
+    """
     rows: list[tuple[str, Score]] = [*scores.languages.items(), ("average", scores.average)]
     width = max(len("language"), *(len(name) for name, _ in rows))
     lines = [f"{'language':<{width}}  {'words':>6}  {'accuracy':>8}  {'edit distance':>13}"]
+    if best is not None:
+        lines[0] += f"  {f'best of {nbest}':>10}  {'edit distance':>13}"
     for name, each in rows:
-        lines.append(
-            f"{name:<{width}}  {each.words:>6}  {100 * each.accuracy:>8.2f}"
-            f"  {each.edit_distance:>13.3f}"
-        )
+        line = f"{name:<{width}}  {each.words:>6}  {100 * each.accuracy:>8.2f}"
+        line += f"  {each.edit_distance:>13.3f}"
+        if best is not None:
+            other = best.languages.get(name, best.average)
+            line += f"  {100 * other.accuracy:>10.2f}  {other.edit_distance:>13.3f}"
+        lines.append(line)
     lines.insert(-1, "-" * len(lines[0]))
     return "\n".join(lines)
 
 
-def evaluate(options: argparse.Namespace) -> LanguageScores:
+def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScores | None]:
     """Score a file of predictions; write the scores as JSON if asked to.
+
+    Returns:
+        The scores of the first predictions, and of the best of `--nbest`, if there are several.
 
     Raises:
         UserError: a file cannot be read, or the files differ in length.
@@ -45,26 +61,44 @@ def evaluate(options: argparse.Namespace) -> LanguageScores:
     sources = list(read_lines(options.source))
     references = list(read_lines(options.reference))
     predictions = list(read_lines(options.predictions))
-    for path, lines in ((options.reference, references), (options.predictions, predictions)):
-        if len(lines) != len(sources):
-            raise UserError(
-                f"{path}: {len(lines)} lines, but {options.source} has {len(sources)}; "
-                "there must be one line for each source line (and one prediction: -n_best 1)"
-            )
+    nbest = options.nbest
+    if len(references) != len(sources):
+        raise UserError(
+            f"{options.reference}: {len(references)} lines, but {options.source} has "
+            f"{len(sources)}; there must be one line for each source line"
+        )
     if not sources:
         raise UserError(f"{options.source}: no lines")
-    scores = score_by_language(
-        [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)],
-        [decode_word(line.split()) for line in references],
-        [decode_word(line.split()) for line in predictions],
-    )
+    if len(predictions) != nbest * len(sources):
+        raise UserError(
+            f"{options.predictions}: {len(predictions)} lines, but {options.source} has "
+            f"{len(sources)}; there must be {nbest} for each source line (--nbest)"
+        )
+    languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
+    forms = [decode_word(line.split()) for line in references]
+    words = [decode_word(line.split()) for line in predictions]
+    scores, best = score_by_language(languages, forms, words[::nbest]), None
+    content = _as_json(scores)
+    if nbest > 1:
+        # Blank lines fill up a list of fewer predictions.
+        starts = range(0, len(words), nbest)
+        lists = [[words[n], *filter(None, words[n + 1 : n + nbest])] for n in starts]
+        nearest = [
+            min((edit_distance(form, word), rank, word) for rank, word in enumerate(each))[2]
+            for form, each in zip(forms, lists, strict=True)
+        ]
+        best = score_by_language(languages, forms, nearest)
+        content[f"best of {nbest}"] = _as_json(best)
     if options.json:
-        content = {
-            "average": vars(scores.average),
-            "languages": {name: vars(each) for name, each in scores.languages.items()},
-        }
         write_files({options.json: json.dumps(content, indent=2, ensure_ascii=False) + "\n"})
-    return scores
+    return scores, best
+
+
+def _as_json(scores: LanguageScores) -> dict[str, Any]:
+    return {
+        "average": vars(scores.average),
+        "languages": {name: vars(each) for name, each in scores.languages.items()},
+    }
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,6 +108,14 @@ def main(arguments: Sequence[str]) -> int:
     add("--source", type=Path, required=True, help="source file of `prepare sigmorphon`")
     add("--reference", type=Path, required=True, help="target file of `prepare sigmorphon`")
     add("--predictions", type=Path, required=True, help="one predicted target a line")
+    add(
+        "--nbest",
+        type=following(whole(1, 10_000)),
+        default=1,
+        metavar="N",
+        help="N predicted targets for each source line",
+    )
     add("--json", type=Path, help="write the scores here too (accuracy from 0 to 1)")
-    print(table(evaluate(parser.parse_args(arguments))))
+    options = parser.parse_args(arguments)
+    print(table(*evaluate(options), options.nbest))
     return 0

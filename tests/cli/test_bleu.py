@@ -1,9 +1,11 @@
 """`tools/bleu.py` gives what sacrebleu's own command gives."""
 
 import json
+import math
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -141,6 +143,39 @@ def test_tokens_of_moses_against_text(tmp_path: Path, capsys) -> None:
     assert apart["systems"][arguments[0]]["BLEU 13a"]["value"] < 90
     assert together["detokenized"] == "en"
     assert "translations detokenized by Moses' rules (en)" in shown
+
+
+def multi_bleu(lines: list[str], reference: list[str]) -> float:
+    """BLEU of tokens between spaces, as Moses' multi-bleu.perl computes it."""
+    counts = [[0, 0] for _ in range(4)]
+    sizes = [0, 0]
+    for line, other in zip(lines, reference, strict=True):
+        tokens, wanted = line.split(), other.split()
+        sizes = [sizes[0] + len(tokens), sizes[1] + len(wanted)]
+        for order, count in enumerate(counts, 1):
+            found, known = (
+                Counter(tuple(text[i : i + order]) for i in range(len(text) - order + 1))
+                for text in (tokens, wanted)
+            )
+            count[0] += sum((found & known).values())
+            count[1] += sum(found.values())
+    precision = math.exp(sum(math.log(right / all_) for right, all_ in counts) / 4)
+    return 100 * precision * min(1, math.exp(1 - sizes[1] / sizes[0]))
+
+
+def test_tokenised_bleu_is_that_of_papers(texts: Path, tmp_path: Path) -> None:
+    """`--tokenize none`, on the tokens of the model and of the reference, whatever they contain."""
+    lines, reference = ((texts / name).read_text().splitlines() for name in ("two", "ref"))
+    lines = [f"don't , {line} 1,000 -" for line in lines]  # 13a would split these tokens
+    reference = [f"don't , {line} 1,000 . now" for line in reference]
+    (tmp_path / "system").write_text("\n".join(lines[:50]) + "\n")
+    (tmp_path / "ref").write_text("\n".join(reference[:50]) + "\n")
+    command = [str(tmp_path / "system"), "--reference", str(tmp_path / "ref")]
+    command += ["--tokenize", "none", "--metrics", "bleu", "--output", str(tmp_path / "json")]
+    assert ended(bleu.main, command) == 0
+    value = json.loads((tmp_path / "json").read_text())["systems"][command[0]]["BLEU none"]["value"]
+    assert value == pytest.approx(multi_bleu(lines[:50], reference[:50]), abs=1e-9)
+    assert value > 30
 
 
 def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:

@@ -166,6 +166,25 @@ class TestSamplesEndToEnd:
         assert rows[-1].split()[:3] == ["average", "460", "99.58"]
         assert len({len(row) for row in [head, *rows]}) == 1
 
+    def test_evaluate_reads_lists_of_predictions(self, tmp_path, capsys):
+        """The first, and the nearest of each list; blank lines fill up a list."""
+        (tmp_path / "src").write_text("lang=x +V a\nlang=x +V b\nlang=y +V c\n")
+        (tmp_path / "ref").write_text("a a\nb\nc\n")
+        (tmp_path / "out").write_text("a\na a\n\n" + "x y z\n\n\n" + "c\nd\n\n")
+        files = [f"--source {tmp_path}/src --reference {tmp_path}/ref --predictions {tmp_path}/out"]
+        command = [*files[0].split(), "--nbest", "3", "--json", str(tmp_path / "json")]
+        assert call("evaluate", *command) == 0
+        head, *rows = capsys.readouterr().out.splitlines()
+        assert head.endswith("best of 3  edit distance")
+        assert rows[0].split() == ["x", "2", "0.00", "2.000", "50.00", "1.500"]
+        assert rows[-1].split() == ["average", "3", "50.00", "1.000", "75.00", "0.750"]
+        assert len({len(row) for row in [head, *rows]}) == 1
+        best = json.loads((tmp_path / "json").read_text())["best of 3"]
+        assert best["languages"]["x"]["accuracy"] == 0.5
+        command[command.index("3")] = "2"
+        assert call("evaluate", *command) == 2
+        assert "out: 9 lines, but" in capsys.readouterr().err
+
     def test_chosen_languages_and_splits(self, tmp_path):
         arguments = ("--languages", "turkish", "german", "--splits", "dev", "--out", tmp_path)
         assert call("prepare", "--data", SAMPLES, *arguments) == 0
