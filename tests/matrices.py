@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from onmt_entmax.experiment import table as experiment_table
-from onmt_entmax.experiment.matrix import Matrix, read_matrix
+from onmt_entmax.experiment.matrix import Matrix, read_matrices
 from onmt_entmax.experiment.measures import EVALUATIONS
 from tests.commands import run
 from tests.toy import write_config
@@ -17,9 +17,16 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return run("tools/experiment.py", *arguments)
 
 
-def read(path: Path) -> Matrix:
+def read_all(path: Path) -> list[Matrix]:
     """Read a matrix file as the command does."""
-    return read_matrix(path, EVALUATIONS, experiment_table.PAPER)
+    papers = experiment_table.PAPER, experiment_table.PAPERS_OF_PAIRS
+    return read_matrices(path, EVALUATIONS, *papers)
+
+
+def read(path: Path) -> Matrix:
+    """Read the matrix of a file without pairs."""
+    (matrix,) = read_all(path)
+    return matrix
 
 
 def write_matrix(folder: Path, **changes: object) -> Path:

@@ -3,6 +3,7 @@
     onmt-entmax experiment run matrix.yaml --jobs 2 --cores 0,1
     onmt-entmax experiment status matrix.yaml
     onmt-entmax experiment table matrix.yaml --curves curves.png
+    onmt-entmax experiment test matrix.yaml
 
 `run` trains each cell of the matrix with each seed, decodes the development set and evaluates it,
 also for the ensemble of the seeds. It skips runs that are done and continues those that stopped, so
@@ -10,6 +11,10 @@ after a crash or a signal the same command continues. Several of these commands 
 matrix. <run>/<cell>/seed-<number> holds everything about a run: config.yaml, model/ with
 metrics.jsonl and checkpoints, log.txt, dev.pred, dev.report.jsonl and its summary, figures.json. A
 run that was trained with other options than the matrix now has is refused.
+
+`test` decodes the test set once, when all runs are done: test/test.* beside the source, where
+`prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it prints
+them; it refuses other weights, texts or options, unless --again says that the record gets both.
 
 A matrix file is YAML:
 
@@ -28,7 +33,14 @@ A matrix file is YAML:
     evaluate: sigmorphon           # or bleu
     ensemble: true                 # also decode with all seeds of a cell (default)
     paper: medium                  # compare with a published Table 1; optional: high or medium
-                                   # (inflection), or de-en, ja-en, ro-en, en-de (Transformers)
+                                   # (inflection), de-en, ja-en, ro-en, en-de (Transformers), or
+                                   # table2 (pairs)
+
+A table of several pairs of languages has, instead of base, source and reference,
+
+    pairs:                         # each has the cells, and a folder below `run`
+      de-en: {base: de-en.yaml, source: iwslt/val.de, reference: iwslt/val.en}
+      en-de: {base: en-de.yaml, source: iwslt/val.en, reference: iwslt/val.de}
 """
 
 from __future__ import annotations
@@ -41,9 +53,10 @@ from pathlib import Path
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.experiment import table as tables
-from onmt_entmax.experiment.matrix import Matrix, Training, read_matrix
+from onmt_entmax.experiment.held_out import measure_once
+from onmt_entmax.experiment.matrix import Matrix, Training, read_matrices
 from onmt_entmax.experiment.measures import EVALUATIONS
-from onmt_entmax.experiment.runner import Runner
+from onmt_entmax.experiment.runner import Runner, check
 from onmt_entmax.figures.curves import plot
 
 
@@ -65,6 +78,19 @@ def chosen(matrix: Matrix, cells: Sequence[str], seeds: Sequence[int]) -> list[T
         for training in matrix.trainings()
         if training.cell.name in (cells or known) and training.seed in (seeds or matrix.seeds)
     ]
+
+
+def of_pairs(matrices: Sequence[Matrix], pairs: Sequence[str]) -> list[Matrix]:
+    """Return the matrices of some pairs; an empty list means all.
+
+    Raises:
+        UserError: there is no such pair.
+    """
+    known = [matrix.pair for matrix in matrices if matrix.pair]
+    for name in pairs:
+        if name not in known:
+            raise UserError(f"{matrices[0].path}: no pair {name!r}{nearest(name, known)}")
+    return [matrix for matrix in matrices if not pairs or matrix.pair in pairs]
 
 
 def processors(text: str, jobs: int) -> list[int]:
@@ -89,28 +115,42 @@ def processors(text: str, jobs: int) -> list[int]:
     return cores
 
 
-def run(options: argparse.Namespace, matrix: Matrix) -> int:
-    """Run what is not done."""
+def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
+    """Run what is not done, pair by pair."""
     if options.jobs < 1:
         raise UserError(f"--jobs: must be above 0, not {options.jobs}")
-    trainings = chosen(matrix, options.only, options.seeds)
-    return Runner(matrix, trainings, options.jobs, processors(options.cores, options.jobs)).run()
+    cores = processors(options.cores, options.jobs)
+    work = [(matrix, chosen(matrix, options.only, options.seeds)) for matrix in matrices]
+    for matrix, trainings in work:  # all, before hours are spent on the first
+        check(matrix, trainings)
+    status = 0
+    for matrix, trainings in work:
+        status = max(status, Runner(matrix, trainings, options.jobs, cores).run())
+        if status > 1:  # a signal
+            break
+    return status
 
 
-def status(options: argparse.Namespace, matrix: Matrix) -> int:
+def status(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Print the progress."""
-    print(tables.status(matrix))
+    print(tables.status(matrices))
     return 0
 
 
-def table(options: argparse.Namespace, matrix: Matrix) -> int:
+def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Print the results, and draw curves if asked to."""
     if options.curves:
-        runs, names = tables.measured_runs(matrix)
+        runs, names = tables.measured_runs(matrices)
         if not runs:
-            raise UserError(f"{matrix.run}: nothing has been measured yet")
+            raise UserError(f"{matrices[0].run}: nothing has been measured yet")
         plot(runs, names, options.curves)
-    print(tables.latex(matrix) if options.latex else tables.markdown(matrix))
+    print(tables.latex(matrices) if options.latex else tables.markdown(matrices))
+    return 0
+
+
+def test(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
+    """Measure the test set, unless that was done, and print all measurements."""
+    print(measure_once(matrices, options.again))
     return 0
 
 
@@ -137,12 +177,18 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--curves", type=Path, help="draw the curves of each cell's first run here"
     )
     command.add_argument("matrix", type=Path, help="matrix file")
+    command = commands.add_parser("test", help="measure the test set once, and record that")
+    command.set_defaults(do=test)
+    command.add_argument("--again", action="store_true", help="measure what has been measured")
+    command.add_argument("matrix", type=Path, help="matrix file")
+    for command in commands.choices.values():
+        command.add_argument("--pairs", nargs="+", default=[], help="only these pairs of the file")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run, or print the progress or results; return the exit status."""
     options = parse_arguments(arguments)
-    matrix = read_matrix(options.matrix, EVALUATIONS, tables.PAPER)
-    done: int = options.do(options, matrix)
+    matrices = read_matrices(options.matrix, EVALUATIONS, tables.PAPER, tables.PAPERS_OF_PAIRS)
+    done: int = options.do(options, of_pairs(matrices, options.pairs))
     return done

@@ -27,6 +27,7 @@ from onmt_entmax.options.rivals import without_rivals
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")
+OF_A_PAIR = ("base", "source", "reference")  # keys that each of several pairs has of its own
 # Options that the runner sets for each run.
 RUNNER_OPTIONS = (
     "save_model",
@@ -57,9 +58,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The content of a matrix file."""
+    """The content of a matrix file, or what it says of one of several pairs of languages."""
 
     path: Path
+    pair: str  # empty if the file has no pairs
     run: Path
     seeds: tuple[int, ...]
     cells: tuple[Cell, ...]
@@ -96,7 +98,7 @@ class Training:
     @property
     def name(self) -> str:
         """Name for messages."""
-        return f"{self.cell.name} seed {self.seed}"
+        return f"{self.matrix.pair} {self.cell.name} seed {self.seed}".lstrip()
 
     @property
     def run(self) -> Path:
@@ -133,7 +135,7 @@ class Ensemble:
     @property
     def name(self) -> str:
         """Name for messages."""
-        return f"{self.cell.name} ensemble"
+        return f"{self.matrix.pair} {self.cell.name} ensemble".lstrip()
 
     def members(self) -> list[Training]:
         """Return the trainings of its models."""
@@ -275,21 +277,54 @@ def write_configuration(training: Training) -> Path:
     return path
 
 
-def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -> Matrix:
-    """Read a matrix file.
+def read_matrices(
+    path: Path,
+    evaluations: Iterable[str],
+    papers: Iterable[str],
+    papers_of_pairs: Iterable[str] = (),
+) -> list[Matrix]:
+    """Read a matrix file: one matrix, or one for each of its pairs.
 
     Args:
         path: the file.
         evaluations: possible values of `evaluate`.
-        papers: possible values of `paper`.
+        papers: possible values of `paper` without pairs.
+        papers_of_pairs: those with pairs.
 
     Raises:
         UserError: the file cannot be read, or a value is wrong.
     """
     content = read_yaml(str(path))
+    pairs = content.pop("pairs", None)
+    if pairs is None:
+        return [_matrix(path, content, "", evaluations, papers)]
+    matrices = []
+    for pair, own in _mapping(path, "pairs", pairs, ()).items():
+        if not _is_folder(pair):
+            raise UserError(
+                f"{path}: pairs: a pair is a folder, so its name is a word, not {pair!r}"
+            )
+        for key in _mapping(path, f"pairs: {pair}", own, ()):
+            if key not in OF_A_PAIR or key in content:
+                hint = "is given for all pairs too" if key in content else "no such key of a pair"
+                raise UserError(f"{path}: pairs: {pair}: {key}: {hint}")
+        matrices.append(_matrix(path, {**content, **own}, pair, evaluations, papers_of_pairs))
+    if not matrices:
+        raise UserError(f"{path}: pairs: there are none")
+    return matrices
+
+
+def _matrix(
+    path: Path,
+    content: Mapping[str, Any],
+    pair: str,
+    evaluations: Iterable[str],
+    papers: Iterable[str],
+) -> Matrix:
     for key in content:
         if key not in REQUIRED + OPTIONAL:
-            raise UserError(f"{path}: {key}: no such key{nearest(str(key), REQUIRED + OPTIONAL)}")
+            found = nearest(str(key), (*REQUIRED, *OPTIONAL, "pairs"))
+            raise UserError(f"{path}: {key}: no such key{found}")
     for key in REQUIRED:
         if content.get(key) is None:
             raise UserError(f"{path}: {key}: this key is required")
@@ -302,7 +337,8 @@ def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -
         raise UserError(f"{path}: ensemble: expected true or false, not {ensemble!r}")
     return Matrix(
         path=path,
-        run=Path(str(content["run"])),
+        pair=pair,
+        run=Path(str(content["run"]), pair),
         seeds=_seeds(path, content["seeds"]),
         cells=_cells(path, content),
         source=Path(str(content["source"])),
@@ -311,6 +347,11 @@ def read_matrix(path: Path, evaluations: Iterable[str], papers: Iterable[str]) -
         ensemble=ensemble,
         paper=content.get("paper"),
     )
+
+
+def _is_folder(name: Any) -> bool:
+    """Tell whether a name can be that of a folder."""
+    return isinstance(name, str) and re.fullmatch(r"(?!\.+$)[\w.+-]+", name) is not None
 
 
 def _seeds(path: Path, seeds: Any) -> tuple[int, ...]:
@@ -353,7 +394,7 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
         given = _read_beside(path, "cells", given)
     cells: list[Cell] = []
     for name, value in _mapping(path, "cells", given, ()).items():
-        if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
+        if not _is_folder(name):
             raise UserError(
                 f"{path}: cells: a cell is a folder, so its name is a word of letters, digits "
                 f"and - _ + . (in quotes where YAML would see a number), not {name!r}"

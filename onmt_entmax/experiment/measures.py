@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.data.inflection import decode_word, language_of
@@ -65,9 +66,41 @@ def bleu(work: Work) -> dict[str, Any]:
         UserError: the files differ in length.
     """
     _, references, predictions = _texts(work)
-    metric = BLEU(tokenize=work.cell.training.get("valid_bleu_tokenize", "13a"))
+    metric = BLEU(tokenize=_tokenizer(work))
     value = metric.corpus_score(predictions, [references]).score
     return {"bleu": round(value, 4), "signature": str(metric.get_signature())}
+
+
+def compared_bleu(trainings: Sequence[Training]) -> list[tuple[float, float]]:
+    """Compare translations with those of the first training by a paired bootstrap test.
+
+    Args:
+        trainings: of one pair and seed, all measured.
+
+    Returns:
+        For each but the first, the difference in BLEU and p, the probability of so large a
+        difference between systems that do not differ (Koehn 2004).
+
+    Raises:
+        UserError: the files differ in length.
+    """
+    texts = [_texts(training) for training in trainings]
+    references = texts[0][1]
+    metric = BLEU(tokenize=_tokenizer(trainings[0]))
+    systems: Any = [(str(i), predictions) for i, (_, _, predictions) in enumerate(texts)]
+    test = PairedTest(systems, {"BLEU": metric}, [references], "bs", n_samples=1000)
+    results: Any = next(values for name, values in test()[1].items() if name != "System")
+    first, *others = results
+    return [
+        # Counting differences above 0, sacrebleu gives translations that agree the least p.
+        (each.score - first.score, 1.0 if predictions == texts[0][2] else float(each.p_value))
+        for each, (_, _, predictions) in zip(others, texts[1:], strict=True)
+    ]
+
+
+def _tokenizer(work: Work) -> str:
+    """Return the tokeniser of BLEU, that of validation in training."""
+    return str(work.cell.training.get("valid_bleu_tokenize", "13a"))
 
 
 def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
@@ -113,8 +146,11 @@ def measure(work: Work) -> dict[str, Any]:
     }
     if isinstance(work, Training):
         last = last_measurement(work.run, "valid")
-        figures |= {"step": int(find_model(work.run).name.removeprefix("step_"))}
+        figures["step"] = step = int(find_model(work.run).name.removeprefix("step_"))
         figures |= {"training_seconds": last["seconds"]} if "seconds" in last else {}
+        best = last_measurement(work.run, "valid", step)
+        if "token_accuracy" in best:
+            figures["token_accuracy"] = round(best["token_accuracy"], 4)
     text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
     write_text(work.folder / "figures.json", text)
     return figures
@@ -148,8 +184,14 @@ def _files(work: Work) -> dict[str, str | None]:
     return {str(path): digest(path) for path in paths}
 
 
-def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
-    """Return the last line of a run's metrics.jsonl, of a kind if given; empty if there is none."""
+def last_measurement(run: Path, kind: str = "", step: int | None = None) -> dict[str, Any]:
+    """Return the last line of a run's metrics.jsonl; empty if there is none.
+
+    Args:
+        run: the run folder.
+        kind: only lines of this kind, if given.
+        step: only lines of this step, if given.
+    """
     try:
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -158,7 +200,7 @@ def last_measurement(run: Path, kind: str = "") -> dict[str, Any]:
         if not line.endswith("}"):  # an incomplete line, left by a killed run
             continue
         found: dict[str, Any] = json.loads(line)
-        if kind in ("", found["kind"]):
+        if kind in ("", found["kind"]) and step in (None, found.get("step")):
             return found
     return {}
 

@@ -32,6 +32,7 @@ from onmt_entmax.experiment.matrix import (
     Matrix,
     Training,
     Work,
+    check_configuration,
     translation,
     write_configuration,
     write_yaml,
@@ -227,19 +228,12 @@ class Runner:
         """Run everything; return the exit status.
 
         Raises:
-            UserError: before anything is started: a file is missing, a configuration is wrong, or a
-                run was trained with another one.
+            UserError: see `check`; nothing was started.
         """
-        for path in (self.matrix.source, self.matrix.reference):
-            if not path.is_file():
-                raise UserError(f"{self.matrix.path}: {no_such_file(path, self.matrix.path)}")
+        check(self.matrix, self.trainings)
         for training in self.trainings:
-            if is_locked(training.folder):
-                continue
-            if figures_of(training) is None:
-                check_training(training)
-                check_translation(training)
-            write_configuration(training)
+            if not is_locked(training.folder):
+                write_configuration(training)
         with self.processes.passing_on(), self._bar, ThreadPoolExecutor(self.jobs) as pool:
             for done in [pool.submit(self._train, training) for training in self.trainings]:
                 done.result()
@@ -348,6 +342,23 @@ def _awaited(training: Training) -> Training | None:
     if beginning is None or checkpoint_steps(training.run) or figures_of(beginning) is not None:
         return None
     return beginning if is_locked(beginning.folder) else _awaited(beginning)
+
+
+def check(matrix: Matrix, trainings: Sequence[Training]) -> None:
+    """Check the files and options of trainings before anything is written.
+
+    Raises:
+        UserError: a file is missing, a configuration is wrong, or a run was trained with another
+            one.
+    """
+    for path in (matrix.source, matrix.reference):
+        if not path.is_file():
+            raise UserError(f"{matrix.path}: {no_such_file(path, matrix.path)}")
+    for training in trainings:
+        if not is_locked(training.folder) and figures_of(training) is None:
+            check_training(training)
+            check_translation(training)
+            check_configuration(training)
 
 
 def check_training(training: Training) -> None:

@@ -1,4 +1,4 @@
-"""Tables of a matrix: its results beside the paper's, in Markdown and LaTeX, and its progress."""
+"""Tables of matrices: results beside the paper's, in Markdown and LaTeX, and progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.experiment.matrix import Cell, Matrix, Training
-from onmt_entmax.experiment.measures import figures_of, last_measurement, read_json
+from onmt_entmax.experiment.measures import (
+    compared_bleu,
+    figures_of,
+    last_measurement,
+    read_json,
+)
 from onmt_entmax.locks import is_locked
 from onmt_entmax.nn.transformer import LEARNED
 
@@ -53,6 +58,19 @@ PAPER |= {
     pair: {(1, 1): (softmax,), (1, 1.5): (entmax15,), (1, LEARNED): (learned,)}
     for pair, (softmax, entmax15, learned) in _BLEU.items()
 }
+# Peters, Niculae and Martins (2019), Table 2: tokenised BLEU of the test set with the same alpha in
+# attention and output, mean and standard deviation of three runs.
+TABLE2: dict[str, dict[float, tuple[float, float]]] = {
+    "de-en": {1: (25.70, 0.15), 1.5: (26.17, 0.13), 2: (24.69, 0.22)},
+    "en-de": {1: (21.86, 0.09), 1.5: (22.42, 0.08), 2: (20.82, 0.19)},
+    "ja-en": {1: (20.22, 0.08), 1.5: (20.55, 0.30), 2: (18.54, 0.11)},
+    "en-ja": {1: (25.21, 0.29), 1.5: (26.00, 0.31), 2: (23.84, 0.37)},
+    "ro-en": {1: (29.12, 0.18), 1.5: (30.15, 0.06), 2: (29.20, 0.16)},
+    "en-ro": {1: (28.12, 0.18), 1.5: (28.84, 0.10), 2: (28.03, 0.16)},
+}
+# Table 3: nonzeros of attention and output on the validation set of de-en.
+TABLE3: dict[float, tuple[float, float]] = {1: (24.25, 17993), 1.5: (5.55, 16.13), 2: (3.75, 7.55)}
+PAPERS_OF_PAIRS = ("table2",)
 # Peters, Niculae and Martins (2019), section 4.1, validation set, best configuration: percent of
 # the words for which every possible form was found, and of those with a single form.
 PAPER_CERTIFICATES = {"high": (87, 81), "medium": (79, 66)}
@@ -117,11 +135,11 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     return f"{mean(values):.{digits}f}{deviation}"
 
 
-def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> Table:
     """Return the headings and rows of the results."""
     figure = main_figure(rows)
     shown = {name: title for name, title in RATES.items() if any(r.values(name) for r in rows)}
-    paper = PAPER[matrix.paper] if matrix.paper else None
+    paper = PAPER.get(matrix.paper) if matrix.paper else None
     headings = ["cell", "output α", "attention α"]
     published = len(next(iter(paper.values()))) if paper else 0
     headings += ["paper", "paper, ens."][:published]
@@ -162,32 +180,117 @@ def differences(rows: Sequence[Row]) -> list[list[str]]:
     return lines
 
 
-def markdown(matrix: Matrix) -> str:
+Table = tuple[list[str], list[list[str]]]  # headings, rows
+
+
+def markdown(matrices: Sequence[Matrix]) -> str:
     """Return the results as Markdown."""
+    tables = _tables_of_pairs(matrices) if matrices[0].pair else _tables(matrices[0])
+    return "\n\n".join([*(_markdown_table(*table) for table in tables), *_notes(matrices)])
+
+
+def latex(matrices: Sequence[Matrix]) -> str:
+    """Return the results as LaTeX tabulars, which need the package booktabs."""
+    tables = _tables_of_pairs(matrices) if matrices[0].pair else _tables(matrices[0])[:1]
+    return "\n\n".join(_latex_table(*table) for table in tables)
+
+
+def _tables(matrix: Matrix) -> list[Table]:
+    """Return the tables of one matrix: results, and comparisons with the first cell."""
     rows = rows_of(matrix)
-    parts = [_markdown_table(*cells_of_table(matrix, rows))]
     compared = differences(rows)
-    if compared:
-        name = rows[0].cell.name
-        parts.append(
-            _markdown_table(
-                [f"against {name}", "difference", "standard error", "all runs apart"], compared
-            )
+    against = [f"against {rows[0].cell.name}", "difference", "standard error", "all runs apart"]
+    return [cells_of_table(matrix, rows), *([(against, compared)] if compared else [])]
+
+
+def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
+    """Return the tables of several pairs of languages.
+
+    They are: results, by cell and pair; tests of each run against that of the first cell with the
+    same seed; and nonzeros of attention and output. The paper's figures stand below each row.
+    """
+    rows = {matrix.pair: rows_of(matrix) for matrix in matrices}
+    figure = main_figure([row for each in rows.values() for row in each])
+    paper = matrices[0].paper is not None
+    results: Table = [figure, *(f"{pair}, runs {_runs(rows[pair])}" for pair in rows)], []
+    nonzeros: Table = ["nonzeros"], []
+    nonzeros[0].extend(f"{pair}, {kind}" for pair in rows for kind in ("attention", "output"))
+    for number, cell in enumerate(matrices[0].cells):
+        each = {pair: rows[pair][number] for pair in rows}
+        results[1].append([cell.name, *(spread(row.values(figure)) for row in each.values())])
+        names = ("attention_support", "output_support")
+        nonzeros[1].append(
+            [cell.name, *(spread(row.values(name)) for row in each.values() for name in names)]
         )
+        alphas = {row.alphas for row in each.values() if row.alphas}
+        alpha = next((float(a) for a, b in alphas if a == b), None)
+        if paper and alpha is not None:
+            published = [TABLE2.get(pair, {}).get(alpha) for pair in rows]
+            line = [f"{p[0]:.2f} ± {p[1]:.2f}" if p else "-" for p in published]
+            results[1].append([f"{cell.name}, paper", *line])
+            if alpha in TABLE3 and "de-en" in rows:
+                own = [f"{value:g}" for value in TABLE3[alpha]]
+                line = [own[i] if pair == "de-en" else "-" for pair in rows for i in (0, 1)]
+                nonzeros[1].append([f"{cell.name}, paper", *line])
+    return [results, *_tests(matrices), nonzeros]
+
+
+def _runs(rows: Sequence[Row]) -> str:
+    """Return how many runs of each cell are done."""
+    counts = sorted({len(row.singles) for row in rows})
+    return " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
+
+
+def _tests(matrices: Sequence[Matrix]) -> list[Table]:
+    """Compare the translations of each cell with those of the first, seed by seed."""
+    first, *others = (cell.name for cell in matrices[0].cells)
+    lines = []
+    for matrix in matrices:
+        if matrix.evaluate != "bleu":
+            continue
+        for seed in matrix.seeds:
+            trainings = [matrix.training(cell, seed) for cell in matrix.cells]
+            done = [training for training in trainings if figures_of(training)]
+            if len(done) < 2 or done[0] is not trainings[0]:
+                continue
+            tested = dict(zip((t.cell.name for t in done[1:]), compared_bleu(done), strict=True))
+            texts = [
+                f"{tested[name][0]:+.2f} (p {tested[name][1]:.3f})" if name in tested else "-"
+                for name in others
+            ]
+            lines.append([matrix.pair, str(seed), *texts])
+    return [([f"against {first}", "seed", *others], lines)] if lines else []
+
+
+def _notes(matrices: Sequence[Matrix]) -> list[str]:
+    """Return what to know of the paper's figures and of these."""
+    matrix = matrices[0]
+    if matrix.pair:
+        notes = [
+            "Means ± standard deviations over runs. In the comparisons, p is of a paired bootstrap "
+            "test with 1,000 samples (Koehn 2004)."
+        ]
+        if matrix.paper:
+            notes.append(
+                "The paper's figures are tokenised BLEU of test sets, and nonzeros of the "
+                "validation set of de-en (Peters, Niculae and Martins 2019, Tables 2 and 3); those "
+                "here are of the validation sets, and of all prefixes that were searched."
+            )
+        return ["\n".join(notes)]
     if matrix.paper in _BLEU:
-        parts.append(
+        return [
             f"The paper's figures are tokenised BLEU of the test set {matrix.paper}, one run each "
             f"(Correia, Niculae and Martins 2019, Table 1); those here are of {matrix.source}."
-        )
-    elif matrix.paper:
-        exhaustive, single = PAPER_CERTIFICATES[matrix.paper]
-        parts.append(
-            f"The paper's figures are of the test set, {matrix.paper} setting, all its languages; "
-            f"those here are of {matrix.source}. Its best model: every possible form found for "
-            f"{exhaustive} % of the words, one form for {single} %. UZH (2018): "
-            f"{'96.00' if matrix.paper == 'high' else '86.64'}."
-        )
-    return "\n\n".join(parts)
+        ]
+    if not matrix.paper:
+        return []
+    exhaustive, single = PAPER_CERTIFICATES[matrix.paper]
+    return [
+        f"The paper's figures are of the test set, {matrix.paper} setting, all its languages; "
+        f"those here are of {matrix.source}. Its best model: every possible form found for "
+        f"{exhaustive} % of the words, one form for {single} %. UZH (2018): "
+        f"{'96.00' if matrix.paper == 'high' else '86.64'}."
+    ]
 
 
 def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -195,10 +298,7 @@ def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> 
     return "\n".join("| " + " | ".join(line) + " |" for line in [headings, rules, *lines])
 
 
-def latex(matrix: Matrix) -> str:
-    """Return the results as a LaTeX tabular, which needs the package booktabs."""
-    headings, lines = cells_of_table(matrix, rows_of(matrix))
-
+def _latex_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     def line(cells: Sequence[str]) -> str:
         text = " & ".join(cells).replace("%", r"\%").replace("_", r"\_")
         return text.replace("±", r"$\pm$").replace("α", r"$\alpha$") + r" \\"
@@ -208,15 +308,16 @@ def latex(matrix: Matrix) -> str:
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"])
 
 
-def status(matrix: Matrix) -> str:
+def status(matrices: Sequence[Matrix]) -> str:
     """Return the progress of every run and ensemble as an aligned table."""
     lines = [["run", "state", "step", "best", "at", "result"]]
-    lines += [_training_status(training) for training in matrix.trainings()]
-    for ensemble in matrix.ensembles():
-        figures = figures_of(ensemble)
-        state = "done" if figures else "running" if is_locked(ensemble.folder) else "waiting"
-        result = f"{next(iter(figures.values())):.2f}" if figures else ""
-        lines.append([ensemble.name, state, "", "", "", result])
+    for matrix in matrices:
+        lines += [_training_status(training) for training in matrix.trainings()]
+        for ensemble in matrix.ensembles():
+            figures = figures_of(ensemble)
+            state = "done" if figures else "running" if is_locked(ensemble.folder) else "waiting"
+            result = f"{next(iter(figures.values())):.2f}" if figures else ""
+            lines.append([ensemble.name, state, "", "", "", result])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     padded = [
         "  ".join([line[0].ljust(widths[0]), line[1].ljust(widths[1])])
@@ -245,12 +346,13 @@ def _training_status(training: Training) -> list[str]:
     return [training.name, state, step, value, at, result]
 
 
-def measured_runs(matrix: Matrix) -> tuple[list[Path], list[str]]:
+def measured_runs(matrices: Sequence[Matrix]) -> tuple[list[Path], list[str]]:
     """Return folders and names of the first run of each cell that has measured something."""
     found = {}
-    for cell in matrix.cells:
-        for seed in matrix.seeds:
-            training = matrix.training(cell, seed)
-            if cell.name not in found and last_measurement(training.run):
-                found[cell.name] = training.run
+    for matrix in matrices:
+        for cell in matrix.cells:
+            name = f"{matrix.pair} {cell.name}".lstrip()
+            for training in (matrix.training(cell, seed) for seed in matrix.seeds):
+                if name not in found and last_measurement(training.run):
+                    found[name] = training.run
     return list(found.values()), list(found)

@@ -170,7 +170,7 @@ class TestRun:
         (folder / "figures.json").unlink()
         with locked(folder):
             assert is_locked(folder)
-            assert "running" in experiment_table.status(read(copied))
+            assert "running" in experiment_table.status([read(copied)])
             assert ended(experiment.main, ["run", str(copied), "--seeds", "1"]) == 1
         said = capfd.readouterr().err
         assert f"one seed 1: left to another process: {folder}: process {os.getpid()} on " in said
@@ -375,7 +375,7 @@ class TestTable:
         return read(path)
 
     def test_markdown(self, matrix):
-        lines = experiment_table.markdown(matrix).splitlines()
+        lines = experiment_table.markdown([matrix]).splitlines()
         assert lines[0].split(" | ")[3:6] == ["paper", "paper, ens.", "accuracy"]
         soft = "| soft | 1 | 1.5 | 83.20 | 85.63 | 71.00 ± 1.00 | 3 | 75.50 | 82.00 ± 1.00 |"
         assert soft in lines[2]
@@ -386,7 +386,7 @@ class TestTable:
         assert "79 % of the words" in lines[-1]
 
     def test_latex(self, matrix):
-        text = experiment_table.latex(matrix)
+        text = experiment_table.latex([matrix])
         assert r"soft & 1 & 1.5 & 83.20 & 85.63 & 71.00 $\pm$ 1.00 & 3 & 75.50" in text
         assert text.startswith(r"\begin{tabular}{l")
         body = text.splitlines()[1:-1]

@@ -40,7 +40,9 @@ def test_figures_are_those_of_the_best_checkpoint_and_its_report(copied: Path) -
     assert (figures["accuracy"], figures["languages"]) == (75, {"a": 50, "b": 100})
     assert (figures["step"], figures["output_alpha"], figures["attention_alpha"]) == (2, 2, 1.5)
     assert figures["training_seconds"] == last_measurement(training.run, "valid")["seconds"]
-    row = status(training.matrix).splitlines()[1].split()
+    of_the_step = last_measurement(training.run, "valid", 2)["token_accuracy"]
+    assert figures["token_accuracy"] == pytest.approx(of_the_step, abs=1e-4)
+    row = status([training.matrix]).splitlines()[1].split()
     assert row[4:] == ["4", best["metric"], f"{best['value']:.4g}", "2", "75.00"]
 
 
@@ -100,5 +102,5 @@ def test_all_runs_are_apart_where_each_is_better_or_each_is_worse(others, apart)
     ("paper", "told"), [("high", ("87 %", "81 %", "96.00")), ("medium", ("79 %", "66 %", "86.64"))]
 )
 def test_the_papers_figures_are_of_the_same_setting(tmp_path: Path, paper, told) -> None:
-    line = markdown(read(write_matrix(tmp_path, paper=paper))).splitlines()[-1]
+    line = markdown([read(write_matrix(tmp_path, paper=paper))]).splitlines()[-1]
     assert f"{told[0]} of the words, one form for {told[1]}. UZH (2018): {told[2]}." in line

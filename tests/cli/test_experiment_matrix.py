@@ -11,10 +11,15 @@ from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
 from tests.configurations import unbroken, write_corpora
 from tests.ended import ended
-from tests.matrices import read, write_matrix
+from tests.matrices import read, read_all, write_matrix
 
 CONFIGURATIONS = ROOT / "config" / "morphology"
-MATRICES = sorted([*CONFIGURATIONS.glob("matrix-*"), *ROOT.glob("config/mt/sweep/[!c]*")])
+MATRICES = sorted(
+    path
+    for folder in ("morphology", "mt", "mt/sweep")
+    for path in (ROOT / "config" / folder).glob("*.yaml")
+    if "\ncells:" in path.read_text()
+)
 
 
 class TestMatrixFile:
@@ -114,22 +119,27 @@ class TestMatrixFile:
 
     @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
     def test_the_matrices_of_the_repository(self, path, tmp_path, monkeypatch):
-        matrix = read(path)
+        matrices = read_all(path)
         monkeypatch.chdir(tmp_path)
-        head = path.read_text().split("\nbase:")[0]
+        head = re.split(r"\n(?:base|pairs):", path.read_text())[0]
         calls = re.findall(r"python tools/experiment.py (.*)", unbroken(head))
         assert f"run {path.relative_to(ROOT)}" in " ".join(calls)
         for call in calls:  # one that it does not understand ends the program
             experiment.parse_arguments(call.split())
-        for cell in matrix.cells:
-            write_corpora(cell.training["data"].values(), "lang=english +V a")
-            file = tmp_path / "config.yaml"
-            file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
-            model = training_setup(["-config", str(file)]).model
-            alphas = {"output": model.generator_alpha, "attention": model.global_attention_alpha}
-            for layer, alpha in re.findall(r"(output|attention)-([\d.]+)", cell.name):
-                assert float(alpha) == alphas[layer]
-        assert matrix.source.is_file()
+        for matrix in matrices:
+            for cell in matrix.cells:
+                write_corpora(cell.training["data"].values(), "lang=english +V a")
+                file = tmp_path / "config.yaml"
+                file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
+                model = training_setup(["-config", str(file)]).model
+                alphas = {
+                    "output": model.generator_alpha,
+                    "attention": model.global_attention_alpha,
+                }
+                for layer, alpha in re.findall(r"(output|attention)-([\d.]+)", cell.name):
+                    assert float(alpha) == alphas[layer]
+            assert matrix.source.is_file()
+            assert matrix.reference.is_file()
 
     @pytest.mark.parametrize("name", ["pilot", "medium", "high"])
     def test_the_papers_nine_cells_with_three_seeds(self, name):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import figures
-from onmt_entmax.experiment.matrix import read_matrix
+from onmt_entmax.experiment.matrix import read_matrices
 from onmt_entmax.experiment.measures import EVALUATIONS
 from onmt_entmax.figures import runs as figures_runs
 from onmt_entmax.figures import sentence as figures_sentence
@@ -136,7 +136,7 @@ def test_a_sweep_is_read_from_an_experiment_and_from_csv(tmp_path) -> None:
 
 def test_the_sweep_of_the_paper_is_two_lines_through_the_alphas() -> None:
     path = ROOT / "config" / "mt" / "sweep" / "multi30k.yaml"
-    cells = read_matrix(path, EVALUATIONS, []).cells
+    cells = read_matrices(path, EVALUATIONS, [])[0].cells
     alphas = [
         (cell.training["global_attention_alpha"], cell.training["generator_alpha"])
         for cell in cells

@@ -13,12 +13,14 @@ from tests.configurations import commands_of, unbroken, write_corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "config" / "mt"
-FILES = sorted(FOLDER.glob("*.yaml"))
+# Matrices are in test_experiment_matrix.py.
+FILES = [path for path in sorted(FOLDER.glob("*.yaml")) if "\ndata:" in path.read_text()]
+PAPERS = {"de-en", "en-de", "ja-en", "en-ja", "ro-en", "en-ro"}
 
 
 def test_there_are_both_directions_of_each_pair_of_the_paper() -> None:
     names = {path.stem for path in FILES}
-    assert names >= {"de-en", "en-de", "ja-en", "en-ja", "ro-en", "en-ro"}
+    assert names >= PAPERS
     assert names >= {"multi30k-de-en", "multi30k-en-de", "tanaka-en-ja", "tanaka-ja-en"}
     assert "tatoeba-de-en" in names
 
@@ -33,7 +35,8 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     write_corpora(values["data"].values(), "a b c")
     setup = training_setup(["-config", str(path)])
     assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
-    assert setup.training.selection == "bleu"
+    of_the_paper = path.stem in PAPERS
+    assert setup.training.selection == ("token_accuracy" if of_the_paper else "bleu")
 
     head = text[: text.index("\ndata:")]
     assert "Peters, Niculae and Martins (2019)" in " ".join(head.replace("#", "").split())

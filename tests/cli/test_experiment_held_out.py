@@ -1,0 +1,59 @@
+"""`onmt-entmax experiment test`: the test set is measured once, and the record says so."""
+
+import json
+import shutil
+from pathlib import Path
+
+from onmt_entmax.cli import experiment
+from onmt_entmax.experiment.runner import Processes
+from tests.ended import ended
+
+
+def test_a_test_set_is_measured_once(copied: Path, monkeypatch, capsys) -> None:
+    folder = copied.parent
+    assert ended(experiment.main, ["test", str(copied)]) == 2
+    assert "no test set" in capsys.readouterr().err
+    (folder / "test").mkdir()
+    for name in ("src", "tgt"):
+        lines = (folder / f"valid.{name}").read_text().splitlines(keepends=True)
+        (folder / "test" / f"test.{name}").write_text("".join(lines[:6]))
+
+    assert ended(experiment.main, ["test", str(copied)]) == 0, capsys.readouterr().err
+    shown = capsys.readouterr().out.splitlines()
+    record = folder / "runs" / "test.json"
+    assert shown[-1] == f"recorded in {record}"
+    entries = json.loads(record.read_text())["measurements"]
+    names = ["one seed 1", "one seed 2", "one ensemble"]
+    assert [entry["name"] for entry in entries] == names
+    assert str(folder / "test" / "test.src") in entries[0]["measured"]["files"]
+    written = (folder / "runs" / "one" / "seed-1" / "test" / "dev.pred").read_text()
+    assert len(written.splitlines()) == 6
+    assert (folder / "runs" / "one" / "seed-1" / "figures.json").is_file()  # still the dev set's
+
+    def never(*_: object) -> None:
+        raise AssertionError("measured again")
+
+    commands = []
+    monkeypatch.setattr(Processes, "run", never)
+    assert ended(experiment.main, ["test", str(copied)]) == 0
+    assert capsys.readouterr().out.splitlines() == shown
+
+    changed = folder / "runs" / "one" / "seed-2" / "model"
+    step = json.loads((changed / "best.json").read_text())["step"]
+    weights = changed / f"step_{step}" / "model.safetensors"
+    shutil.copy(folder / "runs/one/seed-1/model" / f"step_{step}" / weights.name, weights)
+    figures = folder / "runs" / "one" / "seed-2" / "figures.json"
+    assert ended(experiment.main, ["test", str(copied)]) == 2
+    assert "not done: one seed 2, one ensemble" in capsys.readouterr().err
+    assert figures.is_file()
+
+    monkeypatch.setattr("onmt_entmax.experiment.held_out.figures_of", lambda work: {})
+    assert ended(experiment.main, ["test", str(copied)]) == 2
+    error = capsys.readouterr().err
+    assert f"one seed 2 was measured on {entries[1]['date']} with other weights" in error
+    monkeypatch.setattr(Processes, "run", lambda self, words, *_: commands.append(words[0]))
+    assert ended(experiment.main, ["test", str(copied), "--again"]) == 0
+    assert commands == ["translate"] * 3
+    names += names
+    assert [each["name"] for each in json.loads(record.read_text())["measurements"]] == names
+    shutil.rmtree(folder / "test")
