@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,10 @@ from onmt_entmax.data.inflection import (
     decode_tag,
     decode_word,
     encode_source,
+    encode_word,
     is_tag,
 )
-from onmt_entmax.data.unknown import likely_cause, readable
+from onmt_entmax.data.unknown import DECOMPOSED, likely_cause, readable
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.combine import combined
@@ -237,7 +239,8 @@ class Inflector:
         forms, certificate, finished = found(answers)
         # Outputs with start or padding symbols, which search excludes, are no forms.
         only = certificate.level == "exhaustive" and finished == 1
-        return Inflection(question, forms, certificate, self._warnings(answers, forms), only)
+        warnings = self._warnings(question, answers, forms)
+        return Inflection(question, forms, certificate, warnings, only)
 
     def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
         """Return forms, certificate and number of finished forms of a single direction."""
@@ -261,7 +264,9 @@ class Inflector:
         certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
         return forms, certificate, record["finished"]
 
-    def _warnings(self, answers: Sequence[Answer], forms: Sequence[Form]) -> tuple[str, ...]:
+    def _warnings(
+        self, question: Question, answers: Sequence[Answer], forms: Sequence[Form]
+    ) -> tuple[str, ...]:
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
         found = [f"unknown {described(token)}" for token in unknown]
         causes = [
@@ -269,6 +274,12 @@ class Inflector:
             for answer, each in zip(answers, self._directions, strict=True)
         ]
         found += dict.fromkeys(cause for cause in causes if cause)
+        # A mark that is known, from another language, is no unknown character.
+        composed = unicodedata.normalize("NFC", question.lemma)
+        sources = (each.translator.vocabularies.source for each in self._directions)
+        known = all(token in source for source in sources for token in encode_word(composed))
+        if known and not unknown and composed != question.lemma:
+            found.append(DECOMPOSED)
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
 

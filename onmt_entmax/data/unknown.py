@@ -20,6 +20,7 @@ _LISTED = 20  # tokens that a summary lists
 _MOST = 0.5  # share of the unknown tokens that a cause must explain
 _FOREIGN = 0.01  # a script with a smaller share of a vocabulary's letters is not of its language
 _SUBWORDS = 0.1  # share of tokens with a subword mark in a vocabulary of subwords
+DECOMPOSED = "the letters' marks stand alone: normalise the text to Unicode's normal form NFC"
 _MARKS = ("￭", "@@", "▁")  # of pyonmttok, subword-nmt and sentencepiece
 
 
@@ -112,7 +113,7 @@ def likely_cause(unknown: Mapping[str, int], vocabulary: Vocabulary) -> str | No
     # A decomposed letter is two tokens in a text of characters, of which the mark is unknown.
     marks = {c for token in vocabulary.tokens for c in unicodedata.normalize("NFD", token)}
     if explains(lambda token: unicodedata.combining(token[0]) > 0 and marks.issuperset(token)):
-        return "the letters' marks stand alone: normalise the text to Unicode's normal form NFC"
+        return DECOMPOSED
     for form in ("NFC", "NFD", "NFKC"):
         if explains(partial(_known_in, form, vocabulary)):
             return f"most are known in Unicode's normal form {form}: normalise the text"

@@ -87,6 +87,17 @@ class TestInflector:
         assert answer.warnings[:2] == ("unknown character o", "unknown character U+0308")
         assert "normal form NFC" in answer.warnings[2]
 
+    def test_a_decomposed_letter_whose_mark_is_known_is_told(self, tmp_path):
+        """A mark may be a token of another language of the model."""
+        source = Vocabulary((*VOCABULARIES.source.tokens, "o", "ö", "\u0308"))
+        model = write_model(tmp_path / "nfc", 3, Vocabularies(source, VOCABULARIES.target))
+        (warning,) = Inflector([model]).inflect("german", "ao\u0308", "V").warnings
+        assert "normal form NFC" in warning
+        assert Inflector([model]).inflect("german", "aö", "V").warnings == ()
+        source = Vocabulary((*VOCABULARIES.source.tokens, "o", "\u0308"))  # trained on NFD
+        model = write_model(tmp_path / "nfd", 3, Vocabularies(source, VOCABULARIES.target))
+        assert Inflector([model]).inflect("german", "ao\u0308", "V").warnings == ()
+
     def test_spaces_around_a_tag_are_no_part_of_it(self, model):
         answer = Inflector([model]).inflect("german", "ab", "V; PST ")
         assert (answer.question.tags, answer.warnings) == (("V", "PST"), ())
