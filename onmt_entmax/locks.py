@@ -135,7 +135,9 @@ def _path_of(handle: int) -> Path:
 def is_locked(folder: Path) -> bool:
     """Whether a process holds the lock of a folder."""
     try:
-        with open(folder / _LOCK, "rb") as file:
+        # Opening a named pipe of this name must not wait for its other end.
+        handle = os.open(folder / _LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with FileIO(handle) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -28,6 +29,15 @@ def test_who_is_refused_learns_which_process_is_in(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
     with locked(tmp_path):
         pass
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(is_locked(tmp_path)), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert found == [False]
 
 
 def write_log_and_fail(folder: Path) -> None:

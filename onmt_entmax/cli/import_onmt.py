@@ -32,6 +32,7 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import (
+    RULES,
     ModelConfig,
     NetworkError,
     SparseNMTModel,
@@ -61,21 +62,21 @@ FOREIGN = (
     "torchtext.data.field.RawField",
 )
 
+ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
 # Supported values of the model options.
 SUPPORTED: Mapping[str, tuple[Any, ...]] = {
     "model_task": ("seq2seq",),
     "model_type": ("text",),
-    "encoder_type": ("rnn", "brnn", "mean", "transformer"),
-    "decoder_type": ("rnn", "transformer"),
-    "rnn_type": ("LSTM", "GRU"),
-    "generator_function": ("softmax", "sparsemax"),
-    "global_attention_function": ("softmax", "sparsemax"),
-    "global_attention": ("dot", "general", "mlp", "none"),
-    "self_attn_type": ("scaled-dot", "average"),
+    "encoder_type": RULES["encoder_type"].names,
+    "decoder_type": RULES["decoder_type"].names,
+    "rnn_type": RULES["rnn_type"].names,
+    "generator_function": tuple(ALPHAS),
+    "global_attention_function": tuple(ALPHAS),
+    "global_attention": RULES["global_attention"].names,
+    "self_attn_type": RULES["self_attn_type"].names,
     "copy_attn": (False,),
     "coverage_attn": (False,),
 }
-ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
 COPIED = (
     "encoder_type decoder_type rnn_type enc_layers dec_layers src_word_vec_size tgt_word_vec_size "
     "bridge context_gate global_attention position_encoding share_embeddings "
