@@ -8,8 +8,9 @@ of the `sacrebleu` command. Several systems are compared with the first by sacre
 bootstrap test (Koehn 2004): `p` is the probability of so large a difference between systems that do
 not differ, and `+-` half of the 95 % confidence interval.
 
---tokenize chooses the tokeniser of BLEU: 13a for plain text, none for the tokenised BLEU of older
-papers, char or ja-mecab for Japanese. Several give a BLEU each.
+--tokenize chooses the tokeniser of BLEU: 13a for plain text, none for the tokenised BLEU of papers
+if the files are tokens, onmt for the same of text by OpenNMT's tokeniser (mode aggressive, as
+`prepare` splits text), char or ja-mecab for Japanese. Several give a BLEU each.
 
 --detokenize compares the output of a model of Moses' tokens with text: it joins the translations by
 Moses' rules and leaves the references as they are. For a model of lowercased tokens:
@@ -37,12 +38,26 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
-from onmt_entmax.data.parallel import read_lines
+from onmt_entmax.data.parallel import pyonmttok, read_lines
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
+ONMT = "onmt"  # the tokeniser that sacrebleu does not have
+
+
+class _OpenNMTWords:
+    """A tokeniser of sacrebleu's interface: the words that `prepare` splits into subwords."""
+
+    def __init__(self) -> None:
+        self._tokenizer = pyonmttok().Tokenizer("aggressive", no_substitution=True)
+
+    def signature(self) -> str:
+        return "onmt-aggressive"
+
+    def __call__(self, line: str) -> str:
+        return " ".join(self._tokenizer(line))
 
 
 @dataclass(frozen=True)
@@ -84,10 +99,15 @@ def make_metrics(
         for tokenizer in tokenizers:
             name = f"BLEU {tokenizer}"
             try:
-                metrics.append((name, BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)))
+                known = "none" if tokenizer == ONMT else tokenizer
+                bleu = BLEU(tokenize=known, lowercase=lowercase, force=True)
             except (ImportError, RuntimeError) as error:
                 reason = " ".join(str(error).split())
                 raise UserError(f"--tokenize {tokenizer}: {reason}") from None
+            if tokenizer == ONMT:
+                bleu.tokenizer = _OpenNMTWords()
+                bleu.tokenizer_signature = bleu.tokenizer.signature()
+            metrics.append((name, bleu))
     if "chrf" in names:
         metrics.append(("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
@@ -265,7 +285,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("system", nargs="+", type=Path, metavar="SYSTEM", help="file of translations")
     add("--reference", nargs="+", type=Path, required=True, metavar="FILE")
     add("--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="default: all")
-    add("--tokenize", nargs="+", choices=list(BLEU.TOKENIZERS), default=["13a"], metavar="NAME")
+    tokenizers = [*BLEU.TOKENIZERS, ONMT]
+    add("--tokenize", nargs="+", choices=tokenizers, default=["13a"], metavar="NAME")
     add("--lowercase", action="store_true", help="ignore case in BLEU and chrF (TER always does)")
     add("--detokenize", choices=LANGUAGES, help="join Moses' tokens of the systems to text")
     add(

@@ -82,9 +82,8 @@ def _due(matrix: Matrix, again: bool) -> list[Work]:
         _Tested(on_test, each.cell, each.seed, each.folder / TEST) for each in matrix.trainings()
     ]
     work += [replace(e, matrix=on_test, folder=e.folder / TEST) for e in matrix.ensembles()]
-    undone = [
-        each.name for each in (*matrix.trainings(), *matrix.ensembles()) if figures_of(each) is None
-    ]
+    on_dev: list[Work] = [*matrix.trainings(), *matrix.ensembles()]
+    undone = [each.name for each in on_dev if figures_of(each) is None]
     if undone:
         raise UserError(
             f"{matrix.path}: not done: {', '.join(undone)}; the test set is measured when all runs "

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pyonmttok import Tokenizer
 
 from onmt_entmax.cli import bleu
 from tests.commands import succeed
@@ -176,6 +177,19 @@ def test_tokenised_bleu_is_that_of_papers(texts: Path, tmp_path: Path) -> None:
     value = json.loads((tmp_path / "json").read_text())["systems"][command[0]]["BLEU none"]["value"]
     assert value == pytest.approx(multi_bleu(lines[:50], reference[:50]), abs=1e-9)
     assert value > 30
+
+    text = ["".join([line.replace(" , ", ", "), "!"]) for line in lines[:50]]
+    (tmp_path / "system").write_text("\n".join(text) + "\n")
+    tokenizer = Tokenizer("aggressive", no_substitution=True)
+    sides = ([" ".join(tokenizer(line)) for line in side] for side in (text, reference[:50]))
+    own = multi_bleu(*sides)
+    other = str(tmp_path / "ref")
+    command[command.index("none")] = "onmt"
+    assert ended(bleu.main, [other, *command, "--resamples", "10"]) == 0
+    scores = json.loads((tmp_path / "json").read_text())
+    assert scores["systems"][command[0]]["BLEU onmt"]["value"] == pytest.approx(own, abs=1e-9)
+    assert "tok:onmt-aggressive" in scores["signatures"]["BLEU onmt"]
+    assert own != pytest.approx(value, abs=0.1)
 
 
 def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
