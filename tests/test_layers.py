@@ -22,7 +22,7 @@ ROWS = [
     {"report"},
     {"train"},
     {"options"},
-    {"sharding"},
+    {"classify", "sharding"},
     {"suggester", "translator"},
     {"figures", "inflector"},
     {"experiment"},

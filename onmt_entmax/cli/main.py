@@ -23,10 +23,12 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Prepare data": {
         "prepare fetch-sigmorphon": ("fetch_sigmorphon", "download the SIGMORPHON 2018 data"),
         "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
+        "prepare fetch-multilabel": ("fetch_multilabel", "download multi-label data sets"),
         "prepare mt": ("prepare_mt", "make training files for translation, of `files` or a corpus"),
     },
     "Train and predict": {
         "train": ("train", "train a model"),
+        "multilabel": ("multilabel", "cross-validate linear multi-label classifiers"),
         "translate": ("translate", "translate a file, with certificates"),
         "inflect": ("inflect", "inflect words"),
         "serve": ("serve", "show outputs and proofs on a web page, as you type"),

@@ -1,0 +1,285 @@
+"""Cross-validate linear multi-label classifiers with several losses, or evaluate a test file.
+
+    onmt-entmax prepare fetch-multilabel scene --out run/multilabel/data
+    onmt-entmax multilabel config/multilabel/scene.yaml
+    onmt-entmax multilabel config/multilabel/scene.yaml --test run/multilabel/data/scene-test.arff
+
+Each row of the training file is predicted by a model that was chosen and fitted without it: outer
+folds measure F1, inner folds choose L2 and threshold (or scale of the scores). With --test, all
+training rows choose and fit. Rows without labels teach nothing and do not count in F1.
+
+The folder `out` receives, for each loss, LOSS.json (F1, choices) and LOSS.predictions.jsonl
+(predicted labels and nonzero probabilities of each row), and table.md, which is also printed. With
+--test, these names have `.test` in them. A loss whose files are there is not fitted again, so the
+same command continues after an interrupt.
+
+keys of the configuration, with their defaults (see also config/multilabel)
+  name         of the data set, for the table; scene, emotions, birds, cal500 and reuters have the
+               paper's figures beside ours
+  train        ARFF, if it ends so, or SVMlight file
+  labels       XML file that lists the labels; SVMlight needs none
+  out          folder for results
+  losses       [logistic, softmax, sparsemax, entmax15], or any alpha as a number
+  seeds        number of seeds of the folds: 5
+  folds        5, outer and inner
+  l2           values of lambda: [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100]
+  thresholds   of probabilities, for logistic and softmax: [0.05, 0.1, ..., 0.5]
+  scales       of the scores, for sparse losses: [0.5, 1, ..., 5]
+  choose_by    micro_f1, or macro_f1
+  standardise  true; false keeps features as they are (for sparse files with very many of them)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from tqdm import tqdm
+
+from onmt_entmax.classify.multilabel import (
+    Grid,
+    Loss,
+    Outcome,
+    cross_validate,
+    f1,
+    train_and_predict,
+)
+from onmt_entmax.classify.multilabel_data import Examples, read_examples
+from onmt_entmax.classify.settings import read_settings
+from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_bytes, refuse_overwriting, write_files
+from onmt_entmax.options.train import ALPHAS
+from onmt_entmax.parsing import ParseError, parse_json
+from onmt_entmax.rules import FLAG, Rule, one_of, whole
+
+MEASURES = ("micro_f1", "macro_f1")
+NAMED = {"logistic": None, **{n: a for n, a in ALPHAS.items() if a is not None}}
+# Martins and Astudillo (2016), Table 2: micro and macro F1 in %, on test sets.
+PAPER = {
+    "scene": {"logistic": (70.96, 72.95), "softmax": (74.01, 75.03), "sparsemax": (73.45, 74.57)},
+    "emotions": {
+        "logistic": (66.75, 68.56),
+        "softmax": (67.34, 67.51),
+        "sparsemax": (66.38, 66.07),
+    },
+    "birds": {"logistic": (45.78, 33.77), "softmax": (48.67, 37.06), "sparsemax": (49.44, 39.13)},
+    "cal500": {"logistic": (48.88, 24.49), "softmax": (47.46, 23.51), "sparsemax": (48.47, 26.20)},
+    "reuters": {"logistic": (81.19, 60.02), "softmax": (79.47, 56.30), "sparsemax": (80.0, 61.27)},
+}
+_LARGEST = 1 << 32  # bytes of a file
+
+
+class _Several(Rule):
+    """A rule for lists: each value follows it, and none is there twice."""
+
+    def fits(self, value: object) -> bool:
+        """Whether a value is such a list."""
+        return (
+            isinstance(value, list)
+            and bool(value)
+            and all(map(super().fits, value))
+            and len(set(value)) == len(value)
+        )
+
+    def __str__(self) -> str:
+        return f"must be a list of different values, each of which {super().__str__()}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A configuration."""
+
+    name: str
+    train: str
+    out: str
+    labels: str | None = None
+    losses: tuple[str | float, ...] = ("logistic", "softmax", "sparsemax", "entmax15")
+    seeds: int = 5
+    folds: int = Grid.folds
+    l2: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] = Grid.thresholds
+    scales: tuple[float, ...] = Grid.scales
+    choose_by: str = Grid.choose_by
+    standardise: bool = True
+
+    def grid(self) -> Grid:
+        """Return what cross-validation chooses from."""
+        chosen = {key: getattr(self, key) for key in ("folds", "choose_by", "standardise")}
+        for key in ("l2", "thresholds", "scales"):
+            if (values := getattr(self, key)) is not None:
+                chosen[key] = tuple(map(float, values))
+        return Grid(**chosen)
+
+    def chosen_losses(self) -> list[Loss]:
+        """Return the losses."""
+        return [
+            Loss(loss, NAMED[loss]) if isinstance(loss, str) else Loss(f"{loss:g}-entmax", loss)
+            for loss in self.losses
+        ]
+
+
+RULES: Mapping[str, Rule] = {
+    "name": Rule(str),
+    "train": Rule(str),
+    "labels": Rule(str),
+    "out": Rule(str),
+    "losses": _Several(float, 1, 100, names=tuple(NAMED)),
+    "seeds": whole(1, 1000),
+    "folds": whole(2, 1000),
+    "l2": _Several(float, 1e-8, 1e8),
+    "thresholds": _Several(float, 0, 1),
+    "scales": _Several(float, 1e-3, 1e3),
+    "choose_by": one_of(*MEASURES),
+    "standardise": FLAG,
+}
+
+
+def run(path: Path, test: Path | None) -> str:
+    """Measure all losses of a configuration; return the table.
+
+    Raises:
+        UserError: the configuration or a data file cannot be used.
+    """
+    settings = read_settings(path, Settings, RULES)
+    out, labels = Path(settings.out), Path(settings.labels) if settings.labels else None
+    training = read_examples(Path(settings.train), labels)
+    tested = read_examples(test, labels, training) if test else None
+    examples = tested or training
+    if empty := len(training) - len(training.labelled()):
+        warn(f"{settings.train}: {empty} rows have no label; they teach nothing")
+    if absent := int((~training.labels.any(0)).sum()):
+        warn(f"{settings.train}: no row has {absent} of the {len(training.names)} labels")
+    mark = ".test" if test else ""
+    inputs = [Path(settings.train), *([labels] if labels else []), *([test] if test else [])]
+    refuse_overwriting([path, *inputs], [out / f"table{mark}.md"])
+    digest = hashlib.sha256(b"".join(read_bytes(each, _LARGEST) for each in inputs)).hexdigest()
+    results = []
+    for loss in settings.chosen_losses():
+        key = {"data": digest, "grid": asdict(settings.grid()), "seeds": settings.seeds}
+        stem = f"{loss.name}{mark}"
+        result = _finished(out / f"{stem}.json", key)
+        if result is None:
+            result, first = measure(settings, loss, training, tested)
+            write_files(
+                {
+                    out / f"{stem}.predictions.jsonl": "".join(prediction_lines(examples, first)),
+                    out / f"{stem}.json": json.dumps({**key, **result}, indent=1) + "\n",
+                }
+            )
+        results.append((loss.name, result))
+    table = markdown(settings, results, tested is not None, len(examples.labelled()))
+    write_files({out / f"table{mark}.md": table})
+    return table
+
+
+def _finished(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the result in a file; None if there is none, or of other data or settings."""
+    if not path.is_file():
+        return None
+    try:
+        content = parse_json(read_bytes(path, _LARGEST).decode())
+    except (ParseError, UnicodeDecodeError):
+        raise UserError(f"{path}: damaged; delete it to fit that loss again") from None
+    same = isinstance(content, dict) and all(
+        content.get(name) == json.loads(json.dumps(value)) for name, value in key.items()
+    )
+    return content if same else None
+
+
+def measure(
+    settings: Settings, loss: Loss, training: Examples, tested: Examples | None
+) -> tuple[dict[str, Any], Outcome]:
+    """Return the F1 and choices of a loss for each seed, and the outcome of the first seed."""
+    begin, grid, outcomes = time.process_time(), settings.grid(), []
+    steps = settings.seeds * (1 if tested else settings.folds)
+    with tqdm(total=steps, desc=f"{settings.name} {loss.name}", unit="fold", disable=None) as bar:
+        for seed in range(1, settings.seeds + 1):
+            if tested:
+                outcomes.append(train_and_predict(training, tested.features, loss, grid, seed))
+                bar.update()
+            else:
+                outcomes.append(cross_validate(training, loss, grid, seed, bar.update))
+    examples = tested or training
+    rows = examples.labelled()
+    scores = [f1(examples.labels[rows], outcome.predicted[rows]) for outcome in outcomes]
+    result = {
+        **{measure: [score[measure] for score in scores] for measure in MEASURES},
+        "choices": [[asdict(choice) for choice in outcome.choices] for outcome in outcomes],
+        "labels_per_row": [float(o.predicted[rows].sum(1).double().mean()) for o in outcomes],
+        "processor_seconds": time.process_time() - begin,
+    }
+    return result, outcomes[0]
+
+
+def prediction_lines(examples: Examples, outcome: Outcome) -> list[str]:
+    """Return a JSON line for each row, with its labels, predictions and nonzero probabilities."""
+
+    def named(flags: Any) -> list[str]:
+        return [examples.names[n] for n in flags.nonzero().flatten().tolist()]
+
+    lines = []
+    for row in range(len(examples)):
+        probabilities = outcome.probabilities[row].tolist()
+        lines.append(
+            json.dumps(
+                {
+                    "row": row + 1,
+                    "labels": named(examples.labels[row]),
+                    "predicted": named(outcome.predicted[row]),
+                    "probabilities": {
+                        name: round(p, 6)
+                        for name, p in zip(examples.names, probabilities, strict=True)
+                        if p > 0
+                    },
+                },
+                ensure_ascii=False,
+            )
+            + "\n"
+        )
+    return lines
+
+
+def markdown(
+    settings: Settings, results: Sequence[tuple[str, Mapping[str, Any]]], test: bool, rows: int
+) -> str:
+    """Return the table of a data set: mean and standard deviation over seeds."""
+
+    def spread(values: Sequence[float]) -> str:
+        return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+
+    where = "test" if test else "nested cross-validation"
+    lines = [
+        f"{settings.name}, {where}, {rows:,} rows with labels, F1 in %, {settings.seeds} seeds",
+        "",
+        "| loss | micro F1 | macro F1 | labels a row | paper, test: micro / macro | seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, result in results:
+        paper = PAPER.get(settings.name, {}).get(name)
+        beside = f"{paper[0]:.2f} / {paper[1]:.2f}" if paper else ""
+        lines.append(
+            f"| {name} | {spread(result['micro_f1'])} | {spread(result['macro_f1'])} | "
+            f"{mean(result['labels_per_row']):.2f} | {beside} | {result['processor_seconds']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure classifiers; return the exit status."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add("config", nargs="+", type=Path, help="configurations; each has its own table")
+    add("--test", type=Path, help="file to evaluate instead of cross-validation")
+    options = parser.parse_args(arguments)
+    if options.test and len(options.config) > 1:
+        raise UserError("--test: takes one configuration")
+    for path in options.config:
+        print(run(path, options.test), flush=True)
+    return 0
