@@ -5,6 +5,7 @@
         --output forced
     onmt-entmax figures sweep run/mt/sweep --measure bleu --output sweep
     onmt-entmax figures time run/softmax run/entmax15 --names softmax 1.5-entmax --output time
+    onmt-entmax figures mappings --output mappings
 
 attention   attention weights; white is exactly zero (Figure 5). Without --target, along the model's
             own output.
@@ -27,6 +28,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.errors import UserError
+from onmt_entmax.figures.mappings import draw_mappings
 from onmt_entmax.figures.runs import draw_sweep, draw_time, read_curves, read_points
 from onmt_entmax.figures.sentence import draw_attention, draw_forced, sentence
 from onmt_entmax.figures.style import output_stem, prepare, write_figure
@@ -63,6 +65,12 @@ def of_time(options: argparse.Namespace) -> str:
     return write_figure(draw_time(curves, options.label or measure), output_stem(options.output))
 
 
+def of_mappings(options: argparse.Namespace) -> str:
+    """Draw `mappings`; return the paths."""
+    prepare()
+    return write_figure(draw_mappings(options.alphas), output_stem(options.output))
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
@@ -93,12 +101,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--measure", help="such as bleu, exact_match, token_accuracy (default: the first found)")
     add("--label", help="label of the vertical axis")
     add("--output", type=Path, required=True, help="path without .pdf and .png")
+    add = commands.add_parser("mappings").add_argument
+    add("--alphas", nargs="+", type=alpha, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
+    add("--output", type=Path, required=True, help="path without .pdf and .png")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Draw a figure; return the exit status."""
     options = parse_arguments(arguments)
-    draw = {"sweep": of_sweep, "time": of_time}.get(options.command, of_sentence)
-    print(draw(options))
+    own = {"sweep": of_sweep, "time": of_time, "mappings": of_mappings}
+    print(own.get(options.command, of_sentence)(options))
     return 0
