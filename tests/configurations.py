@@ -1,9 +1,14 @@
-"""Tests of `config/`: write the corpora of a YAML file, and read the commands in its comments."""
+"""Tests of `config/`: corpora and networks of a YAML file, and the commands in its comments."""
 
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import torch
+
+from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.model import ModelConfig, build_model
 
 
 def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
@@ -13,6 +18,13 @@ def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
             path = Path(corpus[key])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{line}\n", encoding="utf-8")
+
+
+def build_without_weights(config: ModelConfig) -> None:
+    """Build a network, on the device that has neither memory nor random numbers."""
+    words = Vocabulary(tuple(map(str, TARGET_SPECIALS)))
+    with torch.device("meta"):
+        build_model(config, Vocabularies(words, words))
 
 
 def unbroken(head: str) -> str:

@@ -91,7 +91,7 @@ def _due(matrix: Matrix, again: bool) -> list[Work]:
         )
     if again:
         return work
-    before = {entry["name"]: entry for entry in _entries(matrix)}
+    before = {entry["name"]: entry for entry in measurements(matrix)}
     for each in work:
         entry = before.get(each.name)
         if entry is not None and entry["measured"] != _measured(each):
@@ -122,12 +122,12 @@ def _measure(matrix: Matrix, work: Work, processes: Processes) -> None:
         **figures,
         "measured": _measured(work),
     }
-    content = {"measurements": [*_entries(matrix), entry]}
+    content = {"measurements": [*measurements(matrix), entry]}
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     write_text(matrix.run / RECORD, text)
 
 
-def _entries(matrix: Matrix) -> list[dict[str, Any]]:
+def measurements(matrix: Matrix) -> list[dict[str, Any]]:
     """Return the recorded measurements of a matrix."""
     path = matrix.run / RECORD
     return list(read_json(path)["measurements"]) if path.is_file() else []
@@ -136,7 +136,7 @@ def _entries(matrix: Matrix) -> list[dict[str, Any]]:
 def _table(matrix: Matrix) -> str:
     """Return a line for each measurement: run, figure, date."""
     rows = []
-    for entry in _entries(matrix):
+    for entry in measurements(matrix):
         figure = next(key for key in entry if key not in ("name", "date"))
         rows.append((entry["name"], f"{figure} {entry[figure]:.2f}", entry["date"]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -10,6 +10,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.experiment.held_out import measurements
 from onmt_entmax.experiment.matrix import Cell, Matrix, Training
 from onmt_entmax.experiment.measures import (
     compared_bleu,
@@ -207,7 +208,8 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     """Return the tables of several pairs of languages.
 
     They are: results, by cell and pair; tests of each run against that of the first cell with the
-    same seed; and nonzeros of attention and output. The paper's figures stand below each row.
+    same seed; and nonzeros of attention and output. Below each row stand what `experiment test` has
+    recorded, and the paper's figures.
     """
     rows = {matrix.pair: rows_of(matrix) for matrix in matrices}
     figure = main_figure([row for each in rows.values() for row in each])
@@ -218,6 +220,9 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     for number, cell in enumerate(matrices[0].cells):
         each = {pair: rows[pair][number] for pair in rows}
         results[1].append([cell.name, *(spread(row.values(figure)) for row in each.values())])
+        tested = [_tested(matrix, cell.name, figure) for matrix in matrices]
+        if any(tested):
+            results[1].append([f"{cell.name}, test", *map(spread, tested)])
         names = ("attention_support", "output_support")
         nonzeros[1].append(
             [cell.name, *(spread(row.values(name)) for row in each.values() for name in names)]
@@ -233,6 +238,14 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
                 line = [own[i] if pair == "de-en" else "-" for pair in rows for i in (0, 1)]
                 nonzeros[1].append([f"{cell.name}, paper", *line])
     return [results, *_tests(matrices), nonzeros]
+
+
+def _tested(matrix: Matrix, cell: str, figure: str) -> list[float]:
+    """Return the last measurement of the test set with each seed of a cell, if there is one."""
+    found = {entry["name"]: entry[figure] for entry in measurements(matrix) if figure in entry}
+    (of_this,) = (each for each in matrix.cells if each.name == cell)
+    names = [matrix.training(of_this, seed).name for seed in matrix.seeds]
+    return [found[name] for name in names if name in found]
 
 
 def _runs(rows: Sequence[Row]) -> str:
@@ -267,14 +280,14 @@ def _notes(matrices: Sequence[Matrix]) -> list[str]:
     matrix = matrices[0]
     if matrix.pair:
         notes = [
-            "Means ± standard deviations over runs. In the comparisons, p is of a paired bootstrap "
-            "test with 1,000 samples (Koehn 2004)."
+            "Means ± standard deviations over runs, on the validation sets except in rows of "
+            "`test`. p is of a paired bootstrap test with 1,000 samples (Koehn 2004)."
         ]
         if matrix.paper:
             notes.append(
                 "The paper's figures are tokenised BLEU of test sets, and nonzeros of the "
-                "validation set of de-en (Peters, Niculae and Martins 2019, Tables 2 and 3); those "
-                "here are of the validation sets, and of all prefixes that were searched."
+                "validation set of de-en (Peters, Niculae and Martins 2019, Tables 2 and 3). "
+                "Nonzeros here are of all prefixes that were searched."
             )
         return ["\n".join(notes)]
     if matrix.paper in _BLEU:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from onmt_entmax.options.train import training_setup
-from tests.configurations import commands_of, unbroken, write_corpora
+from tests.configurations import build_without_weights, commands_of, unbroken, write_corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 # Matrices, which tools/experiment.py reads, are in test_experiment.py.
@@ -29,6 +29,7 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     setup = training_setup(["-config", str(path)])
     assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
     assert setup.training.selection in ("exact_match", "macro_accuracy")
+    build_without_weights(setup.model)
 
     head = text[: text.index("\ndata:")]
     assert "Peters, Niculae and Martins (2019)" in head

@@ -9,7 +9,7 @@ from onmt_entmax.cli import experiment
 from onmt_entmax.experiment.matrix import data_digests
 from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
-from tests.configurations import unbroken, write_corpora
+from tests.configurations import build_without_weights, unbroken, write_corpora
 from tests.ended import ended
 from tests.matrices import read, read_all, write_matrix
 
@@ -132,6 +132,7 @@ class TestMatrixFile:
                 file = tmp_path / "config.yaml"
                 file.write_text(yaml.safe_dump(matrix.training(cell, 1).options()))
                 model = training_setup(["-config", str(file)]).model
+                build_without_weights(model)
                 alphas = {
                     "output": model.generator_alpha,
                     "attention": model.global_attention_alpha,

@@ -1,5 +1,6 @@
 """A matrix of several pairs of languages: its file, its order, and its tables."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -130,19 +131,23 @@ def test_differences_are_tested_as_bleu_does(measured: list) -> None:
 
 
 def test_the_tables(measured: list) -> None:
+    entries = [{"name": f"de-en entmax15 seed {n}", "date": "", "bleu": 20.0 + n} for n in (1, 2)]
+    record = json.dumps({"measurements": [{**entries[0], "bleu": 9.0}, *entries]})
+    (measured[0].run / "test.json").write_text(record)
     lines = table.markdown(measured).splitlines()
     assert lines[0] == "| bleu | de-en, runs 2 | xx-yy, runs 0 |"
-    assert lines[2:6] == [
+    assert lines[2:7] == [
         "| softmax | 22.50 ± 0.71 | - |",
         "| softmax, paper | 25.70 ± 0.15 | - |",
         "| entmax15 | 23.00 ± 0.71 | - |",
+        "| entmax15, test | 21.50 ± 0.71 | - |",
         "| entmax15, paper | 26.17 ± 0.13 | - |",
     ]
-    assert lines[7] == "| against softmax | seed | entmax15 |"
-    assert lines[9].startswith("| de-en | 1 | +")
-    assert lines[10].endswith(" (p 0.001) |")
-    assert "| nonzeros | de-en, attention | de-en, output | xx-yy, attention |" in lines[12]
-    assert lines[14] == "| softmax | 3.00 ± 0.00 | 7.50 ± 0.00 | - | - |"
+    assert lines[8] == "| against softmax | seed | entmax15 |"
+    assert lines[10].startswith("| de-en | 1 | +")
+    assert lines[11].endswith(" (p 0.001) |")
+    assert "| nonzeros | de-en, attention | de-en, output | xx-yy, attention |" in lines[13]
+    assert lines[15] == "| softmax | 3.00 ± 0.00 | 7.50 ± 0.00 | - | - |"
     assert "| entmax15, paper | 5.55 | 16.13 | - | - |" in lines
     assert "tokenised BLEU of test sets" in lines[-1]
     tex = table.latex(measured)

@@ -9,7 +9,7 @@ import yaml
 
 from onmt_entmax.cli import bleu, prepare_mt
 from onmt_entmax.options.train import training_setup
-from tests.configurations import commands_of, unbroken, write_corpora
+from tests.configurations import build_without_weights, commands_of, unbroken, write_corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "config" / "mt"
@@ -35,6 +35,7 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     write_corpora(values["data"].values(), "a b c")
     setup = training_setup(["-config", str(path)])
     assert setup.model.global_attention_alpha == setup.model.generator_alpha == 1.5
+    build_without_weights(setup.model)
     of_the_paper = path.stem in PAPERS
     assert setup.training.selection == ("token_accuracy" if of_the_paper else "bleu")
 
