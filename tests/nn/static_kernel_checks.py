@@ -5,6 +5,7 @@ Triton is imported.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import static, static_triton
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.backends import triton
+from tests.nn.test_static import batch_of, gradients, padded
+from tests.nn.test_static_transformer import model_of, padded_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ALPHAS = (1.0, 1.05, 1.2, 1.33, 1.5, 2.0)
@@ -172,3 +175,19 @@ def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_sources_have_no_kernel() -> None:
     assert static_triton.covers(torch.empty(1, 512, 4, device=DEVICE))
     assert not static_triton.covers(torch.empty(1, 513, 4, device=DEVICE))
+
+
+def test_an_update_of_a_transformer() -> None:
+    """Loss and all gradients in float32, of learned and fixed alphas, beside float64 on the CPU."""
+    model, batch = model_of(enc_layers=1, dec_layers=1), padded(batch_of(3))
+    triton.failures.append(RuntimeError("left out on purpose"))
+    try:
+        expected = gradients(padded_loss(model, batch), model)
+    finally:
+        triton.failures.clear()
+    model, batch = model.float().to(DEVICE), replace(batch, ids=batch.ids.to(DEVICE))
+    found = gradients(padded_loss(model, batch), model)
+    largest = max(float(gradient.abs().max()) for gradient in expected.values())
+    for name, gradient in expected.items():
+        difference = float((found[name].cpu().double() - gradient).abs().max())
+        assert difference <= 1e-5 * largest, name
