@@ -27,8 +27,11 @@ from onmt_entmax.options.transforms import recorded_transform_options, subwords_
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import (
+    Automaton,
+    ConstraintCompiler,
     EnsembleStepper,
     Hypothesis,
+    LineConstraints,
     ModelStepper,
     SearchConfig,
     SearchResult,
@@ -153,6 +156,9 @@ class Translator:
             options = Namespace(**{**recorded, **vars(options)})
         pipe = build_transforms(transforms, options, self.vocabularies)
         self.reader = Reader(self.vocabularies, pipe, first.right_to_left)
+        self._compiler = ConstraintCompiler(
+            self.vocabularies.target, first.right_to_left, task.regex
+        )
         if unknown and all(m.config.global_attention == "none" for m in models):
             raise TranslationError("replace_unk needs a model with attention")
         self._unknown = unknown
@@ -213,6 +219,7 @@ class Translator:
         batch_size: int = 64,
         prefixes: Iterable[str] | None = None,
         windows: Windows = _ALL,
+        constraints: Iterable[LineConstraints] | None = None,
     ) -> Iterator[Answer]:
         """Translate lines; blank lines yield answers without a result.
 
@@ -221,20 +228,23 @@ class Translator:
             batch_size: sentences searched together.
             prefixes: for each line the text that its output must start with.
             windows: which lines to translate, and how many to read and sort by length at a time.
+            constraints: for each line what its output must contain, or must not.
 
         Yields:
             One answer for each line, in order.
 
         Raises:
             TranslationError: if a line is longer than the model can read, a transform removes all
-                of it, or a prefix is longer than `max_length` or has a token that no output has.
-            ValueError: if there are not as many prefixes as lines.
+                of it, a prefix is longer than `max_length` or has a token that no output has, or
+                constraints need too large an automaton.
+            ValueError: if there are not as many prefixes, or constraints, as lines.
         """
         if isinstance(lines, str):
             raise TypeError("lines are several strings: give a list, of one line too")
         given = repeat("") if prefixes is None else prefixes
         pairs = zip(lines, given, strict=prefixes is not None)
-        numbered = enumerate(pairs)
+        wishes = repeat(LineConstraints()) if constraints is None else constraints
+        numbered = enumerate(zip(pairs, wishes, strict=constraints is not None))
         for place in count():
             window = list(islice(numbered, windows.size))
             if not window:
@@ -242,10 +252,11 @@ class Translator:
             if not windows.has(place):
                 continue
             found: dict[int, Answer] = {}
-            texts = {number: line for number, (line, _) in window}
+            texts = {number: line for number, ((line, _), _) in window}
             sources: dict[int, EncodedSource] = {}
             forced: dict[int, list[int]] = {}
-            for number, (line, prefix) in window:
+            automata: dict[int, Automaton | None] = {}
+            for number, ((line, prefix), wish) in window:
                 if prefix and self.reader.backwards:
                     raise TranslationError(
                         f"prefix of line {number + 1}: a model that writes from right to left "
@@ -255,6 +266,7 @@ class Translator:
                 source = self.reader.encode(words, number)
                 forced[number] = self._prefix(number, source.copied.hide(beginning))
                 if words:
+                    automata[number] = self._automaton(line, source, wish)
                     sources[number] = source
                 elif line.split():
                     raise TranslationError(
@@ -264,9 +276,9 @@ class Translator:
                 else:
                     found[number] = Answer(number, line)
             examples = [source.example for source in sources.values()]
-            for example, result in self._search(examples, batch_size, forced):
+            for example, result in self._search(examples, batch_size, forced, automata):
                 number = example.index
-                verification = self._verify(example, result, forced[number])
+                verification = self._verify(example, result, forced[number], automata[number])
                 answer = self._answer(texts[number], sources[number], result)
                 if self.task.mbr is not None:
                     answer = replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
@@ -290,15 +302,29 @@ class Translator:
             )
         return target.encode(tokens)
 
+    def _automaton(
+        self, line: str, source: EncodedSource, wish: LineConstraints
+    ) -> Automaton | None:
+        """Return the automaton of a line's constraints; None without any."""
+
+        def tokens(phrase: str) -> list[str]:
+            return source.copied.hide(self.reader.preprocess(line, phrase)[1])
+
+        return self._compiler.automaton(wish, tokens, source.example.index + 1)
+
     def _search(
-        self, examples: Sequence[Example], batch_size: int, forced: Mapping[int, Sequence[int]]
+        self,
+        examples: Sequence[Example],
+        batch_size: int,
+        forced: Mapping[int, Sequence[int]],
+        automata: Mapping[int, Automaton | None],
     ) -> Iterator[tuple[Example, SearchResult]]:
         """Yield results of examples in the order in which they are found."""
         if self.task.method == "enumerate":
             for example in examples:
                 with _readable([example]):
                     self._check_memory([example], 1)
-                    result = self._exact(example, forced)
+                    result = self._exact(example, forced, automata)
                 yield example, result
             return
         config = self._config
@@ -309,13 +335,16 @@ class Translator:
         groups = list(group_by_length(examples, sentences, "sents"))
         batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
         order = [index for batch in batches for index in batch.indices]
-        work = ((batch, [forced[index] for index in batch.indices]) for batch in batches)
+        work = (
+            (batch, [forced[i] for i in batch.indices], [automata[i] for i in batch.indices])
+            for batch in batches
+        )
         with _readable(examples):
             self._check_memory(examples, sentences)
             for number, result in stream_search(self.stepper, work, config, 4 * sentences):
                 example = by_index[order[number]]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
-                    result = self._exact(example, forced, result)
+                    result = self._exact(example, forced, automata, result)
                 yield example, result
 
     def _check_memory(self, examples: Sequence[Example], sentences: int) -> None:
@@ -341,22 +370,30 @@ class Translator:
         self,
         example: Example,
         forced: Mapping[int, Sequence[int]],
+        automata: Mapping[int, Automaton | None],
         start: SearchResult | None = None,
     ) -> SearchResult:
         task, batch = self.task, make_batch([example], self.vocabularies)
         prefix = forced[example.index]
         return exact_search(
-            self.stepper, batch, self._config, task.budget, prefix, task.mass, start
+            *(self.stepper, batch, self._config, task.budget, prefix, task.mass, start),
+            automaton=automata[example.index],
         )
 
     def _verify(
-        self, example: Example, result: SearchResult, prefix: Sequence[int]
+        self,
+        example: Example,
+        result: SearchResult,
+        prefix: Sequence[int],
+        automaton: Automaton | None,
     ) -> Verification | None:
         """Verify a result; return None if nothing was proven or the task does not ask for it."""
         if self._verifier is None or result.certificate.level == "none":
             return None
         batch = make_batch([example], self.vocabularies)
-        return verify(self._verifier, batch, result, self._config, prefix, self.task.budget)
+        return verify(
+            *(self._verifier, batch, result, self._config, prefix, self.task.budget, automaton)
+        )
 
     def _answer(self, line: str, source: EncodedSource, result: SearchResult) -> Answer:
         best, length = result.best, len(source.words)

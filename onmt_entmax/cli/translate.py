@@ -16,6 +16,7 @@ from onmt_entmax.options.help import ALL, TRANSLATION, help_text, is_help
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
 from onmt_entmax.processes import Processes, device_for, end_with_parent
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
+from onmt_entmax.search import LineConstraints
 from onmt_entmax.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.translator import Translator
 
@@ -50,13 +51,18 @@ def _predictions(
         translator.
 
     Raises:
-        UserError: the source is empty, or its prefixes do not correspond line by line.
+        UserError: the source is empty, or its prefixes or constraints do not correspond line by
+            line.
     """
     lines = count_lines(setup.src)
     if lines == 0:
         raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
     if setup.prefixes is not None and count_lines(setup.prefixes) != lines:
         raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
+    if setup.constraints is not None and count_lines(setup.constraints) != lines:
+        raise UserError(f"{setup.constraints}: must have {lines} lines, as many as {setup.src}")
+    for _ in _constraints(setup) or ():  # a line that is wrong ends the command before it works
+        pass
     translator = Translator.from_folders(
         setup.models,
         setup.task,
@@ -68,8 +74,29 @@ def _predictions(
     )
     prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)
-    predictions = translator.answers(read_lines(setup.src), setup.batch_size, prefixes, windows)
+    predictions = translator.answers(
+        read_lines(setup.src), setup.batch_size, prefixes, windows, _constraints(setup)
+    )
     return predictions, lines, windows, translator
+
+
+def _constraints(setup: TranslationSetup) -> Iterator[LineConstraints] | None:
+    """Return the constraints of each line, if there is a file of them.
+
+    Raises:
+        UserError: from the iterator, names the first line that is wrong.
+    """
+    if setup.constraints is None:
+        return None
+    pairs = zip(read_lines(setup.constraints), read_lines(setup.src), strict=True)
+    return (_parsed(setup.constraints, number, *pair) for number, pair in enumerate(pairs, 1))
+
+
+def _parsed(path: Path, number: int, line: str, source: str) -> LineConstraints:
+    try:
+        return LineConstraints.parse(line, source)
+    except UserError as error:
+        raise UserError(f"{path}: line {number}: {error}") from None
 
 
 def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:

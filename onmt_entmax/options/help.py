@@ -170,6 +170,8 @@ TRANSLATION = Help(
             "search": "exact: search on until the n_best are proven; enumerate: list the support.",
             "budget": "Prefixes per sentence that exact, enumerate or -verify may compute.",
             "mass": "Probability at which enumerate may stop.",
+            "constraints": "File of phrases that each line's output must contain, or must not.",
+            "constraint_regex": "Regular expression over tokens that every output must match.",
             "mbr": "Write the output of the highest expected utility, among those found.",
             "verify": "Recompute certified sentences in float64, and count disagreements.",
         },

@@ -22,11 +22,12 @@ from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.config import Method, Stop
+from onmt_entmax.search.expression import ExpressionError, parse_expression
 from onmt_entmax.search.mbr import UTILITIES
 
 # Options that name an input file.
 _READ = (
-    *("config", "src", "tgt", "phrase_table"),
+    *("config", "src", "tgt", "phrase_table", "constraints"),
     *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
 )
 
@@ -40,6 +41,7 @@ class TranslationSetup:
     models: tuple[Path, ...]
     src: Path
     prefixes: Path | None  # a file of target prefixes, one for each line of `src`
+    constraints: Path | None  # a file of constraints, one line for each line of `src`
     output: Path
     exactness_report: Path | None
     task: SearchTask
@@ -68,6 +70,8 @@ def translation_parser() -> ArgumentParser:
     add("-budget", type=int, default=Budget.expansions)
     add("-mass", type=float, default=SearchTask.mass)
     add("-verify", action="store_true")
+    add("-constraints", default=None)
+    add("-constraint_regex", default=None)
     add("-mbr", default=None, choices=UTILITIES)
     return parser
 
@@ -112,6 +116,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         models=tuple(Path(name) for name in options["model"]),
         src=source,
         prefixes=_prefixes(options),
+        constraints=_constraints(options),
         output=Path(options["output"]),
         exactness_report=report,
         task=_task(options),
@@ -163,6 +168,7 @@ def _task(options: Options) -> SearchTask:
         verify=options["verify"],
         ban_unknown=options["ban_unk_token"],
         ignore_when_blocking=tuple(options["ignore_when_blocking"]),
+        regex=options["constraint_regex"],
         mbr=options["mbr"],
     )
 
@@ -174,6 +180,20 @@ def _unknown(options: Options) -> UnknownWords | None:
         return None
     table = options["phrase_table"]
     return UnknownWords(read_phrase_table(Path(table)) if table else {})
+
+
+def _constraints(options: Options) -> Path | None:
+    if options["constraint_regex"] is not None:
+        try:
+            parse_expression(options["constraint_regex"])
+        except ExpressionError as error:
+            raise options.error("constraint_regex", str(error)) from None
+    if options["constraints"] is None:
+        return None
+    path = Path(options["constraints"])
+    if not os.path.isfile(path):
+        raise options.no_file("constraints", options["constraints"])
+    return path
 
 
 def _prefixes(options: Options) -> Path | None:

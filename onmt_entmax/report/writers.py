@@ -96,6 +96,8 @@ class Answer:
                 for decoded in self.hypotheses
             ],
         }
+        if certificate.satisfied is not None:
+            record["satisfied"] = list(certificate.satisfied)
         if self.scored:
             for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
                 score = decoded.hypothesis.score  # null if a penalty is infinite
@@ -137,6 +139,8 @@ class Summary(Counts):
     disagreements: int = 0
     undecided: int = 0  # the budget ended before the recomputation was decided
     scored: bool = False  # whether hypotheses are ranked by scores with penalties
+    constrained: int = 0  # sentences whose outputs must satisfy something
+    satisfied: list[float] = field(default_factory=lambda: [0.0, 0.0])  # sums of both limits
     mbr: MbrCounts = field(default_factory=MbrCounts)
 
     def add(self, answer: Answer) -> None:
@@ -153,6 +157,9 @@ class Summary(Counts):
         self.strict += level == "exhaustive" and result.certificate.strict
         self.rows += result.rows
         self.support += result.support
+        if (interval := result.certificate.satisfied) is not None:
+            self.constrained += 1
+            self.satisfied = [a + b for a, b in zip(self.satisfied, interval, strict=True)]
         if answer.mbr is not None:
             self.mbr.add(answer.mbr, answer.hypotheses[0].text)
         self.steps += len(answer.attended)
@@ -171,6 +178,9 @@ class Summary(Counts):
         }
         if self.steps:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
+        if self.constrained:
+            least, most = (round(100 * each / self.constrained, 2) for each in self.satisfied)
+            summary |= {"constrained": self.constrained, "satisfied_percent": [least, most]}
         if self.mbr.levels:
             summary |= self.mbr.as_dict()
         if self.verified:

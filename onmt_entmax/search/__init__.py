@@ -1,6 +1,7 @@
 """Search with certificates, scoring and ensembles; models are seen as a `Stepper` only."""
 
 from onmt_entmax.nn.output import Support
+from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import Budget, Penalties, SearchConfig, SearchTask
@@ -13,18 +14,22 @@ from onmt_entmax.search.ensemble import (
 )
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
+from onmt_entmax.search.lexical import ConstraintCompiler, LineConstraints
 from onmt_entmax.search.mbr import Decision, Utility, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.stepper import Step, Stepper
 from onmt_entmax.search.verify import Verification, verify
 
 __all__ = [
+    "Automaton",
     "Budget",
     "Certificate",
+    "ConstraintCompiler",
     "Constraints",
     "Decision",
     "EnsembleStepper",
     "Hypothesis",
+    "LineConstraints",
     "ListedSequences",
     "ModelStepper",
     "Penalties",

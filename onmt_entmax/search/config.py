@@ -194,6 +194,8 @@ class SearchTask:
     """Whether to ban `<unk>`."""
     ignore_when_blocking: tuple[str, ...] = ()
     """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
+    regex: str | None = None
+    """What every output must match, if anything: see `search.expression.parse_expression`."""
     mbr: Utility | None = None
     """Rank the texts that are found by this expected utility; the search then looks for
     `beam_size` of them."""

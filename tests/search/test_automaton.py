@@ -81,12 +81,12 @@ def test_special_characters_are_tokens_after_a_backslash() -> None:
     )
 
 
-def test_an_automaton_too_large_is_refused() -> None:
-    words = [f"w{i}" for i in range(40)]
-    ids = {word: number for number, word in enumerate(words, 2)}
+def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onmt_entmax.search.automaton._MOST_TRANSITIONS", 100)
+    words = [str(token) for token in range(2, 12)]
     wanted = Intersection(tuple(containing([word]) for word in words))
-    with pytest.raises(ExpressionError, match="more than 200,000 transitions"):
-        compile_expression(wanted, ids.get, EOS)
+    with pytest.raises(ExpressionError, match="more than 100 transitions"):
+        compile_expression(wanted, dict(zip(words, range(2, 12), strict=True)).get, EOS)
 
 
 def half(text: str) -> Automaton:

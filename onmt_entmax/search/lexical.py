@@ -1,0 +1,192 @@
+"""Lexical constraints: the phrases that the output of one line must contain, or must not.
+
+Their texts become automata over a model's tokens.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from onmt_entmax.data.unknown import likely_cause
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.errors import UserError
+from onmt_entmax.parsing import parse_json
+from onmt_entmax.rules import shown
+from onmt_entmax.search.automaton import Automaton, compile_expression
+from onmt_entmax.search.expression import (
+    Complement,
+    Expression,
+    ExpressionError,
+    Intersection,
+    Union,
+    containing,
+    named_tokens,
+    parse_expression,
+    reverse,
+)
+
+Tokens = Callable[[str], Sequence[str]]
+"""Maps a phrase to its tokens, in the order in which the model writes."""
+
+_KEYS = ("constraints", "avoid", "regex", "text")
+
+
+@dataclass(frozen=True)
+class LineConstraints:
+    """What the output of one line must satisfy; phrases are texts as targets of training are.
+
+    Raises:
+        ValueError: if a phrase has no word.
+    """
+
+    required: tuple[tuple[str, ...], ...] = ()
+    """The output contains at least one phrase of each of these groups."""
+    avoid: tuple[str, ...] = ()
+    """The output contains none of these phrases."""
+    regex: str | None = None
+    """The whole output matches this; see `parse_expression`."""
+
+    def __post_init__(self) -> None:
+        for phrase in (*self.avoid, *(phrase for group in self.required for phrase in group)):
+            if not phrase.strip():
+                raise ValueError("a phrase has no word")
+
+    @classmethod
+    def parse(cls, line: str, source: str) -> LineConstraints:
+        """Read a line of a file of constraints.
+
+        Args:
+            line: a JSON object with any of `constraints`, a list of phrases that the output must
+                contain or of lists of phrases of which it must contain one, `avoid`, a list of
+                phrases, `regex`, and `text`, the source; or phrases with tabs between them.
+            source: line of the source, which `text` must repeat.
+
+        Raises:
+            UserError: says what is wrong with the line.
+        """
+        if not line.strip().startswith("{"):
+            phrases = line.split("\t") if line.strip() else []
+            given: dict[str, Any] = {"constraints": phrases}
+        else:
+            given = parse_json(line)
+        for key in given:
+            if key not in _KEYS:
+                raise UserError(f"unknown key {shown(key)}; known are {', '.join(_KEYS)}")
+        if str(given.get("text", source)).split() != source.split():
+            raise UserError("text is not the line of the source")
+        regex = given.get("regex")
+        if regex is not None:
+            if not isinstance(regex, str):
+                raise UserError(f"regex must be a text, not {shown(regex)}")
+            try:
+                parse_expression(regex)
+            except ExpressionError as error:
+                raise UserError(f"regex: {error}") from None
+        groups = [
+            _phrases([group] if isinstance(group, str) else group, "constraints")
+            for group in _list(given.get("constraints", []), "constraints")
+        ]
+        avoid = _phrases(given.get("avoid", []), "avoid")
+        if not all(groups):
+            raise UserError("constraints has an empty list")
+        return cls(tuple(groups), avoid, regex)
+
+    def __bool__(self) -> bool:
+        return self != LineConstraints()
+
+
+class ConstraintCompiler:
+    """Makes automata of constraints; equal constraints share one.
+
+    Args:
+        vocabulary: of the target.
+        backwards: whether the model writes from right to left.
+        regex: what every output must match, if anything; see `parse_expression`.
+
+    Raises:
+        ExpressionError: if `regex` is no expression, or needs too large an automaton.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, backwards: bool, regex: str | None = None) -> None:
+        self._vocabulary, self._backwards = vocabulary, backwards
+        self._compile = lru_cache(maxsize=256)(self._compile_expression)
+        self._regex, self._of_all = None, None
+        if regex is not None:
+            try:
+                self._regex = self._parsed(regex)
+                self._of_all = self._compile(self._regex)
+            except ExpressionError as error:
+                raise ExpressionError(f"constraint_regex: {error}") from None
+            self._name_unknown("constraint_regex", self._regex)
+
+    def automaton(self, wish: LineConstraints, tokens: Tokens, number: int) -> Automaton | None:
+        """Return the automaton of line `number`, from 1; None if it has no constraints.
+
+        Raises:
+            ExpressionError: if a phrase has no token, or the automaton would be too large.
+        """
+        if not wish:
+            return self._of_all
+        where = f"constraints of line {number}"
+        try:
+            expression = self._expression(wish, tokens)
+            self._name_unknown(where, expression)
+            both = expression if self._regex is None else Intersection((expression, self._regex))
+            return self._compile(both)
+        except ExpressionError as error:
+            raise ExpressionError(f"{where}: {error}") from None
+
+    def _expression(self, wish: LineConstraints, tokens: Tokens) -> Expression:
+        def phrase(text: str) -> Expression:
+            found = tokens(text)
+            if not found:
+                raise ExpressionError(f"the transforms leave nothing of {text!r}")
+            return containing(found)
+
+        parts: list[Expression] = [Union(tuple(map(phrase, group))) for group in wish.required]
+        parts += [Complement(phrase(text)) for text in wish.avoid]
+        if wish.regex is not None:
+            parts.append(self._parsed(wish.regex))
+        return Intersection(tuple(parts))
+
+    def _parsed(self, regex: str) -> Expression:
+        """Return a regular expression in the order in which the model writes."""
+        expression = parse_expression(regex)
+        return reverse(expression) if self._backwards else expression
+
+    def _name_unknown(self, where: str, expression: Expression) -> None:
+        """Warn of tokens that no output has."""
+        named, known = named_tokens(expression), self._vocabulary.can_write
+        unknown = sorted({token for token in named if not known(token)})
+        if unknown:
+            cause = likely_cause(dict.fromkeys(unknown, 1), self._vocabulary)
+            warnings.warn(
+                f"{where}: no output has {', '.join(map(repr, unknown))}, which the target "
+                f"vocabulary lacks{'; ' + cause if cause else ''}",
+                stacklevel=2,
+            )
+
+    def _compile_expression(self, expression: Expression) -> Automaton:
+        vocabulary = self._vocabulary
+        return compile_expression(
+            expression,
+            lambda token: vocabulary.encode([token])[0] if vocabulary.can_write(token) else None,
+            vocabulary.eos,
+        )
+
+
+def _list(given: Any, key: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise UserError(f"{key} must be a list of phrases, not {shown(given)}")
+    return given
+
+
+def _phrases(given: Any, key: str) -> tuple[str, ...]:
+    for phrase in _list(given, key):
+        if not isinstance(phrase, str) or not phrase.strip():
+            raise UserError(f"{key} has {shown(phrase)}, which is no phrase")
+    return tuple(given)
