@@ -22,8 +22,15 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.processes import ProcessError, Processes
-from onmt_entmax.report.writers import Answer, Decoded
-from onmt_entmax.search import Certificate, Decision, Hypothesis, SearchResult, Verification
+from onmt_entmax.report.writers import Answer, Decoded, Drawn
+from onmt_entmax.search import (
+    Certificate,
+    Decision,
+    Hypothesis,
+    Sample,
+    SearchResult,
+    Verification,
+)
 
 # Lines of a window: enough to fill batches of similar length, few enough to stream. A batch runs
 # empty at the end of each window: 1250 lines cost 4 % of the time, 830 lines 8 %.
@@ -31,7 +38,8 @@ _LARGEST, _SMALLEST = 4096, 1024
 _WINDOWS = 16  # windows of a file, if it is long enough, to keep several processes busy
 # Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [
-    *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision)
+    *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision),
+    *(Drawn, Sample),
 ]
 
 

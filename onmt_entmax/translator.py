@@ -25,7 +25,7 @@ from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_toke
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
 from onmt_entmax.report.mbr import decide_record
-from onmt_entmax.report.writers import Answer, Decoded
+from onmt_entmax.report.writers import Answer, Decoded, Drawn
 from onmt_entmax.search import (
     Automaton,
     ConstraintCompiler,
@@ -33,6 +33,8 @@ from onmt_entmax.search import (
     Hypothesis,
     LineConstraints,
     ModelStepper,
+    Sample,
+    Sampling,
     SearchConfig,
     SearchResult,
     SearchTask,
@@ -40,6 +42,7 @@ from onmt_entmax.search import (
     Verification,
     exact_search,
     is_settled,
+    sample,
     stream_search,
     verify,
 )
@@ -55,19 +58,22 @@ class TranslationError(UserError):
     """An input that cannot be translated, or models that do not fit together."""
 
 
-def make_stepper(models: Sequence[LoadedModel], attention: bool = False) -> Stepper:
+def make_stepper(
+    models: Sequence[LoadedModel], attention: bool = False, temperature: float = 1.0
+) -> Stepper:
     """Return a stepper of one model, or of a token-level ensemble.
 
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
         attention: whether steps return attention.
+        temperature: scores are divided by it before they become probabilities.
 
     Raises:
         TranslationError: if the vocabularies hold different tokens.
     """
     first = models[0].vocabularies
     networks = [_with_ids_of(first, loaded, number) for number, loaded in enumerate(models, 1)]
-    steppers = [ModelStepper(network, first.target, attention) for network in networks]
+    steppers = [ModelStepper(each, first.target, attention, temperature) for each in networks]
     return EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
 
 
@@ -159,12 +165,15 @@ class Translator:
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex
         )
+        if unknown and task.sampling:
+            raise TranslationError("replace_unk goes with a search, not with sampling")
         if unknown and all(m.config.global_attention == "none" for m in models):
             raise TranslationError("replace_unk needs a model with attention")
         self._unknown = unknown
         self._merged = unknown is not None or self.reader.merges
         attention = attention or task.config.penalties.covers or unknown is not None
-        self.stepper = make_stepper(models, attention)
+        temperature = 1.0 if task.sampling is None else task.sampling.temp
+        self.stepper = make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
 
     @classmethod
@@ -243,6 +252,8 @@ class Translator:
             raise TypeError("lines are several strings: give a list, of one line too")
         given = repeat("") if prefixes is None else prefixes
         pairs = zip(lines, given, strict=prefixes is not None)
+        if constraints is not None and self.task.sampling is not None:
+            raise TranslationError("constraints go with a search, not with sampling")
         wishes = repeat(LineConstraints()) if constraints is None else constraints
         numbered = enumerate(zip(pairs, wishes, strict=constraints is not None))
         for place in count():
@@ -274,8 +285,12 @@ class Translator:
                         f"the line, or translate without that transform"
                     )
                 else:
-                    found[number] = Answer(number, line)
+                    found[number] = Answer(number, line, samples=() if self.task.sampling else None)
             examples = [source.example for source in sources.values()]
+            if self.task.sampling is not None:
+                for number, drawn in self._sample(self.task.sampling, examples, batch_size, forced):
+                    found[number] = self._sampled(texts[number], sources[number], drawn)
+                examples = []
             for example, result in self._search(examples, batch_size, forced, automata):
                 number = example.index
                 verification = self._verify(example, result, forced[number], automata[number])
@@ -347,6 +362,28 @@ class Translator:
                     result = self._exact(example, forced, automata, result)
                 yield example, result
 
+    def _sample(
+        self,
+        sampling: Sampling,
+        examples: Sequence[Example],
+        batch_size: int,
+        forced: Mapping[int, Sequence[int]],
+    ) -> Iterator[tuple[int, tuple[Sample, ...]]]:
+        """Yield the numbers of lines and their samples."""
+        config = self._config
+        rows = _ROWS[device_of(self._first).type]
+        sentences = min(batch_size, max(1, rows // config.n_best))
+        for group in group_by_length(examples, sentences, "sents"):
+            batch = make_batch(group, self.vocabularies)
+            prefixes = [forced[index] for index in batch.indices]
+            with _readable(group):
+                self._check_memory(group, sentences)
+                drawn = sample(
+                    *(self.stepper, batch, sampling, config.n_best, config.max_length),
+                    *(batch.indices, prefixes),
+                )
+            yield from zip(batch.indices, drawn, strict=True)
+
     def _check_memory(self, examples: Sequence[Example], sentences: int) -> None:
         """Refuse a line that is too long for the memory that is free; warn of very long ones.
 
@@ -416,6 +453,17 @@ class Translator:
             attended=attended,
             merged=self._merged,
             scored=self._config.penalties.any,
+        )
+
+    def _sampled(self, line: str, source: EncodedSource, drawn: Sequence[Sample]) -> Answer:
+        as_hypotheses = [Hypothesis(each.tokens, each.log_prob, each.log_prob) for each in drawn]
+        texts = [self._text(hypothesis, source) for hypothesis in as_hypotheses]
+        return Answer(
+            id=source.example.index,
+            source=line,
+            source_tokens=len(source.words),
+            unknown=source.unknown,
+            samples=tuple(map(Drawn, texts, drawn)),
         )
 
     def _text(self, hypothesis: Hypothesis, source: EncodedSource) -> str:

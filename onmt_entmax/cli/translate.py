@@ -116,7 +116,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             writer.write(prediction)
         described = writer.summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
-            "search": setup.task.method,
+            "search": "sampling" if setup.task.sampling else setup.task.method,
             "beam_size": setup.task.config.beam_size,
             "max_length": setup.task.config.max_length,
             # A run folder may name another checkpoint as its best by now.

@@ -156,7 +156,7 @@ TRAINING = Help(
         "valid_batch_size": "Sentences per batch of the development set.",
         "world_size": "Multiplies accum_count, whatever the number of processes.",
     },
-    hidden={*REFUSED_IN_TRAINING, *RETIRED_IN_TRAINING, *WITHOUT_EFFECT, *_FIXED} - {"seed"},
+    hidden={*REFUSED_IN_TRAINING, *RETIRED_IN_TRAINING, *WITHOUT_EFFECT, *_FIXED},
 )
 
 TRANSLATION = Help(
@@ -173,9 +173,16 @@ TRANSLATION = Help(
             "constraints": "File of phrases that each line's output must contain, or must not.",
             "constraint_regex": "Regular expression over tokens that every output must match.",
             "mbr": "Write the output of the highest expected utility, among those found.",
+            "random_sampling_distinct": "Draw samples without replacement.",
             "verify": "Recompute certified sentences in float64, and count disagreements.",
         },
-        "Files (OpenNMT-py's options from here on)": {
+        "Sampling (OpenNMT-py's options from here on)": {
+            "random_sampling_topk": "Draw n_best outputs, each token of the k best; -1: of all.",
+            "random_sampling_topp": "Draw each token of the best that reach this probability.",
+            "random_sampling_temp": "Temperature: divides the scores.",
+            "seed": "Seed of the samples; -1 is 0.",
+        },
+        "Files": {
             "config": "YAML file with any of these options.",
             "model": "Run folders or checkpoints; an ensemble averages probabilities.",
             "src": "File to translate.",

@@ -26,7 +26,6 @@ _GRAPH = "graph encoders are not supported"
 _COVERAGE = "coverage attention is not supported"
 _PICKLE = "it would write pickles; vocabularies are in every model folder as vocab.json"
 _LOGGING = "metrics.jsonl and TensorBoard in the run folder hold what was measured"
-_SAMPLING = "random sampling is not supported; the search is exact or says so"
 _PRECISION = "only 32-bit floats are supported"
 _SCORERS = "use selection; `onmt-entmax bleu` scores files of translations"
 
@@ -90,7 +89,6 @@ WITHOUT_EFFECT = (
     "max_generator_batches",  # the output layer bounds its memory by itself
     "pool_factor",  # a bucket is always sorted whole
     "save_data",  # where samples would go, with n_sample
-    "seed",  # in translation, which is deterministic; training reads it
     "verbose",
     "report_time",
     "shard_size",  # the input is streamed
@@ -103,9 +101,6 @@ REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "src_feats": _FEATURES,
     "report_align": _ATTENTION,
     "ratio": "the search stops when its answer is proven",
-    "random_sampling_topk": _SAMPLING,
-    "random_sampling_topp": _SAMPLING,
-    "random_sampling_temp": _SAMPLING,
     "stepwise_penalty": "the coverage penalty ranks finished hypotheses",
     "attn_debug": _ATTENTION,
     "align_debug": _ATTENTION,
@@ -232,6 +227,9 @@ RULES: Mapping[str, Rule] = {
     "beta": number(0, 1000),
     "budget": _LIMIT,
     "mass": positive(1),
+    "random_sampling_topk": whole(-1, 10**6),
+    "random_sampling_topp": number(0, 1),
+    "random_sampling_temp": positive(1000),
     "gpu": whole(0, 10_000, off=-1),
 }
 

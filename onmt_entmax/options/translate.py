@@ -20,7 +20,14 @@ from onmt_entmax.options.support import (
 )
 from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.report.writers import with_summary
-from onmt_entmax.search import Budget, Constraints, Penalties, SearchConfig, SearchTask
+from onmt_entmax.search import (
+    Budget,
+    Constraints,
+    Penalties,
+    Sampling,
+    SearchConfig,
+    SearchTask,
+)
 from onmt_entmax.search.config import Method, Stop
 from onmt_entmax.search.expression import ExpressionError, parse_expression
 from onmt_entmax.search.mbr import UTILITIES
@@ -29,6 +36,13 @@ from onmt_entmax.search.mbr import UTILITIES
 _READ = (
     *("config", "src", "tgt", "phrase_table", "constraints"),
     *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
+)
+
+# Options that ask for a search.
+_NOT_SAMPLED = (
+    *("search", "stop", "mbr", "verify", "replace_unk", "ban_unk_token", "min_length"),
+    *("block_ngram_repeat", "length_penalty", "coverage_penalty", "constraints"),
+    "constraint_regex",
 )
 
 BATCH_SIZE = 64  # sentences searched together; OpenNMT-py's default is 30
@@ -73,6 +87,7 @@ def translation_parser() -> ArgumentParser:
     add("-constraints", default=None)
     add("-constraint_regex", default=None)
     add("-mbr", default=None, choices=UTILITIES)
+    add("-random_sampling_distinct", action="store_true")
     return parser
 
 
@@ -170,7 +185,25 @@ def _task(options: Options) -> SearchTask:
         ignore_when_blocking=tuple(options["ignore_when_blocking"]),
         regex=options["constraint_regex"],
         mbr=options["mbr"],
+        sampling=_sampling(options),
     )
+
+
+def _sampling(options: Options) -> Sampling | None:
+    topk, topp = options["random_sampling_topk"], options["random_sampling_topp"]
+    temp, distinct = options["random_sampling_temp"], options["random_sampling_distinct"]
+    seed = max(options["seed"], 0)
+    if not topk and not topp:
+        for name, off in (("random_sampling_temp", 1), ("random_sampling_distinct", False)):
+            if options[name] != off:
+                raise options.error(name, "needs random_sampling_topk (-1: all tokens) or topp")
+        return None
+    for name in _NOT_SAMPLED:
+        if options.given(name) and options[name]:
+            raise options.error(name, "goes with a search, not with random sampling")
+    if options.given("beam_size") and options["beam_size"] not in (1, options["n_best"]):
+        raise options.error("beam_size", "is not read in random sampling; n_best counts samples")
+    return Sampling(topk or -1, topp, temp, distinct, seed)
 
 
 def _unknown(options: Options) -> UnknownWords | None:

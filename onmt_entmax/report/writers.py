@@ -16,6 +16,7 @@ from onmt_entmax.report.mbr import MbrCounts, as_dict
 from onmt_entmax.report.measures import Counts
 from onmt_entmax.search.certificate import ROUNDING, Hypothesis, SearchResult
 from onmt_entmax.search.mbr import Decision
+from onmt_entmax.search.sampling import Sample
 from onmt_entmax.search.verify import Verification
 
 
@@ -25,6 +26,14 @@ class Decoded:
 
     text: str
     hypothesis: Hypothesis
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample and its text."""
+
+    text: str
+    sample: Sample
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,16 @@ class Answer:
     """Those that are not in the vocabulary: the certificate holds for `<unk>` in their place."""
     mbr: Decision | None = None
     """The texts by expected utility, if that was asked for and there are any."""
+    samples: tuple[Drawn, ...] | None = None
+    """What was drawn; None if the line was searched."""
 
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""
         texts = [decoded.text for decoded in self.hypotheses[:n_best]]
         if self.mbr is not None:
             texts = list(self.mbr.texts[:n_best])
+        if self.samples is not None:
+            texts = [drawn.text for drawn in self.samples]
         if not texts and self.unfinished is not None:
             texts = [self.unfinished]
         return texts + [""] * (n_best - len(texts))
@@ -64,8 +77,25 @@ class Answer:
     def record(self) -> dict[str, Any]:
         """Return the line's record in the exactness report.
 
-        A blank line has no hypotheses and no mass, and its bound is 1: nothing is proven.
+        A blank line has no hypotheses and no mass, and its bound is 1: nothing is proven. Of
+        samples nothing is either, and the record says only what was drawn.
         """
+        if self.samples is not None:
+            return {
+                "id": self.id,
+                "source": self.source,
+                "source_tokens": self.source_tokens,
+                **({"unknown": Counter(self.unknown)} if self.unknown else {}),
+                "samples": [
+                    {
+                        "text": drawn.text,
+                        "log_prob": drawn.sample.log_prob,
+                        "prob": drawn.sample.prob,
+                        "complete": drawn.sample.complete,
+                    }
+                    for drawn in self.samples
+                ],
+            }
         if self.result is None:
             empty = {"certificate": "none", "bound": 1.0, "gap": None, "proven": 0, "mass": 0.0}
             counts = {"dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 0}
@@ -142,9 +172,22 @@ class Summary(Counts):
     constrained: int = 0  # sentences whose outputs must satisfy something
     satisfied: list[float] = field(default_factory=lambda: [0.0, 0.0])  # sums of both limits
     mbr: MbrCounts = field(default_factory=MbrCounts)
+    sampled: bool = False  # whether there are samples and not hypotheses
+    samples: int = 0
+    distinct: int = 0  # different samples of a sentence
+    cut: int = 0  # samples that are not complete
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
+        if answer.samples is not None and answer.source.strip():
+            drawn = [each.sample for each in answer.samples]
+            self.sampled = True
+            self.sentences += 1
+            self.samples += len(drawn)
+            self.distinct += len({(each.tokens, each.complete) for each in drawn})
+            self.cut += sum(not each.complete for each in drawn)
+            self.source.add(answer.source_tokens, answer.unknown)
+            return
         result = answer.result
         if result is None:
             self.blank += 1
@@ -171,6 +214,10 @@ class Summary(Counts):
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts, and rates in percent of the sentences that are not blank."""
+        if self.sampled:
+            counts = {"sentences": self.sentences, "blank_lines": self.blank}
+            drawn = {"samples": self.samples, "distinct": self.distinct, "cut": self.cut}
+            return counts | drawn | self.source.as_dict()
         summary = super().as_dict() | {
             "strict_exhaustive_percent": self.percent(self.strict),
             "mean_output_support": round(self.support / max(self.rows, 1), 3),
@@ -191,6 +238,11 @@ class Summary(Counts):
 
     def text(self) -> str:
         """Return the summary as lines of text."""
+        if self.sampled:
+            return (
+                f"{self.sentences} sentences, {self.samples} samples: {self.distinct} different "
+                f"ones of their sentence, {self.cut} cut by the length limit"
+            )
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         lacks = bool(self.source.counts)
         described = {

@@ -17,6 +17,7 @@ from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score
 from onmt_entmax.search.lexical import ConstraintCompiler, LineConstraints
 from onmt_entmax.search.mbr import Decision, Utility, decide
 from onmt_entmax.search.model_stepper import ModelStepper
+from onmt_entmax.search.sampling import Sample, Sampling, sample
 from onmt_entmax.search.stepper import Step, Stepper
 from onmt_entmax.search.verify import Verification, verify
 
@@ -33,6 +34,8 @@ __all__ = [
     "ListedSequences",
     "ModelStepper",
     "Penalties",
+    "Sample",
+    "Sampling",
     "SearchConfig",
     "SearchResult",
     "SearchTask",
@@ -50,6 +53,7 @@ __all__ = [
     "decide",
     "exact_search",
     "is_settled",
+    "sample",
     "score_targets",
     "stream_search",
     "suggest",

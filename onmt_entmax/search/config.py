@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from torch import Tensor
 
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.mbr import UTILITIES, Utility
+from onmt_entmax.search.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -199,12 +200,23 @@ class SearchTask:
     mbr: Utility | None = None
     """Rank the texts that are found by this expected utility; the search then looks for
     `beam_size` of them."""
+    sampling: Sampling | None = None
+    """Draw `n_best` outputs of each sentence instead of searching."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method must be beam, exact or enumerate, got {self.method!r}")
         if self.method == "exact" and self.config.stop == "first":
             raise ValueError("stop first goes with a beam search; exact needs another")
+        if self.sampling is not None:
+            free = SearchConfig(
+                n_best=max(self.config.n_best, 1), max_length=self.config.max_length
+            )
+            others = (self.verify, self.ban_unknown, self.mbr, self.regex, self.method != "beam")
+            if any(others):
+                raise ValueError("sampling takes no method, mbr, verify, ban_unknown or regex")
+            if replace(self.config, beam_size=free.beam_size) != free:
+                raise ValueError("sampling takes n_best (samples) and max_length, nothing else")
         if self.mbr is not None:
             if self.mbr not in UTILITIES:
                 raise ValueError(f"mbr must be one of {', '.join(UTILITIES)}, got {self.mbr!r}")

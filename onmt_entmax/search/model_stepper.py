@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder, PreparedEncoder
 from onmt_entmax.nn.lstm.stepping import BatchSlots, DecoderStep, SourceMemory
-from onmt_entmax.nn.output import Distribution, PreparedOutput
+from onmt_entmax.nn.output import Distribution, OutputLayer, PreparedOutput
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
 
@@ -67,6 +67,7 @@ class ModelStepper:
         model: in evaluation mode.
         vocabulary: of the target.
         attention: whether `step` returns attention.
+        temperature: scores are divided by it before they become probabilities.
 
     Raises:
         ValueError: if the model is in training mode, or its output layer has another size than the
@@ -74,7 +75,11 @@ class ModelStepper:
     """
 
     def __init__(
-        self, model: SparseNMTModel, vocabulary: Vocabulary, attention: bool = False
+        self,
+        model: SparseNMTModel,
+        vocabulary: Vocabulary,
+        attention: bool = False,
+        temperature: float = 1.0,
     ) -> None:
         if model.training:
             raise ValueError(
@@ -87,6 +92,7 @@ class ModelStepper:
             )
         self.model = model
         self.attention = attention
+        self.temperature = temperature
         self.bos, self.eos = vocabulary.bos, vocabulary.eos
         self.excluded: tuple[int, ...] = (vocabulary.pad, vocabulary.bos)
         self.vocabulary_size = size
@@ -97,7 +103,8 @@ class ModelStepper:
         if isinstance(model.encoder, FastRNNEncoder):
             words = model.encoder.embeddings.word_lut.num_embeddings
             self._encoder = model.encoder.prepared(words)
-        output = PreparedOutput(model.generator.weight, model.generator.bias, model.generator.alpha)
+        generator = _at_temperature(model.generator, temperature)
+        output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
         self._output: OutputFunction = output
         self._decoding: Decoding = OpenNMTDecoding(model.decoder, output, attention)
         if isinstance(model.decoder, FastInputFeedRNNDecoder):
@@ -117,7 +124,7 @@ class ModelStepper:
         self.model.decoder.state = {}  # of the last batch, with its graph if that was training
         other.model = deepcopy(self.model).double()
         other._encoder = None
-        other._output = other.model.generator.log_probs
+        other._output = _at_temperature(other.model.generator, self.temperature).log_probs
         other._decoding = OpenNMTDecoding(other.model.decoder, other._output, self.attention)
         return other
 
@@ -143,6 +150,17 @@ class ModelStepper:
     def join(self, states: Sequence[Any]) -> Any:
         """Return one state of all rows of recurrent states."""
         return self._decoding.join(states)
+
+
+def _at_temperature(layer: OutputLayer, temperature: float) -> OutputLayer:
+    """Return an output layer whose scores are divided by a temperature."""
+    if temperature == 1:
+        return layer
+    layer = deepcopy(layer)
+    with torch.no_grad():
+        layer.weight.div_(temperature)
+        layer.bias.div_(temperature)
+    return layer
 
 
 @dataclass(frozen=True)

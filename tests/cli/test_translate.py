@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.checksums import write_list
+from onmt_entmax.errors import UserError
+from onmt_entmax.report.reading import read_report
 from onmt_entmax.search import decide
 from tests.commands import ROOT, fail, succeed, toy_ende
 
@@ -325,6 +327,29 @@ def test_the_output_of_minimum_bayes_risk(trained: Path, tmp_path: Path, search:
     assert sum(summary["mbr"].values()) == 2
 
 
+def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
+    options = ["-random_sampling_topk", -1, "-n_best", 3, "-seed", 3]
+    lines = "a b c\n\nd e\n"
+    records = translate(trained, tmp_path, lines, *options, "-random_sampling_temp", 2)
+    written = (tmp_path / "out").read_text().splitlines()
+    drawn = [[one["text"] for one in record["samples"]] for record in records]
+    assert [len(each) for each in drawn] == [3, 0, 3]
+    assert written == [*drawn[0], "", "", "", *drawn[2]]
+    assert all(0 < one["prob"] <= 1 for record in records for one in record["samples"])
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert (summary["sentences"], summary["blank_lines"], summary["samples"]) == (2, 1, 6)
+    assert summary["search"] == "sampling"
+    again = translate(
+        trained, tmp_path, lines, *options, "-random_sampling_temp", 2, "-batch_size", 1
+    )
+    assert [[one["text"] for one in record["samples"]] for record in again] == drawn
+    distinct = translate(trained, tmp_path, lines, *options, "-random_sampling_distinct")
+    found = [one["text"] for one in distinct[2]["samples"]]
+    assert len(set(found)) == len(found)
+    with pytest.raises(UserError, match="not a record of an -exactness_report"):
+        next(read_report(tmp_path / "report.jsonl"))
+
+
 def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
     arguments = translation(trained / "run", tmp_path)
     (tmp_path / "prefix").write_text("b\n")
@@ -343,6 +368,12 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or exact"),
         (["-search", "enumerate", "-n_best", 2], "n_best: enumerate lists the support"),
         (["-mbr", "bleu"], "'bleu' is not one of exact_match, edit_distance, chrf"),
+        (["-random_sampling_temp", 2], "random_sampling_temp: needs random_sampling_topk"),
+        (["-random_sampling_distinct"], "random_sampling_distinct: needs random_sampling_topk"),
+        (["-random_sampling_topk", -1, "-mbr", "chrf"], "mbr: goes with a search, not with"),
+        (["-random_sampling_topp", 0.5, "-min_length", 2], "min_length: goes with a search"),
+        (["-random_sampling_topk", 3, "-beam_size", 4], "beam_size: is not read in random"),
+        (["-random_sampling_topp", 1.5], "random_sampling_topp: must be a number from 0 to 1"),
         (["-mbr", "chrf", "-search", "exact"], "mbr: goes with search: beam or enumerate"),
         (["-mbr", "chrf", "-length_penalty", "avg"], "mbr: is by probability"),
         (["-model", tmp_path / "prefix"], "models are folders; `onmt-entmax import-onmt`"),

@@ -27,7 +27,7 @@ OFF = "turns it off, or begins at once"
 ACCEPTED = {
     "-1": {
         NOT_GIVEN: "word_vec_size layers rnn_size seed keep_checkpoint gpu src_subword_nbest "
-        "tgt_subword_nbest replace_length",
+        "tgt_subword_nbest replace_length random_sampling_topk",
     },
     "0": {
         OFF: "src_words_min_frequency tgt_words_min_frequency switchout_temperature "
@@ -37,7 +37,8 @@ ACCEPTED = {
         "max_relative_positions accum_steps early_stopping adagrad_accumulator_init max_grad_norm "
         "dropout attention_dropout dropout_steps adam_beta1 adam_beta2 label_smoothing "
         "average_decay start_decay_steps num_workers attention_warmup_steps valid_decode_size "
-        "valid_loss_size alpha beta min_length block_ngram_repeat param_init input_feed",
+        "valid_loss_size alpha beta min_length block_ngram_repeat param_init input_feed "
+        "random_sampling_topk random_sampling_topp",
         "a number of a thing": "gpu gpu_ranks seed replace_length",
         "its default in OpenNMT-py": "rdrop",
     },
@@ -59,6 +60,7 @@ TOGETHER = {
     "enc_rnn_size": ["-dec_rnn_size", "500"],
     "budget": ["-search", "exact"],
     "mass": ["-search", "enumerate"],
+    "random_sampling_temp": ["-random_sampling_topk", "5"],
     "alpha": ["-length_penalty", "wu"],
     "beta": ["-coverage_penalty", "wu"],
     "early_stopping": [],
@@ -74,7 +76,7 @@ def numeric(parser: argparse.ArgumentParser, refused: dict[str, str]) -> list[st
     return [name for name in names if name not in refused and name not in WITHOUT_EFFECT]
 
 
-TRAINING = [*numeric(training_parser(), REFUSED_IN_TRAINING), "seed"]
+TRAINING = numeric(training_parser(), REFUSED_IN_TRAINING)
 TRANSLATION = numeric(translation_parser(), REFUSED_IN_TRANSLATION)
 
 
