@@ -86,6 +86,7 @@ selection: bleu                   # measure of the best checkpoint
 valid_decode_size: 500
 seed: 1
 """
+_MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
 _BATCH, _PASSES, _FEWEST, _MOST = 64, 6, 2_000, 100_000
 
 
@@ -125,7 +126,7 @@ def read_corpus(
     if options.source is not None:
         pairs = local(corpus, options.source)
     else:
-        known = _recorded(options.out, "downloaded")
+        known = _downloaded_before(options.out / RECORD)
         pairs, downloaded = fetch(corpus, options.url or corpus.url, options.timeout, known)
     # Without files of its own, a corpus is split here, and has no published sizes.
     if options.source is not None or corpus.files:
@@ -133,15 +134,10 @@ def read_corpus(
     return pairs, downloaded
 
 
-def _recorded(out: Path, key: str) -> dict[str, str]:
-    """Return checksums that an earlier call recorded, by file name; {} if there was none.
-
-    Args:
-        out: the folder that it filled.
-        key: `downloaded`, or `sha256` of the files that it wrote.
-    """
+def _downloaded_before(record: Path) -> dict[str, str]:
+    """Return the checksums of files that an earlier call downloaded; {} if there was none."""
     try:
-        known = json.loads(read_bytes(out / RECORD, _LARGEST))[key]
+        known = json.loads(read_bytes(record, _LARGEST))["downloaded"]
         return {str(name): str(checksum) for name, checksum in known.items()}
     except (FileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
@@ -217,12 +213,17 @@ def _keep_configuration(out: Path) -> None:
     """
     path = out / CONFIGURATION
     if path.exists() or path.is_symlink():
-        checksum = hashlib.sha256(read_bytes(path, _LARGEST)).hexdigest()
-        if _recorded(out, "sha256").get(CONFIGURATION) != checksum:
+        text, _, checksum = read_bytes(path, _LARGEST).rpartition(_MARK.encode())
+        if _checksum(text) != checksum.strip().decode("ascii", "replace"):
             raise UserError(
-                f"{path}: is another than {RECORD} records; rename it, remove it, or name another "
+                f"{path}: was changed, or made otherwise; rename it, remove it, or name another "
                 "--out"
             )
+
+
+def _checksum(text: bytes) -> str:
+    """Return the checksum that a configuration ends with, of the lines before."""
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> None:
@@ -367,7 +368,8 @@ def configuration(
             batch=_BATCH, steps=steps, often=steps // 8, pairs=pairs, passes=steps * _BATCH / pairs
         ),
     ]
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    return f"{text}{_MARK}{_checksum(text.encode())}\n"
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -169,7 +169,10 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
     first, second = prepared(tmp_path / "data"), prepared(tmp_path / "again")
     assert first.keys() == second.keys()
     for name in first.keys() - {"prepare.json"}:
-        assert first[name] == second[name].replace(b"again", b"data"), name
+        pair = first[name], second[name].replace(b"again", b"data")
+        if name == "train.yaml":
+            pair = [text.rpartition(b"# Checksum")[0] for text in pair]
+        assert pair[0] == pair[1], name
     assert again.replace("again", "data") == done
     names = {"bpe.ro.model", "bpe.en.model", "prepare.json", "train.yaml"}
     assert set(first) == names | {f"{p}.{name}" for p in ("train", "val") for name in ("ro", "en")}
@@ -260,11 +263,12 @@ def test_a_configuration_is_replaced_only_if_nobody_changed_it(tmp_path: Path, c
     arguments = ["files", *map(str, files_of(tmp_path, ("de", "en"))), "--out", str(out)]
     arguments += ["--symbols", "60"]
     assert ended(prepare_mt.main, arguments) == 0
+    (out / "prepare.json").unlink()  # as if a call had been killed
     assert ended(prepare_mt.main, arguments) == 0
     (out / "train.yaml").write_text((out / "train.yaml").read_text() + "layers: 2\n")
     before = prepared(out)
     assert ended(prepare_mt.main, [*arguments, "--subwords", "separate"]) == 2
-    assert "train.yaml: is another than prepare.json records; rename it" in capsys.readouterr().err
+    assert "train.yaml: was changed, or made otherwise; rename it" in capsys.readouterr().err
     assert prepared(out) == before
 
 
@@ -378,7 +382,6 @@ def test_another_archive_than_at_the_first_download_is_refused(
     assert "kftt-data-1.0.tar.gz: has another checksum" in capsys.readouterr().err
     assert prepared(out) == before
     (out / "prepare.json").write_text("[")  # damaged: as if nothing was downloaded
-    (out / "train.yaml").unlink()
     assert ended(prepare_mt.main, arguments) == 0
 
 
