@@ -9,7 +9,7 @@ averaged over rows, plus :math:`\frac{\lambda}{2} \lVert W \rVert^2`. Cross-vali
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -85,10 +85,6 @@ class Loss:
         return self.probabilities(scores) > setting
 
 
-def _by_tens(first: int, last: int) -> tuple[float, ...]:
-    return tuple(10.0**power for power in range(first, last + 1))
-
-
 @dataclass(frozen=True)
 class Grid:
     """What cross-validation chooses from; by default the grids of the paper, as remembered.
@@ -103,7 +99,7 @@ class Grid:
             missing values become the mean. If not, features stay as they are, and sparse.
     """
 
-    l2: tuple[float, ...] = field(default_factory=lambda: _by_tens(-4, 2))
+    l2: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
     thresholds: tuple[float, ...] = tuple(round(0.05 * n, 2) for n in range(1, 11))
     scales: tuple[float, ...] = tuple(0.5 * n for n in range(1, 11))
     folds: int = 5
@@ -224,7 +220,7 @@ def fit(
     """
     sets = [_TrainingSet(examples, standardise) for examples in training]
     labels = torch.cat([each.labels for each in sets])
-    shares = torch.cat([torch.full((len(s.labels),), 1 / len(s.labels)) for s in sets]).double()
+    shares = torch.cat([s.labels.new_full((len(s.labels),), 1 / len(s.labels)) for s in sets])
     classes = labels.shape[1]
     matrices = [labels.new_zeros(len(s.curvature), classes, requires_grad=True) for s in sets]
     biases = [labels.new_zeros(classes, requires_grad=True) for _ in sets]

@@ -54,7 +54,7 @@ from onmt_entmax.classify.multilabel_data import Examples, read_examples
 from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_bytes, refuse_overwriting, write_files
+from onmt_entmax.files import read_bytes, write_files
 from onmt_entmax.options.train import ALPHAS
 from onmt_entmax.parsing import ParseError, parse_json
 from onmt_entmax.rules import FLAG, Rule, one_of, whole
@@ -103,7 +103,7 @@ class Settings:
     losses: tuple[str | float, ...] = ("logistic", "softmax", "sparsemax", "entmax15")
     seeds: int = 5
     folds: int = Grid.folds
-    l2: tuple[float, ...] | None = None
+    l2: tuple[float, ...] = Grid.l2
     thresholds: tuple[float, ...] = Grid.thresholds
     scales: tuple[float, ...] = Grid.scales
     choose_by: str = Grid.choose_by
@@ -111,11 +111,14 @@ class Settings:
 
     def grid(self) -> Grid:
         """Return what cross-validation chooses from."""
-        chosen = {key: getattr(self, key) for key in ("folds", "choose_by", "standardise")}
-        for key in ("l2", "thresholds", "scales"):
-            if (values := getattr(self, key)) is not None:
-                chosen[key] = tuple(map(float, values))
-        return Grid(**chosen)
+        return Grid(
+            tuple(map(float, self.l2)),
+            tuple(map(float, self.thresholds)),
+            tuple(map(float, self.scales)),
+            self.folds,
+            self.choose_by,
+            self.standardise,
+        )
 
     def chosen_losses(self) -> list[Loss]:
         """Return the losses."""
@@ -149,16 +152,17 @@ def run(path: Path, test: Path | None) -> str:
     """
     settings = read_settings(path, Settings, RULES)
     out, labels = Path(settings.out), Path(settings.labels) if settings.labels else None
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{path}: out: {out} is not a folder")
     training = read_examples(Path(settings.train), labels)
     tested = read_examples(test, labels, training) if test else None
     examples = tested or training
     if empty := len(training) - len(training.labelled()):
-        warn(f"{settings.train}: {empty} rows have no label; they teach nothing")
+        warn(f"{settings.train}: {empty} of {len(training)} rows have no label and teach nothing")
     if absent := int((~training.labels.any(0)).sum()):
         warn(f"{settings.train}: no row has {absent} of the {len(training.names)} labels")
     mark = ".test" if test else ""
     inputs = [Path(settings.train), *([labels] if labels else []), *([test] if test else [])]
-    refuse_overwriting([path, *inputs], [out / f"table{mark}.md"])
     digest = hashlib.sha256(b"".join(read_bytes(each, _LARGEST) for each in inputs)).hexdigest()
     results = []
     for loss in settings.chosen_losses():
@@ -187,9 +191,8 @@ def _finished(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
         content = parse_json(read_bytes(path, _LARGEST).decode())
     except (ParseError, UnicodeDecodeError):
         raise UserError(f"{path}: damaged; delete it to fit that loss again") from None
-    same = isinstance(content, dict) and all(
-        content.get(name) == json.loads(json.dumps(value)) for name, value in key.items()
-    )
+    known = json.loads(json.dumps(key))  # with lists for tuples
+    same = isinstance(content, dict) and all(content.get(name) == known[name] for name in known)
     return content if same else None
 
 

@@ -5,7 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.utils import Bunch
 
+from onmt_entmax.classify.multilabel_data import read_examples
 from onmt_entmax.cli import fetch_multilabel, multilabel
 from onmt_entmax.errors import UserError
 from tests.classify.test_multilabel import some_examples
@@ -59,7 +63,7 @@ def test_the_table_and_its_files(folder, capsys, monkeypatch):
     table, messages = capsys.readouterr()
     assert table.startswith("scene, nested cross-validation, 23 rows with labels, F1 in %, 2 seeds")
     assert "| 73.45 / 74.57 |" in next(x for x in table.splitlines() if "| sparsemax |" in x)
-    assert "1 rows have no label; they teach nothing" in messages
+    assert "1 of 24 rows have no label and teach nothing" in messages
     assert (folder / "out" / "table.md").read_text() + "\n" == table
     result = json.loads((folder / "out" / "sparsemax.json").read_text())
     assert [len(choices) for choices in result["choices"]] == [2, 2]
@@ -110,7 +114,7 @@ def test_a_test_file(folder):
         ({"train": ...}, "train is missing"),
         ({"labels": ...}, "set `labels`"),
         ({"train": "none.arff"}, "none.arff: cannot be read"),
-        ({"out": "train.arff"}, "train.arff"),
+        ({"out": "train.arff"}, "c.yaml: out: train.arff is not a folder"),
         ({"folds": 24}, "rows with labels are too few for 24 folds"),
     ],
 )
@@ -161,3 +165,25 @@ def test_fetching_from_a_folder(tmp_path, monkeypatch, capsys):
     with pytest.raises(UserError, match=r"birds-train\.arff: has another checksum"):
         fetch_multilabel.main(command)
     assert not (out / "birds-train.arff").exists()
+
+
+def test_reuters_of_a_fake_scikit_learn_is_fitted_without_standardising(folder, monkeypatch):
+    """The real data was never at hand: this has its form, sparse rows and labels."""
+    examples = some_examples(24)
+    table = examples.features * (examples.features > 0)
+    data = Bunch(
+        data=csr_matrix(table),
+        target=csr_matrix(examples.labels.numpy().astype("uint8")),
+        target_names=["C11", "C&12", "GCAT"],
+    )
+    asked = []
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda subset: asked.append(subset) or data)
+    assert fetch_multilabel.main(["reuters", "--out", "."]) == 0
+    assert asked == ["train"]
+    files = {"train": "reuters-train.svm", "labels": "reuters.xml", "standardise": False}
+    read = read_examples(folder / files["train"], folder / files["labels"])
+    assert read.names == ("C11", "C&12", "GCAT")
+    assert torch.equal(read.labels, examples.labels)
+    assert abs(read.features - csr_matrix(table)).max() < 1e-6
+    configure(folder, losses=["sparsemax"], **files)
+    assert "| sparsemax |" in multilabel.run(Path("c.yaml"), None)
