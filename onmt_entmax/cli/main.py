@@ -24,11 +24,13 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "prepare fetch-sigmorphon": ("fetch_sigmorphon", "download the SIGMORPHON 2018 data"),
         "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
         "prepare fetch-multilabel": ("fetch_multilabel", "download multi-label data sets"),
+        "prepare fetch-snli": ("fetch_snli", "download the SNLI corpus of sentence pairs"),
         "prepare mt": ("prepare_mt", "make training files for translation, of `files` or a corpus"),
     },
     "Train and predict": {
         "train": ("train", "train a model"),
         "multilabel": ("multilabel", "cross-validate linear multi-label classifiers"),
+        "nli": ("nli", "train and evaluate attention classifiers of sentence pairs"),
         "translate": ("translate", "translate a file, with certificates"),
         "inflect": ("inflect", "inflect words"),
         "serve": ("serve", "show outputs and proofs on a web page, as you type"),
