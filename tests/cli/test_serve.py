@@ -6,8 +6,10 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ TRAINED = {
     "src_onmttok_kwargs": "{'mode': 'char'}",
     "tgt_onmttok_kwargs": "{'mode': 'char'}",
 }
+
+WORD = {"language": "german", "lemma": "a", "tags": "V"}
 
 
 @pytest.fixture(scope="module")
@@ -88,14 +92,29 @@ def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> No
     assert answer["record"] == expected.record()
 
 
+def test_the_model_answers_one_query_at_a_time(words: Path, monkeypatch) -> None:
+    answering = serve.Answering(words, TASK)
+    inside: list[int] = []
+    most = []
+
+    def slow(line: str) -> dict[str, Any]:
+        inside.append(1)
+        time.sleep(0.02)
+        most.append(len(inside))
+        inside.pop()
+        return {}
+
+    monkeypatch.setattr(answering, "_answer", slow)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(answering.answer, [WORD] * 6))
+    assert most == [1] * 6
+
+
 def error(response: Any) -> tuple[int, str]:
     content = response.get_json()
     assert list(content) == ["error"]
     assert "\n" not in content["error"]
     return response.status_code, content["error"]
-
-
-WORD = {"language": "german", "lemma": "a", "tags": "V"}
 
 
 @pytest.mark.parametrize(
