@@ -425,7 +425,8 @@ def bf16(seed: int, draw: random.Random) -> Levels:
     return ["filtered"]
 
 
-KINDS: dict[str, Callable[[int, random.Random], Levels]] = {
+Kinds = dict[str, Callable[[int, random.Random], Levels]]
+KINDS: Kinds = {
     "beam": beam,
     "constraints": constraints,
     "penalties": penalties,
@@ -442,13 +443,15 @@ KINDS: dict[str, Callable[[int, random.Random], Levels]] = {
 }
 
 
-def check_models(models: int, seed: int) -> tuple[Counter[tuple[str, str]], list[int]]:
+def check_models(
+    models: int, seed: int, kinds: Kinds = KINDS
+) -> tuple[Counter[tuple[str, str]], list[int]]:
     """Check models; return how often each kind reached each level, and the seeds that failed."""
-    levels, failed, names = Counter[tuple[str, str]](), [], list(KINDS)
+    levels, failed, names = Counter[tuple[str, str]](), [], list(kinds)
     for number in tqdm(range(seed * 1_000_000, seed * 1_000_000 + models), disable=models < 1000):
         name = names[number % len(names)]
         try:
-            reached = KINDS[name](number, random.Random(number))
+            reached = kinds[name](number, random.Random(number))
         except Exception:  # reported with its traceback, and the others are checked all the same
             print(f"seed {number} ({name}):")
             traceback.print_exc()
@@ -458,7 +461,7 @@ def check_models(models: int, seed: int) -> tuple[Counter[tuple[str, str]], list
     return levels, failed
 
 
-def main() -> int:
+def main(kinds: Kinds = KINDS) -> int:
     """Check the models, and print how often each level was certified."""
     parser = argparse.ArgumentParser(description="Compare searches with enumeration.")
     parser.add_argument("--models", type=int, default=10_000)
@@ -466,7 +469,7 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     started = time.monotonic()
-    levels, failed = check_models(options.models, options.seed)
+    levels, failed = check_models(options.models, options.seed, kinds)
     for (kind, level), count in sorted(levels.items()):
         print(f"{kind:20} {level:12} {count:6}")
     print(
