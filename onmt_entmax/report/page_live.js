@@ -85,7 +85,7 @@ function show(query, answer) {
     ...viewOf(answer.record, answer.drawing));
   if (answer.cause) at("answer").querySelector(".alarm").append(` (${answer.cause})`);
   if (model.right_to_left && answer.drawing) {
-    at("pictures").prepend(note("This model writes the last token first, and so do the pictures."));
+    at("pictures").before(note("This model writes the last token first, and so do the pictures."));
   }
 }
 
