@@ -4,45 +4,42 @@
     python -m tools.bench.classifier --rows 20000 --alpha 1.5 2 --epochs 1
 
 Adam, batches of 256 rows, float32, one thread. The losses take turns, an epoch each; processor
-seconds, so that other load matters little. Memory is what a training adds to the peak of a process
-of its own, which holds the data.
+seconds, so that other load matters little. Memory is the peak that ten steps add, besides the data.
 """
 
 import argparse
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax import entmax_loss
+from tools.bench.runner import Case, peak_memory
 
 BATCH = 256
 REFERENCE = "cross_entropy"
 
 
-def epochs(options: argparse.Namespace, name: str) -> Iterator[tuple[float, float]]:
-    """Train a linear classifier of random data without end.
+def epochs(table: Tensor, target: Tensor, classes: int, name: str) -> Iterator[tuple[float, float]]:
+    """Train a linear classifier without end.
 
     Args:
-        options: sizes.
+        table: `(rows, features)`.
+        target: the class of each row.
+        classes: their number.
         name: of the loss: an alpha, or the reference.
 
     Yields:
         Processor seconds of an epoch, and the accuracy in it.
     """
     torch.manual_seed(1)
-    table = torch.randn(options.rows, options.features)
-    true = torch.randn(options.features, options.classes)
-    target = torch.cat([(part @ true).argmax(1) for part in table.split(BATCH)])
-    model = torch.nn.Linear(options.features, options.classes)
+    model = torch.nn.Linear(table.shape[1], classes)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     while True:
         begin, right = time.process_time(), 0
-        for index in torch.randperm(options.rows).split(BATCH):
+        for index in torch.randperm(len(table)).split(BATCH):
             optimiser.zero_grad()
             scores = model(table[index])
             if name == REFERENCE:
@@ -52,19 +49,7 @@ def epochs(options: argparse.Namespace, name: str) -> Iterator[tuple[float, floa
             loss.backward()
             optimiser.step()
             right += int((scores.argmax(1) == target[index]).sum())
-        yield time.process_time() - begin, right / options.rows
-
-
-def peak() -> float:
-    """Return the largest memory of this process so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def memory(options: argparse.Namespace, name: str) -> float:
-    """Return the MiB that ten steps add to the peak of a new process."""
-    sizes = [f"--{key}={getattr(options, key)}" for key in ("rows", "features", "classes")]
-    command = [sys.executable, "-m", "tools.bench.classifier", *sizes, "--memory-of", name]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        yield time.process_time() - begin, right / len(table)
 
 
 def main() -> None:
@@ -77,18 +62,18 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--alpha", type=float, nargs="+", default=[2.0])
-    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if options.memory_of:
-        data = torch.randn(options.rows, options.features)  # the process holds it twice for a while
-        before = peak()
-        options.rows = min(options.rows, 10 * BATCH)
-        next(epochs(options, options.memory_of))
-        print(peak() - before if len(data) else 0)
-        return
+    torch.manual_seed(0)
+    table = torch.randn(options.rows, options.features)
+    true = torch.randn(options.features, options.classes)
+    target = torch.cat([(part @ true).argmax(1) for part in table.split(BATCH)])
     names = [REFERENCE, *map(str, options.alpha)]
-    trainings = {name: epochs(options, name) for name in names}
+    # Before a training leaves memory that can be used again.
+    few, their = table[: 10 * BATCH], target[: 10 * BATCH]
+    steps = {name: epochs(few, their, options.classes, name).__next__ for name in names}
+    memory = peak_memory(Case({}, steps), options)
+    trainings = {name: epochs(table, target, options.classes, name) for name in names}
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for _ in range(options.epochs):
         for name, training in trainings.items():
@@ -99,8 +84,8 @@ def main() -> None:
     for name in names:
         label = name if name == REFERENCE else f"entmax_loss, alpha {float(name):g}"
         seconds = min(seconds for seconds, _ in taken[name])
-        accuracy = 100 * taken[name][-1][1]
-        print(f"| {label} | {seconds:.2f} | {memory(options, name):.0f} | {accuracy:.1f} |")
+        cells = f"{seconds:.2f} | {memory[name]['MB']:.0f} | {100 * taken[name][-1][1]:.1f}"
+        print(f"| {label} | {cells} |")
 
 
 if __name__ == "__main__":
