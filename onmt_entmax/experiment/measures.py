@@ -92,9 +92,9 @@ def compared_bleu(trainings: Sequence[Training]) -> list[tuple[float, float]]:
     results: Any = next(values for name, values in test()[1].items() if name != "System")
     first, *others = results
     return [
-        # Counting differences above 0, sacrebleu gives translations that agree the least p.
-        (each.score - first.score, 1.0 if predictions == texts[0][2] else float(each.p_value))
-        for each, (_, _, predictions) in zip(others, texts[1:], strict=True)
+        # Counting differences above 0, sacrebleu gives equal scores the least p.
+        (each.score - first.score, 1.0 if each.score == first.score else float(each.p_value))
+        for each in others
     ]
 
 
