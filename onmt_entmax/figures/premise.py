@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _NAMES = 1.15  # width of the column of names, inches
 _LINE = 0.34  # height of a line of words with their weights
 _GAP = 0.09  # between words
+_DIGITS = 0.17  # width of a weight
 _SIZE = 8
 
 
@@ -58,7 +59,7 @@ def draw_premise(
 
     words = [readable(word) for word in premise]
     places, line, left = [], 0, 0.0  # line and left edge of each word
-    widths = [width_of(word) for word in words]
+    widths = [max(width_of(word), _DIGITS) for word in words]
     for width in widths:
         if left and left + width > PAGE - _NAMES:
             line, left = line + 1, 0.0
@@ -91,7 +92,7 @@ def draw_premise(
                 shown.set_bbox({"boxstyle": "square,pad=0.18", "fc": face, "ec": INK, "lw": 0.4})
                 shown.set_color("white" if dark > 0.6 else INK)
                 figure.text(
-                    x, (y - 0.15) / height, f"{weight:.2f}", fontsize=5.5, ha="center", color=SOFT
+                    x, (y - 0.16) / height, f"{weight:.2f}", fontsize=5.5, ha="center", color=SOFT
                 )
     return figure
 

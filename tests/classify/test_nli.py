@@ -22,10 +22,10 @@ from onmt_entmax.classify.nli import (
     predict,
     train,
 )
-from onmt_entmax.classify.nli_data import LABELS, encode, make_batch, read_pairs
+from onmt_entmax.classify.nli_data import LABELS, encode, hold_out, make_batch, read_pairs
 from onmt_entmax.classify.settings import SettingsError, read_settings
 from onmt_entmax.errors import UserError
-from tests.oracles import entmax_oracle
+from tests.oracles import entmax_oracle, loss_oracle
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["logistic", "softmax", 1.5, "sparsemax", 3]
@@ -158,6 +158,21 @@ def test_measures(kind: float | str, attended: float | None) -> None:
     predictions = [Prediction([0.6, 0.4, 0], [0.5, 0.5]), Prediction([0.6, 0.4, 0], [0.1, 0, 0.9])]
     measures = measure(replace(SMALL, attention=kind), pairs, predictions)
     assert (measures.accuracy, measures.attended, measures.words) == (50, attended, 2.5)
+
+
+def test_the_output_decides_loss_and_probabilities() -> None:
+    settings = replace(SMALL, output=2, epochs=1, batch_size=100, learning_rate=1e-9)
+    train(settings, Path("run"), quiet)
+    _, vocabulary, model = load(Path("run"))
+    kept, _ = hold_out(read_pairs(Path("pairs.tsv"), True).pairs, SMALL.held_out)
+    encoded = encode(kept, vocabulary)
+    batch = make_batch(encoded)
+    scores = model(batch).scores.detach()
+    probabilities = [p.probabilities for p in predict(model, settings, encoded)]
+    assert torch.allclose(torch.tensor(probabilities).double(), entmax_oracle(scores, 2))
+    losses = loss_oracle(scores, torch.nn.functional.one_hot(batch.labels, 3).double(), 2)
+    (line,) = Path("run/metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["loss"] == pytest.approx(losses.mean().item(), abs=1e-5)
 
 
 def test_the_seed_decides_and_the_best_epoch_is_kept() -> None:
