@@ -22,6 +22,7 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.processes import ProcessError, Processes
+from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.writers import Answer, Decoded, Drawn
 from onmt_entmax.search import (
     Certificate,
@@ -39,7 +40,7 @@ _WINDOWS = 16  # windows of a file, if it is long enough, to keep several proces
 # Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [
     *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision),
-    *(Drawn, Sample),
+    *(Drawn, Sample, Alignment),
 ]
 
 

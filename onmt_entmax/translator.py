@@ -24,6 +24,7 @@ from onmt_entmax.memory import check_free, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
+from onmt_entmax.report.alignment import Alignment, alignment
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.report.writers import Answer, Decoded, Drawn
 from onmt_entmax.search import (
@@ -114,6 +115,7 @@ class Translator:
         attention: whether answers count the attended source positions.
         unknown: how to replace `<unk>` in texts, if at all. Certificates are about token sequences
             and do not change.
+        align: whether answers have the alignments of their hypotheses.
 
     Attributes:
         folders: the model folders that were loaded.
@@ -137,6 +139,7 @@ class Translator:
         transform_options: Namespace | None = None,
         attention: bool = False,
         unknown: UnknownWords | None = None,
+        align: bool = False,
     ) -> None:
         if not models:
             raise TranslationError("no model is named")
@@ -167,11 +170,14 @@ class Translator:
         )
         if unknown and task.sampling:
             raise TranslationError("replace_unk goes with a search, not with sampling")
-        if unknown and all(m.config.global_attention == "none" for m in models):
-            raise TranslationError("replace_unk needs a model with attention")
-        self._unknown = unknown
+        if align and task.sampling:
+            raise TranslationError("report_align goes with a search, not with sampling")
+        for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
+            if needed and all(m.config.global_attention == "none" for m in models):
+                raise TranslationError(f"{name} needs a model with attention")
+        self._unknown, self._align = unknown, align
         self._merged = unknown is not None or self.reader.merges
-        attention = attention or task.config.penalties.covers or unknown is not None
+        attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         self.stepper = make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
@@ -446,13 +452,25 @@ class Translator:
             source_tokens=length,
             unknown=source.unknown,
             result=result,
-            hypotheses=tuple(Decoded(self._text(h, source), h) for h in result.hypotheses),
+            hypotheses=tuple(
+                Decoded(self._text(h, source), h, self._alignment(h, source))
+                for h in result.hypotheses
+            ),
             unfinished=(
                 None if result.unfinished is None else self._text(result.unfinished, source)
             ),
             attended=attended,
             merged=self._merged,
             scored=self._config.penalties.any,
+        )
+
+    def _alignment(self, hypothesis: Hypothesis, source: EncodedSource) -> Alignment | None:
+        if not self._align or hypothesis.attention is None:
+            return None
+        target = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
+        return alignment(
+            *(hypothesis.attention, source.words, target),
+            *(self.dense_attention, self.reader.backwards),
         )
 
     def _sampled(self, line: str, source: EncodedSource, drawn: Sequence[Sample]) -> Answer:

@@ -70,6 +70,7 @@ def _predictions(
         transforms=setup.transforms,
         transform_options=setup.transform_options,
         attention=setup.exactness_report is not None,
+        align=setup.alignments is not None,
         unknown=setup.unknown,
     )
     prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
@@ -108,10 +109,12 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     """
     started = time.monotonic()
     report: Path | None = setup.exactness_report
-    with replaced_when_done([setup.output, *with_summary(report)]) as files:
+    aligned = [] if setup.alignments is None else [setup.alignments]
+    with replaced_when_done([setup.output, *with_summary(report), *aligned]) as files:
+        alignments = files[-1] if aligned else None
         own, lines, windows, translator = _predictions(setup, processes)
         predictions = in_order(own, lines, windows)
-        writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best)
+        writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best, alignments)
         for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
             writer.write(prediction)
         described = writer.summary.as_dict() | {
@@ -122,7 +125,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             # A run folder may name another checkpoint as its best by now.
             "models": [str(folder) for folder in translator.folders],
         }
-        for file in files[2:]:
+        for file in files[2 : len(files) - len(aligned)]:
             print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
     warn(writer.summary.source.warning(translator.vocabularies.source))
     return writer.summary

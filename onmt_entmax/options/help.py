@@ -206,6 +206,7 @@ TRANSLATION = Help(
             "ignore_when_blocking": "Tokens that may repeat.",
             "ban_unk_token": "Exclude outputs with <unk>.",
             "replace_unk": "Replace <unk> by the source word with the most attention.",
+            "report_align": "Write the attended source positions to OUTPUT.align, as i-j.",
             "phrase_table": "Words for replace_unk: lines of `source|||target`.",
         },
     },

@@ -99,7 +99,6 @@ WITHOUT_EFFECT = (
 REFUSED_IN_TRANSLATION: Mapping[str, str] = {
     "int8": _PRECISION,
     "src_feats": _FEATURES,
-    "report_align": _ATTENTION,
     "ratio": "the search stops when its answer is proven",
     "stepwise_penalty": "the coverage penalty ranks finished hypotheses",
     "attn_debug": _ATTENTION,

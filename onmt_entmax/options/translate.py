@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from onmt_entmax.data.reader import UnknownWords, read_phrase_table
-from onmt_entmax.files import refuse_overwriting
+from onmt_entmax.files import is_stream, refuse_overwriting
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
 from onmt_entmax.options.reader import Options, read_options, register
 from onmt_entmax.options.support import (
@@ -42,7 +42,7 @@ _READ = (
 _NOT_SAMPLED = (
     *("search", "stop", "mbr", "verify", "replace_unk", "ban_unk_token", "min_length"),
     *("block_ngram_repeat", "length_penalty", "coverage_penalty", "constraints"),
-    "constraint_regex",
+    *("constraint_regex", "report_align"),
 )
 
 BATCH_SIZE = 64  # sentences searched together; OpenNMT-py's default is 30
@@ -58,6 +58,7 @@ class TranslationSetup:
     constraints: Path | None  # a file of constraints, one line for each line of `src`
     output: Path
     exactness_report: Path | None
+    alignments: Path | None  # a file of alignments, one line for each line of `output`
     task: SearchTask
     n_best: int  # output lines per sentence
     batch_size: int
@@ -123,17 +124,22 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("n_best", "enumerate lists the support; use search: exact, or mbr")
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = None if options["exactness_report"] is None else Path(options["exactness_report"])
+    output = Path(options["output"])
+    aligned = output.with_name(output.name + ".align") if options["report_align"] else None
+    if aligned is not None and is_stream(output):
+        raise options.error("report_align", f"needs an output file, not {output}")
     refuse_overwriting(
         [Path(options[name]) for name in _READ if options[name]],
-        [Path(options["output"]), *with_summary(report)],
+        [output, *with_summary(report), *([] if aligned is None else [aligned])],
     )
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=source,
         prefixes=_prefixes(options),
         constraints=_constraints(options),
-        output=Path(options["output"]),
+        output=output,
         exactness_report=report,
+        alignments=aligned,
         task=_task(options),
         n_best=options["n_best"],
         batch_size=options["batch_size"],

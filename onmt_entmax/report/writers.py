@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from onmt_entmax.files import is_stream
+from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.mbr import MbrCounts, as_dict
 from onmt_entmax.report.measures import Counts
 from onmt_entmax.search.certificate import ROUNDING, Hypothesis, SearchResult
@@ -26,6 +27,8 @@ class Decoded:
 
     text: str
     hypothesis: Hypothesis
+    alignment: Alignment | None = None
+    """If that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ class Answer:
         if not texts and self.unfinished is not None:
             texts = [self.unfinished]
         return texts + [""] * (n_best - len(texts))
+
+    def alignments(self, n_best: int) -> list[str]:
+        """Return the alignments of `lines`, blank where there is none."""
+        of_text = {decoded.text: decoded.alignment for decoded in self.hypotheses[::-1]}
+        chosen = [decoded.alignment for decoded in self.hypotheses[:n_best]]
+        if self.mbr is not None:
+            chosen = [of_text[text] for text in self.mbr.texts[:n_best]]
+        found = ["" if each is None else each.pharaoh() for each in chosen]
+        return found + [""] * (n_best - len(found))
 
     def record(self) -> dict[str, Any]:
         """Return the line's record in the exactness report.
@@ -132,6 +144,9 @@ class Answer:
             for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
                 score = decoded.hypothesis.score  # null if a penalty is infinite
                 listed["score"] = score if math.isfinite(score) else None
+        for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
+            if decoded.alignment is not None:
+                listed["alignment"] = decoded.alignment.as_dict()
         if slack := self._slack():
             record["slack"] = slack
         if self.unfinished is not None:
@@ -304,15 +319,25 @@ class AnswerWriter:
         output: file of `n_best` lines for each sentence.
         report: file of JSON lines, or None.
         n_best: hypotheses written for each sentence.
+        alignments: file of their alignments, a line each, or None.
     """
 
-    def __init__(self, output: IO[str], report: IO[str] | None, n_best: int) -> None:
+    def __init__(
+        self,
+        output: IO[str],
+        report: IO[str] | None,
+        n_best: int,
+        alignments: IO[str] | None = None,
+    ) -> None:
         self._output, self._report, self._n_best = output, report, n_best
+        self._alignments = alignments
         self.summary = Summary()
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
         self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
+        if self._alignments is not None:
+            self._alignments.writelines(f"{each}\n" for each in answer.alignments(self._n_best))
         if self._report is not None:
             self._report.write(_json(answer.record()) + "\n")
         self.summary.add(answer)

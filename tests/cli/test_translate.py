@@ -350,6 +350,28 @@ def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
         next(read_report(tmp_path / "report.jsonl"))
 
 
+@pytest.mark.parametrize("more", [[], ["-mbr", "exact_match"]])
+def test_alignments_beside_the_output_and_in_the_report(trained, tmp_path, more) -> None:
+    records = translate(
+        trained, tmp_path, "a b c\n\nd e\n", "-n_best", 2, "-beam_size", 4, "-report_align", *more
+    )
+    lines = (tmp_path / "out.align").read_text().splitlines()
+    assert len(lines) == 6
+    assert lines[2:4] == ["", ""]
+    for line, text in zip(lines, (tmp_path / "out").read_text().splitlines(), strict=True):
+        pairs = [tuple(map(int, pair.split("-"))) for pair in line.split()]
+        assert {j for _, j in pairs} == set(range(len(text.split())))
+    found = records[0]["hypotheses"][0]
+    assert found["alignment"]["source"] == ["a", "b", "c"]
+    assert found["alignment"]["target"] == found["text"].split()
+    assert lines[0] == " ".join(f"{i}-{j}" for i, j, _ in sorted(found["alignment"]["links"]))
+    sums = [0.0] * len(found["alignment"]["target"])
+    for _, j, weight in found["alignment"]["links"]:
+        assert weight > 0
+        sums[j] += weight
+    assert all(math.isclose(total, 1, abs_tol=1e-5) for total in sums)
+
+
 def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
     arguments = translation(trained / "run", tmp_path)
     (tmp_path / "prefix").write_text("b\n")
@@ -374,6 +396,8 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-random_sampling_topp", 0.5, "-min_length", 2], "min_length: goes with a search"),
         (["-random_sampling_topk", 3, "-beam_size", 4], "beam_size: is not read in random"),
         (["-random_sampling_topp", 1.5], "random_sampling_topp: must be a number from 0 to 1"),
+        (["-report_align", "-output", "/dev/stdout"], "report_align: needs an output file"),
+        (["-report_align", "-random_sampling_topk", -1], "report_align: goes with a search"),
         (["-mbr", "chrf", "-search", "exact"], "mbr: goes with search: beam or enumerate"),
         (["-mbr", "chrf", "-length_penalty", "avg"], "mbr: is by probability"),
         (["-model", tmp_path / "prefix"], "models are folders; `onmt-entmax import-onmt`"),

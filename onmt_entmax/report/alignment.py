@@ -1,0 +1,57 @@
+"""Which source tokens each target token attends to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The attention of one output, by positions from 0, from left to right on both sides."""
+
+    source: tuple[str, ...]
+    """Tokens that the model read."""
+    target: tuple[str, ...]
+    """Tokens that it wrote, without the end symbol."""
+    links: tuple[tuple[int, int, float], ...]
+    """Source position, target position and weight of every pair of positive weight."""
+    dense: bool
+    """Whether every position always has positive weight (softmax)."""
+
+    def pharaoh(self) -> str:
+        """Return the pairs as `i-j`: all, or if dense for each target token its largest weight."""
+        links = self.links
+        if self.dense:
+            best: dict[int, tuple[int, int, float]] = {}
+            for link in links:
+                if link[1] not in best or link[2] > best[link[1]][2]:
+                    best[link[1]] = link
+            links = tuple(best.values())
+        return " ".join(f"{i}-{j}" for i, j, _ in sorted(links))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a report says."""
+        return {"source": self.source, "target": self.target, "links": self.links}
+
+
+def alignment(
+    attention: Tensor, source: Sequence[str], target: Sequence[str], dense: bool, backwards: bool
+) -> Alignment:
+    """Return the alignment of one output.
+
+    Args:
+        attention: `(steps, source length)`, the last step for the end symbol.
+        source: tokens.
+        target: tokens in the order in which the model wrote them.
+        dense: whether every position always has positive weight.
+        backwards: whether the model writes from right to left.
+    """
+    weights = attention[: len(target), : len(source)]
+    if backwards:
+        weights, target = weights.flip(0), target[::-1]
+    links = tuple((i, j, float(weights[j, i])) for j, i in weights.nonzero().tolist())
+    return Alignment(tuple(source), tuple(target), links, dense)
