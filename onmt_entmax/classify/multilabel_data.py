@@ -294,7 +294,8 @@ def _features(
 
     if not attributes:
         raise UserError(f"{path}: every attribute is a label; there are no features")
-    blocks, run = [], []  # numeric columns in between are taken together
+    blocks: list[Any] = []
+    run: list[int] = []  # columns that stay as they are are taken together
 
     def end() -> None:
         if run:
