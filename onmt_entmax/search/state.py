@@ -506,7 +506,6 @@ class SearchState:
         owner = self.numbers[self.sentence]
         row, token, satisfied = self._automata.deciding(owner, self.automaton_state, distribution)
         prob = np.exp(self.log_prob[row] + look_up(distribution, row, token))
-        prob[self.automaton_state[row] == VIOLATED] = 0.0  # counted when the sentence began
         for name, chosen in (("satisfied", satisfied), ("violated", ~satisfied)):
             self.statistics.count(name, self.sentence[row[chosen]], prob[chosen])
         return row[~satisfied], token[~satisfied]
