@@ -3,7 +3,7 @@
     onmt-entmax nli train --config config/nli/sick.yaml --out run/nli/sparsemax-1
     onmt-entmax nli evaluate run/nli/* --data sick/dev.tsv
     onmt-entmax nli figures run/nli/softmax-1 run/nli/sparsemax-1 --data sick/dev.tsv \\
-        --lines 12 40 --out run/nli/pictures
+        --lines 12 40 --out run/pictures
 
 train       train on a CPU; RUN gets the best epoch so far whenever there is a better one, so it can
             be stopped at any time, but not resumed

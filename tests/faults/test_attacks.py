@@ -71,7 +71,7 @@ def test_event_after_event(world: World, call: str, fault: str) -> None:
 
 # `fetch-model` needs the checksum of its archive (`tests/test_released.py` tries bad ones), and
 # `heads` a Transformer, and seconds for its pictures. The world has no sentence pairs;
-# `tests/cli/test_nli.py` tries bad ones.
+# `tests/cli/test_nli_command.py` tries bad ones.
 LEFT_OUT = {"fetch-model", "heads", "nli", "prepare fetch-snli"}
 
 
