@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from onmt_entmax.search import Constraints, SearchConfig, beam_search
+from onmt_entmax.search import Budget, Constraints, SearchConfig, beam_search, exact_search
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, compile_expression
 from onmt_entmax.search.expression import (
     Concatenation,
@@ -165,3 +165,21 @@ def test_a_prefix_cut_by_the_length_limit_satisfies_the_constraint_or_is_not_sho
         config = SearchConfig(5, max_length=1)
         (result,) = beam_search(TableStepper(7), [HALVES], config, automata=[half(text)])
         assert (result.unfinished.tokens if result.unfinished else None) == shown
+
+
+def test_a_beam_takes_the_tokens_that_a_constraint_waits_for_however_rare() -> None:
+    words = {2: 0.4, 4: 0.3, 5: 0.2, 6: 0.09, 3: 0.01}
+    model = Fixed({(): {2: 1.0}, (2,): words, **{(2, word): {EOS: 1.0} for word in words}})
+    config = SearchConfig(1, 1, stop="first")
+    (result,) = beam_search(TableStepper(7), [model], config, automata=[half(".* 3 .*")])
+    assert [h.tokens for h in result.hypotheses] == [(2, 3)]
+
+
+def test_a_list_ends_at_its_share_of_what_may_satisfy_the_constraint() -> None:
+    """A quarter is half of the half that begins with 2."""
+    result = exact_search(
+        *(TableStepper(7), [HALVES], SearchConfig(n_best=0), Budget(rows=1)),
+        mass=0.5,
+        automaton=half("2 .*"),
+    )
+    assert result.certificate.mass == 0.25
