@@ -80,6 +80,7 @@ LEFT_OUT = {
     "nli",
     "prepare fetch-multilabel",
     "prepare fetch-snli",
+    "serve",
 }
 
 
