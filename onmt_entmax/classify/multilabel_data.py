@@ -23,10 +23,12 @@ from onmt_entmax.files import read_bytes, read_lines
 
 _LARGEST_XML = 1 << 24  # bytes
 _MOST_DENSE = 1 << 29  # numbers of a dense matrix: 4 GiB
+_LARGEST_LABEL = 1 << 53  # of SVMlight: scikit-learn reads labels as floats
 
 _WORD = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_WORD}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 _VALUE = re.compile(rf"\s*({_WORD}|[^,]*?)\s*(,|$)")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _CELL = re.compile(rf"\s*(\d+)\s+({_WORD}|[^,\s]+)\s*(,|$)")
 
 
@@ -66,7 +68,8 @@ def read_examples(path: Path, labels: Path | None, like: Examples | None = None)
         path: the file.
         labels: XML file that lists the labels, which ARFF needs. In SVMlight, label `n` is the
             n-th of them from 0; without a list, the numbers are the names.
-        like: the training data, whose labels and features the file must have.
+        like: the training data, whose labels and features the file must have. From SVMlight,
+            features beyond the last one there are left out: they would have no weight.
 
     Raises:
         UserError: a line is malformed, the files do not fit each other, or scikit-learn, which
@@ -127,10 +130,16 @@ class _Attribute:
     values: tuple[str, ...] | None
 
     def number(self, text: str) -> float:
-        """Return a value as a number: a nominal one as its place in the list."""
+        """Return a value as a number: a nominal one as its place in the list.
+
+        Raises:
+            ValueError: it is neither `?`, nor a number in digits, nor in the list.
+        """
         if text == "?":
             return math.nan
         if self.values is None:
+            if not _NUMBER.fullmatch(text):  # float() also takes nan and 1_0
+                raise ValueError
             return float(text)
         return float(self.values.index(_unquoted(text)))
 
@@ -338,30 +347,38 @@ def _svmlight(path: Path, names: list[str] | None, like: Examples | None) -> Exa
     """Read an SVMlight file with `label,label index:value ...` in each line."""
     from sklearn.datasets import load_svmlight_file
 
-    width = None if like is None else len(like.columns)
     try:
         with open(path, "rb") as file:
             # Indices begin at 1, as the format says.
-            features, found = load_svmlight_file(
-                file, n_features=width, multilabel=True, zero_based=False
-            )
+            features, found = load_svmlight_file(file, multilabel=True, zero_based=False)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, OverflowError) as error:
         raise UserError(f"{path}: not SVMlight: {' '.join(str(error).split())}") from None
     if not np.isfinite(features.data).all():
         raise UserError(f"{path}: a feature is infinite or not a number")
+    if like is not None:
+        features.resize(len(found), len(like.columns))
+    numbered = [
+        [_label_number(n, f"{path}: row {k}") for n in row] for k, row in enumerate(found, 1)
+    ]
     known = names or (
-        list(like.names) if like else [f"{n:g}" for n in sorted({n for row in found for n in row})]
+        list(like.names) if like else [str(n) for n in sorted({n for row in numbered for n in row})]
     )
     if len(known) < 2:
         raise UserError(f"{path}: has {len(known)} labels; a distribution needs at least two")
     place_of = {name if names is None else str(n): n for n, name in enumerate(known)}
     labels = torch.zeros(len(found), len(known), dtype=torch.bool)
-    for row, numbers in enumerate(found):
+    for row, numbers in enumerate(numbered):
         for number in numbers:
-            if f"{number:g}" not in place_of:
-                raise UserError(f"{path}: row {row + 1} has label {number:g}, which is not listed")
-            labels[row, place_of[f"{number:g}"]] = True
+            if str(number) not in place_of:
+                raise UserError(f"{path}: row {row + 1} has label {number}, which is not listed")
+            labels[row, place_of[str(number)]] = True
     columns = tuple(str(n + 1) for n in range(features.shape[1]))
     return Examples(features.tocsr(), labels, tuple(known), columns)
+
+
+def _label_number(number: float, place: str) -> int:
+    if not number.is_integer() or abs(number) >= _LARGEST_LABEL:
+        raise UserError(f"{place} has label {number}; labels are whole numbers below 2^53")
+    return int(number)

@@ -78,7 +78,10 @@ def test_dense_files_are_read_as_scipy_reads_them(tmp_path):
         ("1,2,red,no,0\n", "data.arff:11: 5 values for 6 attributes"),
         ("1,2,blue,no,0,1\n", "'blue' is no value of attribute 'kind'"),
         ("one,2,red,no,0,1\n", "'one' is no value of attribute 'x'"),
-        ("inf,2,red,no,0,1\n", "'x' is infinite"),
+        ("nan,2,red,no,0,1\n", "'nan' is no value of attribute 'x'"),
+        ("1_0,2,red,no,0,1\n", "'1_0' is no value of attribute 'x'"),
+        ("{0 1_0}\n", "'1_0' is no value of attribute 'x'"),
+        ("1e999,2,red,no,0,1\n", "'x' is infinite"),
         ("1,2,red,no,?,1\n", 'label "Swainson\'s Thrush" of row 1 is missing'),
         ("{0 1, 0 2}\n", "data.arff:11: an index twice"),
         ("{0 1, 6 2}\n", "or not below the 6 attributes"),
@@ -149,7 +152,9 @@ def test_svmlight(tmp_path):
     for text, message in (
         ("3 1:4\n", "row 1 has label 3"),
         ("1 0:4\n", "not SVMlight"),
-        ("1 3:4\n", "not SVMlight"),
+        ("1.5 1:4\n", "row 1 has label 1.5; labels are whole numbers"),
+        ("inf 1:4\n", "row 1 has label inf; labels"),
+        ("9007199254740993 1:4\n", "below 2^53"),
         ("1 2:nan\n", "not a number"),
         ("a b\n", "not SVMlight"),
     ):
@@ -160,6 +165,23 @@ def test_svmlight(tmp_path):
     _, labels = write(tmp_path, ROWS)
     with pytest.raises(UserError, match="row 1 has label 2"):
         read_examples(path, labels)
+
+
+def test_svmlight_labels_of_many_digits_stay_apart(tmp_path):
+    path = tmp_path / "train.svm"
+    path.write_text("1000001 1:4\n1000002 2:4\n-1 1:1\n")
+    examples = read_examples(path, None)
+    assert examples.names == ("-1", "1000001", "1000002")
+    assert examples.labels.int().tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+def test_svmlight_features_that_the_training_file_lacks_are_left_out(tmp_path):
+    (tmp_path / "train.svm").write_text("0 1:4\n1 2:3\n")
+    (tmp_path / "test.svm").write_text("0 2:5 9:6\n1 1:7\n")
+    training = read_examples(tmp_path / "train.svm", None)
+    tested = read_examples(tmp_path / "test.svm", None, training)
+    assert tested.columns == training.columns
+    assert tested.features.toarray().tolist() == [[0, 5], [7, 0]]
 
 
 def test_a_test_file_with_other_features_is_refused(tmp_path):
