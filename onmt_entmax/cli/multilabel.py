@@ -8,24 +8,32 @@ Each row of the training file is predicted by a model that was chosen and fitted
 folds measure F1, inner folds choose L2 and threshold (or scale of the scores). With --test, all
 training rows choose and fit. Rows without labels teach nothing and do not count in F1.
 
+Micro and macro F1 each have their own choices. Macro F1 is 2PR / (P + R) of the mean precision P
+and the mean recall R of the labels, as in the authors' code (Unbabel/sparsemax on GitHub,
+train_multilabel_classifier_lbfgs.py). The mean of the labels' F1, which scikit-learn calls macro,
+is of the same predictions.
+
 The folder `out` receives, for each loss, LOSS.json (F1, choices) and LOSS.predictions.jsonl
-(predicted labels and nonzero probabilities of each row), and table.md, which is also printed. With
---test, these names have `.test` in them. A loss whose files are there is not fitted again, so the
-same command continues after an interrupt.
+(predicted labels and nonzero probabilities of each row, with micro F1's choices), and table.md,
+which is also printed. With --test, these names have `.test` in them. A loss whose files
+are there is not fitted again, so the same command continues after an interrupt.
 
 keys of the configuration, with their defaults (see also config/multilabel)
   name         of the data set, for the table; scene, emotions, birds, cal500 and reuters have the
                paper's figures beside ours
-  train        ARFF, if it ends so, or SVMlight file
+  train        ARFF, if it ends so, or SVMlight file. Of an SVMlight test file, features beyond the
+               training file's last one are left out: they would have no weight
   labels       XML file that lists the labels; SVMlight needs none
   out          folder for results
   losses       [logistic, softmax, sparsemax, entmax15], or any alpha as a number
   seeds        number of seeds of the folds: 5
   folds        5, outer and inner
-  l2           values of lambda: [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100]
-  thresholds   of probabilities, for logistic and softmax: [0.05, 0.1, ..., 0.5]
-  scales       of the scores, for sparse losses: [0.5, 1, ..., 5]
-  choose_by    micro_f1, or macro_f1
+  l2           values of lambda: [1e-4, 1e-3, 0.01, 0.1, 1, 10]
+  logistic_thresholds
+               of probabilities: [0.05, 0.1, ..., 0.5]
+  softmax_thresholds
+               of probabilities, in multiples of 1 / number of labels: [1, 2, ..., 10]
+  scales       of the scores, for sparse losses: [1, 1.5, ..., 5]
   standardise  true; false keeps features as they are (for sparse files with very many of them)
 """
 
@@ -43,6 +51,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.classify.multilabel import (
+    CHOOSERS,
     Grid,
     Loss,
     Outcome,
@@ -57,9 +66,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes, write_files
 from onmt_entmax.options.train import ALPHAS
 from onmt_entmax.parsing import ParseError, parse_json
-from onmt_entmax.rules import FLAG, Rule, one_of, whole
+from onmt_entmax.rules import FLAG, Rule, whole
 
-MEASURES = ("micro_f1", "macro_f1")
 NAMED = {"logistic": None, **{n: a for n, a in ALPHAS.items() if a is not None}}
 # Martins and Astudillo (2016), Table 2: micro and macro F1 in %, on test sets.
 PAPER = {
@@ -104,19 +112,19 @@ class Settings:
     seeds: int = 5
     folds: int = Grid.folds
     l2: tuple[float, ...] = Grid.l2
-    thresholds: tuple[float, ...] = Grid.thresholds
+    logistic_thresholds: tuple[float, ...] = Grid.logistic_thresholds
+    softmax_thresholds: tuple[float, ...] = Grid.softmax_thresholds
     scales: tuple[float, ...] = Grid.scales
-    choose_by: str = Grid.choose_by
     standardise: bool = True
 
     def grid(self) -> Grid:
         """Return what cross-validation chooses from."""
         return Grid(
             tuple(map(float, self.l2)),
-            tuple(map(float, self.thresholds)),
+            tuple(map(float, self.logistic_thresholds)),
+            tuple(map(float, self.softmax_thresholds)),
             tuple(map(float, self.scales)),
             self.folds,
-            self.choose_by,
             self.standardise,
         )
 
@@ -136,10 +144,10 @@ RULES: Mapping[str, Rule] = {
     "losses": _Several(float, 1, 100, names=tuple(NAMED)),
     "seeds": whole(1, 1000),
     "folds": whole(2, 1000),
-    "l2": _Several(float, 1e-8, 1e8),
-    "thresholds": _Several(float, 0, 1),
+    "l2": _Several(float, 1e-9, 1e8),
+    "logistic_thresholds": _Several(float, 0, 1),
+    "softmax_thresholds": _Several(float, 0, 1e6),
     "scales": _Several(float, 1e-3, 1e3),
-    "choose_by": one_of(*MEASURES),
     "standardise": FLAG,
 }
 
@@ -199,7 +207,7 @@ def _finished(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
 def measure(
     settings: Settings, loss: Loss, training: Examples, tested: Examples | None
 ) -> tuple[dict[str, Any], Outcome]:
-    """Return the F1 and choices of a loss for each seed, and the outcome of the first seed."""
+    """Return the F1 and choices of a loss for each seed, and the first outcome for micro F1."""
     begin, grid, outcomes = time.process_time(), settings.grid(), []
     steps = settings.seeds * (1 if tested else settings.folds)
     with tqdm(total=steps, desc=f"{settings.name} {loss.name}", unit="fold", disable=None) as bar:
@@ -211,14 +219,22 @@ def measure(
                 outcomes.append(cross_validate(training, loss, grid, seed, bar.update))
     examples = tested or training
     rows = examples.labelled()
-    scores = [f1(examples.labels[rows], outcome.predicted[rows]) for outcome in outcomes]
+    scores = {
+        chooser: [f1(examples.labels[rows], each[chooser].predicted[rows]) for each in outcomes]
+        for chooser in CHOOSERS
+    }
+    by_micro = [each["micro_f1"] for each in outcomes]
     result = {
-        **{measure: [score[measure] for score in scores] for measure in MEASURES},
-        "choices": [[asdict(choice) for choice in outcome.choices] for outcome in outcomes],
-        "labels_per_row": [float(o.predicted[rows].sum(1).double().mean()) for o in outcomes],
+        **{chooser: [score[chooser] for score in scores[chooser]] for chooser in CHOOSERS},
+        "label_mean_f1": [score["label_mean_f1"] for score in scores["macro_f1"]],
+        "choices": {
+            chooser: [[asdict(choice) for choice in each[chooser].choices] for each in outcomes]
+            for chooser in CHOOSERS
+        },
+        "labels_per_row": [float(o.predicted[rows].sum(1).double().mean()) for o in by_micro],
         "processor_seconds": time.process_time() - begin,
     }
-    return result, outcomes[0]
+    return result, by_micro[0]
 
 
 def prediction_lines(examples: Examples, outcome: Outcome) -> list[str]:
@@ -261,15 +277,17 @@ def markdown(
     lines = [
         f"{settings.name}, {where}, {rows:,} rows with labels, F1 in %, {settings.seeds} seeds",
         "",
-        "| loss | micro F1 | macro F1 | labels a row | paper, test: micro / macro | seconds |",
-        "|---|---|---|---|---|---|",
+        "| loss | micro F1 | macro F1 | paper, test: micro / macro | mean of labels' F1 "
+        "| labels a row | seconds |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, result in results:
         paper = PAPER.get(settings.name, {}).get(name)
         beside = f"{paper[0]:.2f} / {paper[1]:.2f}" if paper else ""
         lines.append(
-            f"| {name} | {spread(result['micro_f1'])} | {spread(result['macro_f1'])} | "
-            f"{mean(result['labels_per_row']):.2f} | {beside} | {result['processor_seconds']:.0f} |"
+            f"| {name} | {spread(result['micro_f1'])} | {spread(result['macro_f1'])} | {beside} | "
+            f"{spread(result['label_mean_f1'])} | {mean(result['labels_per_row']):.2f} | "
+            f"{result['processor_seconds']:.0f} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_matrix
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from onmt_entmax.classify import multilabel
 from onmt_entmax.classify.multilabel import (
+    CHOOSERS,
     ClassificationError,
     Grid,
     Loss,
+    Outcome,
     choose,
     cross_validate,
     f1,
@@ -31,7 +33,13 @@ LOSSES = [
     Loss("sparsemax", 2.0),
 ]
 SPARSEMAX = LOSSES[-1]
-GRID = Grid(l2=(0.1, 1.0), thresholds=(0.2, 0.4), scales=(0.5, 2.0), folds=3)
+GRID = Grid(
+    l2=(0.1, 1.0),
+    logistic_thresholds=(0.2, 0.4),
+    softmax_thresholds=(0.6, 1.2),
+    scales=(0.5, 2.0),
+    folds=3,
+)
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 
 
@@ -133,21 +141,27 @@ def test_rows_of_an_outer_fold_influence_neither_choice_nor_model(loss):
     changed = replace(examples, features=examples.features.copy(), labels=examples.labels.clone())
     changed.labels[held_out] = ~changed.labels[held_out]
     changed.labels[held_out, 0] = True
-    seen: list[list] = []
-    for data in (examples, changed):
-        outcome = cross_validate(data, loss, GRID, 2, lambda: None)
-        seen.append([outcome.choices[1], outcome.probabilities[held_out].tolist()])
-    assert seen[0] == seen[1]
+
+    def outcomes(data: Examples) -> dict[str, Outcome]:
+        return cross_validate(data, loss, GRID, 2, lambda: None)
+
+    first, second = outcomes(examples), outcomes(changed)
+    for chooser in CHOOSERS:
+        assert first[chooser].choices[1] == second[chooser].choices[1]
+        for kind in ("predicted", "probabilities"):
+            one, other = (getattr(each[chooser], kind)[held_out] for each in (first, second))
+            assert torch.equal(one, other)
     changed.features[held_out] *= 100
-    outcome = cross_validate(changed, loss, GRID, 2, lambda: None)
-    assert outcome.choices[1] == seen[0][0]
-    assert outcome.choices[0] != cross_validate(examples, loss, GRID, 2, lambda: None).choices[0]
+    third = outcomes(changed)
+    for chooser in CHOOSERS:
+        assert third[chooser].choices[1] == first[chooser].choices[1]
+        assert third[chooser].choices[0] != first[chooser].choices[0]
 
 
 def test_choose_is_the_best_of_the_grid():
     """Compared with a loop over folds, each of which is fitted alone."""
     examples = some_examples(40)
-    choice = choose(examples, SPARSEMAX, GRID, seed=1)
+    choices = choose(examples, SPARSEMAX, GRID, seed=1)
     measured = {}
     for l2 in GRID.l2:
         predicted = {scale: torch.zeros_like(examples.labels) for scale in GRID.scales}
@@ -158,9 +172,33 @@ def test_choose_is_the_best_of_the_grid():
                 scores = model.scores(examples.features[rows.numpy()])
                 predicted[scale][rows] = SPARSEMAX.predict(scores, scale)
         for scale in GRID.scales:
-            measured[l2, scale] = f1(examples.labels, predicted[scale])["micro_f1"]
-    assert (choice.l2, choice.setting) == max(measured, key=lambda key: measured[key])
-    assert choice.f1 == max(measured.values())
+            measured[l2, scale] = f1(examples.labels, predicted[scale])
+    for chooser, choice in choices.items():
+        best = max(measured, key=lambda key: measured[key][chooser])
+        assert (choice.l2, choice.setting, choice.f1) == (*best, measured[best][chooser])
+
+
+def test_micro_and_macro_f1_each_take_their_own_best():
+    examples = some_examples(40)
+    loss = LOSSES[0]
+    grid = replace(GRID, logistic_thresholds=tuple(n / 20 for n in range(1, 18)))
+    choices = choose(examples, loss, grid, seed=1)
+    assert choices["micro_f1"] != choices["macro_f1"]
+    outcomes = train_and_predict(examples, examples.features, loss, grid, seed=1)
+    for chooser, choice in choices.items():
+        assert outcomes[chooser].choices == [choice]
+        _, (model,) = next(fit([examples], loss, [choice.l2], True))
+        expected = loss.predict(model.scores(examples.features), choice.setting)
+        assert torch.equal(outcomes[chooser].predicted, expected)
+
+
+def test_settings_of_a_loss():
+    """The authors' grids; softmax has multiples of 1 / number of labels."""
+    grid = Grid()
+    assert grid.settings(LOSSES[0], 20) == pytest.approx([0.05 * n for n in range(1, 11)])
+    assert grid.settings(LOSSES[1], 20) == pytest.approx([0.05 * n for n in range(1, 11)])
+    assert grid.settings(LOSSES[1], 174) == pytest.approx([n / 174 for n in range(1, 11)])
+    assert grid.settings(SPARSEMAX, 20) == (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
 
 
 def test_rows_without_labels_teach_nothing():
@@ -169,7 +207,8 @@ def test_rows_without_labels_teach_nothing():
     labels = torch.cat([examples.labels, torch.zeros(8, 3, dtype=torch.bool)])
     more = replace(examples, features=np.vstack([examples.features, extra.features]), labels=labels)
     outcomes = [
-        train_and_predict(data, extra.features, SPARSEMAX, GRID, 1) for data in (examples, more)
+        train_and_predict(data, extra.features, SPARSEMAX, GRID, 1)["micro_f1"]
+        for data in (examples, more)
     ]
     torch.testing.assert_close(outcomes[0].probabilities, outcomes[1].probabilities)
     with pytest.raises(ClassificationError, match="2 rows with labels are too few for 3 folds"):
@@ -177,18 +216,28 @@ def test_rows_without_labels_teach_nothing():
 
 
 def test_f1_by_hand_and_by_scikit_learn():
-    labels = torch.tensor([[1, 0, 0], [1, 1, 0]]).bool()
-    predicted = torch.tensor([[1, 1, 0], [0, 1, 0]]).bool()
-    # 2 hits of 3 labels and 3 predictions; by label 2/3, 2/3, and 0 for one that never occurs.
-    assert f1(labels, predicted)["micro_f1"] == pytest.approx(100 * 4 / 6)
-    assert f1(labels, predicted)["macro_f1"] == pytest.approx(100 * (2 / 3 + 2 / 3) / 3)
+    labels = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 0, 1]]).bool()
+    predicted = torch.tensor([[1, 1, 0], [0, 1, 0], [0, 0, 0]]).bool()
+    ours = f1(labels, predicted)
+    # 2 hits of 5 labels and 3 predictions.
+    assert ours["micro_f1"] == pytest.approx(100 * 2 * 2 / (5 + 3))
+    # By label: precision 1, 1/2, 0 (never predicted); recall 1/3, 1, 0; F1 1/2, 2/3, 0.
+    precision, recall = (1 + 1 / 2 + 0) / 3, (1 / 3 + 1 + 0) / 3
+    assert ours["macro_f1"] == pytest.approx(100 * 2 * precision * recall / (precision + recall))
+    assert ours["label_mean_f1"] == pytest.approx(100 * (1 / 2 + 2 / 3 + 0) / 3)
+    assert set(f1(labels, torch.zeros_like(labels)).values()) == {0.0}
     generator = torch.Generator().manual_seed(0)
     for _ in range(5):
         labels, predicted = (torch.rand(6, 5, generator=generator) < 0.3 for _ in range(2))
         ours = f1(labels, predicted)
-        for average in ("micro", "macro"):
+        for average, name in (("micro", "micro_f1"), ("macro", "label_mean_f1")):
             theirs = f1_score(labels, predicted, average=average, zero_division=0)
-            assert ours[f"{average}_f1"] == pytest.approx(100 * theirs)
+            assert ours[name] == pytest.approx(100 * theirs)
+        precision, recall, _, _ = precision_recall_fscore_support(
+            labels, predicted, average="macro", zero_division=0
+        )
+        both = precision + recall
+        assert ours["macro_f1"] == pytest.approx(200 * precision * recall / both if both else 0)
 
 
 def test_folds_are_a_partition():

@@ -50,7 +50,7 @@ def configure(folder: Path, **keys: object) -> None:
         "seeds": 2,
         "folds": 2,
         "l2": [0.1, 1],
-        "thresholds": [0.3],
+        "softmax_thresholds": [0.9],
         "scales": [1, 2],
         **keys,
     }
@@ -66,8 +66,10 @@ def test_the_table_and_its_files(folder, capsys, monkeypatch):
     assert "1 of 24 rows have no label and teach nothing" in messages
     assert (folder / "out" / "table.md").read_text() + "\n" == table
     result = json.loads((folder / "out" / "sparsemax.json").read_text())
-    assert [len(choices) for choices in result["choices"]] == [2, 2]
-    assert f"| {sum(result['micro_f1']) / 2:.2f} ± " in table
+    for chooser in ("micro_f1", "macro_f1"):
+        assert [len(choices) for choices in result["choices"][chooser]] == [2, 2]
+    for measure in ("micro_f1", "macro_f1", "label_mean_f1"):
+        assert f"| {sum(result[measure]) / 2:.2f} ± " in table
     lines = (folder / "out" / "sparsemax.predictions.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     assert [row["row"] for row in rows] == list(range(1, 25))
@@ -109,7 +111,7 @@ def test_a_test_file(folder):
         ({"losses": [1.5, 1.5]}, "losses must be a list of different"),
         ({"l2": 0.1}, "l2 must be a list"),
         ({"folds": 1}, "folds must be"),
-        ({"choose_by": "f1"}, "choose_by must be one of micro_f1, macro_f1"),
+        ({"softmax_thresholds": [-1]}, "softmax_thresholds must be a list"),
         ({"sedes": 3}, "unknown key 'sedes'; did you mean 'seeds'?"),
         ({"train": ...}, "train is missing"),
         ({"labels": ...}, "set `labels`"),
