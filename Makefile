@@ -43,14 +43,17 @@ bench: $(VENV)/.installed-dev
 check-wheel:
 	PYTHON=$(PYTHON) tools/check_wheel.sh
 
-$(VENV)/.installed: pyproject.toml constraints.txt $(NATIVE)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
+INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e
+
+$(VENV)/.installed: $(BUILT_FROM)
+	$(INSTALL) .
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev]
-	touch $@
+# With the tools of development; the C++ code is compiled once.
+$(VENV)/.installed-dev: $(BUILT_FROM)
+	$(INSTALL) .[dev]
+	touch $(VENV)/.installed $@
 
 clean:
 	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/lstm/_native*.so
