@@ -41,6 +41,7 @@ from onmt_entmax.search import (
     SearchTask,
     Stepper,
     Verification,
+    diverse_search,
     exact_search,
     is_settled,
     sample,
@@ -260,6 +261,8 @@ class Translator:
         pairs = zip(lines, given, strict=prefixes is not None)
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
+        if constraints is not None and self.task.diversity is not None:
+            raise TranslationError("constraints go with a beam search without groups")
         wishes = repeat(LineConstraints()) if constraints is None else constraints
         numbered = enumerate(zip(pairs, wishes, strict=constraints is not None))
         for place in count():
@@ -354,6 +357,17 @@ class Translator:
         rows = _ROWS[device_of(self._first).type]
         sentences = min(batch_size, max(1, rows // config.beam_size))
         groups = list(group_by_length(examples, sentences, "sents"))
+        if self.task.diversity is not None:
+            for group in groups:
+                batch = make_batch(group, self.vocabularies)
+                prefixes = [forced[i] for i in batch.indices]
+                with _readable(group):
+                    self._check_memory(group, sentences)
+                    found = diverse_search(
+                        self.stepper, batch, config, self.task.diversity, prefixes
+                    )
+                yield from zip((by_index[i] for i in batch.indices), found, strict=True)
+            return
         batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
         order = [index for batch in batches for index in batch.indices]
         work = (

@@ -29,6 +29,7 @@ from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import (
     Budget,
     Constraints,
+    Diversity,
     EnsembleStepper,
     ListedSequences,
     Penalties,
@@ -37,6 +38,7 @@ from onmt_entmax.search import (
     Stepper,
     average_sequences,
     beam_search,
+    diverse_search,
     exact_search,
     score_targets,
 )
@@ -393,6 +395,60 @@ def network_ensemble(seed: int, draw: random.Random) -> Levels:
     return [*levels, result.certificate.level]
 
 
+# --- Diverse beam search ------------------------------------------------------------------------
+
+
+def diversity_of(draw: random.Random) -> tuple[int, Diversity]:
+    """Return a beam size and its groups."""
+    groups = draw.randint(2, 4)
+    penalty = draw.choice([0.0, 0.3, 1.0, 30.0])
+    return groups * draw.randint(1, 3), Diversity(groups, penalty)
+
+
+def diverse(seed: int, draw: random.Random) -> Levels:
+    """Groups of prefixes, of tables or a network: a batch, and each sentence alone."""
+    model: Any
+    batches: list[Any]
+    if draw.random() < 0.3:
+        (model, tolerance), batches = network_of(seed, draw), sentences(2, seed)
+        batch = together(batches)
+    else:
+        _, model, tolerance = table_of(seed, draw)
+        batch = [Table(seed + i, alpha_of(draw), model.vocabulary_size) for i in range(2)]
+        batches = [[table] for table in batch]
+    (beam, groups), length = diversity_of(draw), draw.choice([0, 1, 2, 3])
+    config = SearchConfig(beam, draw.randint(1, beam), length, draw.choice(STOPS[:2]))
+    levels = []
+    for one, other in zip(batches, diverse_search(model, batch, config, groups), strict=True):
+        result = diverse_search(model, one, config, groups)[0]
+        support = enumerate_support(model, one, length, 5000)
+        for each in (result, other):
+            check(each, support, config, tolerance)
+            # What was found is not known, but all above the bound must be, and nothing twice.
+            ranked, bound = sorted(support.strings.values(), reverse=True), each.certificate
+            above = [p for p in ranked if p > bound.log_bound + tolerance]
+            assert len(above) <= each.finished <= len(ranked)
+            assert sum(map(math.exp, above)) <= bound.mass + tolerance
+            assert bound.mass <= sum(map(math.exp, ranked[: each.finished])) + tolerance
+            assert max(support.prefixes.values(), default=-math.inf) <= bound.log_bound + tolerance
+        if tolerance < 1e-5:
+            assert other.certificate.level == result.certificate.level
+            assert [h.tokens for h in other.hypotheses] == [h.tokens for h in result.hypotheses]
+        levels.append(result.certificate.level)
+    return levels
+
+
+def diverse_penalties(seed: int, draw: random.Random) -> Levels:
+    """Groups under length and coverage penalties."""
+    table, model, _ = table_of(seed, draw)
+    (beam, groups), penalty = diversity_of(draw), draw.choice(PENALTIES)
+    config = SearchConfig(beam, draw.randint(1, beam), 4, draw.choice(STOPS[:2]), penalties=penalty)
+    support = enumerate_support(model, [table], 4, 5000)
+    scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
+    result = diverse_search(model, [table], config, groups)[0]
+    return [check_scores(result, scores, bool(support.prefixes))]
+
+
 # --- Candidate filtering ------------------------------------------------------------------------
 
 
@@ -430,6 +486,8 @@ KINDS: Kinds = {
     "beam": beam,
     "constraints": constraints,
     "penalties": penalties,
+    "diverse": diverse,
+    "diverse, penalties": diverse_penalties,
     "exact": exact,
     "ensemble": ensemble,
     "sequence ensemble": sequences,
