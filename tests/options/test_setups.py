@@ -227,7 +227,7 @@ def test_the_search_of_a_translation(tmp_path) -> None:
     made = translation_setup([*arguments, "-stop", "optimal"])
     assert [str(model) for model in made.models] == ["m", "n"]
     assert (made.task.config.beam_size, made.task.config.stop) == (7, "optimal")
-    with pytest.raises(UserError, match="random_sampling_topk: not supported"):
+    with pytest.raises(UserError, match="beam_size: is not read in random sampling"):
         translation_setup([*arguments, "-random_sampling_topk", "3"])
     with pytest.raises(UserError, match="model: this option is required"):
         translation_setup(["-src", str(source)])
