@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import logging
 import socket
 import threading
 import time
@@ -285,6 +286,8 @@ def main(arguments: Sequence[str]) -> int:
     local = is_loopback(options.host)
     name = str(options.model or path.name)
     app = application(answering, f"{name}: outputs and proofs", local)
+    # Requests may wait: the model answers one at a time.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     server = waitress.create_server(app, sockets=[bound], max_request_body_size=_LARGEST)
     if not local:
         warn(f"whoever reaches {address} can use the page: it asks for no password")
