@@ -7,6 +7,7 @@ An archive is a zip file of one model folder with its checksums, such as
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import re
 import stat
@@ -85,15 +86,13 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
             differs from its checksum.
         FileError: the folder cannot be written.
     """
-    try:
+    with reading_zip(name):
         if _directory_size(content) > _LARGEST_DIRECTORY:
             raise ReleaseError(f"{name}: has too many files for an archive of a model")
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             folder = into / _checked_name(entries, name)
             files = {entry.filename.split("/")[1]: archive.read(entry) for entry in entries}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ReleaseError(f"{name}: not a zip archive, or damaged ({error})") from None
 
     def write(temporary: Path) -> None:
         write_files({temporary / file: data for file, data in files.items()})
@@ -106,6 +105,26 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
 
     write_folder(folder, write)
     return folder
+
+
+@contextmanager
+def reading_zip(name: str) -> Iterator[None]:
+    """Raise what `zipfile` raises for a damaged archive as a ReleaseError.
+
+    It documents BadZipFile alone, but places and names that make no sense raise ValueError, and
+    each compression has errors of its own: that of bz2 is an OSError without a number.
+
+    Args:
+        name: of the archive.
+    """
+    try:
+        yield
+    except (
+        zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError
+    ) as error:  # fmt: skip
+        if isinstance(error, UserError) or getattr(error, "errno", None) is not None:
+            raise
+        raise ReleaseError(f"{name}: not a zip archive, or damaged ({error})") from None
 
 
 def _directory_size(content: bytes) -> int:

@@ -136,6 +136,27 @@ def encrypted(content: bytes) -> bytes:
     return content[:place] + b"\x01" + content[place + 1 :]
 
 
+def misnamed(content: bytes) -> bytes:
+    """Return an archive whose first name claims to be UTF-8, but is not."""
+    place = content.find(b"PK\x01\x02")
+    changed = bytearray(content)
+    changed[place + 9], changed[place + 46] = 8, 255
+    return bytes(changed)
+
+
+def damaged(kind: int):
+    """Return a function that makes an archive whose first file is compressed and then damaged."""
+
+    def make(content: bytes) -> bytes:
+        made, name = io.BytesIO(), f"{M}/SHA256SUMS"
+        with zipfile.ZipFile(made, "w", kind) as file:
+            file.writestr(name, "x" * 100)
+        content, place = made.getvalue(), 34 + len(name)
+        return content[:place] + b"\xff" * 5 + content[place + 5 :]
+
+    return make
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -144,6 +165,10 @@ def encrypted(content: bytes) -> bytes:
         (lambda content: b"", "not a zip archive, or damaged"),
         (lambda content: content[:200] + b"\xff" + content[201:], "not a zip archive, or damaged"),
         (encrypted, "not a zip archive, or damaged"),
+        (lambda content: content[:-3] + b"\x7f" + content[-2:], "not a zip archive, or damaged"),
+        (misnamed, "not a zip archive, or damaged"),
+        (damaged(zipfile.ZIP_BZIP2), "not a zip archive, or damaged"),
+        (damaged(zipfile.ZIP_LZMA), "not a zip archive, or damaged"),
         (linked, "has files in one folder, and nothing else"),
         (twice, "vocab.json is in it twice"),
         (lambda content: content[:-22] + b"PK\x06\x07" + b"\0" * 16 + content[-22:], "not a zip"),

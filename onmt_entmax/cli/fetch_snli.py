@@ -13,7 +13,6 @@ import hashlib
 import io
 import shutil
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from onmt_entmax.cli.fetch_model import checksum
 from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes, replaced_when_done
+from onmt_entmax.released import reading_zip
 
 URL = "https://nlp.stanford.edu/projects/snli/snli_1.0.zip"
 FOLDER = "snli_1.0"  # in the archive
@@ -43,19 +43,20 @@ def unpack(content: bytes, name: str, out: Path) -> None:
     Raises:
         UserError: it is no such archive, or a file cannot be written.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with (
+        replaced_when_done([out / file for file in FILES]) as files,
+        reading_zip(name),
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+    ):
+        try:
             entries = [archive.getinfo(f"{FOLDER}/{file}") for file in FILES]
-            if max(entry.file_size for entry in entries) > LARGEST_FILE:
-                raise UserError(f"{name}: a file in it has more than {LARGEST_FILE:,} bytes")
-            with replaced_when_done([out / file for file in FILES]) as files:
-                for entry, file in zip(entries, files, strict=True):
-                    with archive.open(entry) as source:  # ends at the size that was checked
-                        shutil.copyfileobj(source, file.buffer)
-    except KeyError as error:
-        raise UserError(f"{name}: is not SNLI 1.0 ({error.args[0]})") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise UserError(f"{name}: not a zip archive, or damaged ({error})") from None
+        except KeyError as error:
+            raise UserError(f"{name}: is not SNLI 1.0 ({error.args[0]})") from None
+        if max(entry.file_size for entry in entries) > LARGEST_FILE:
+            raise UserError(f"{name}: a file in it has more than {LARGEST_FILE:,} bytes")
+        for entry, file in zip(entries, files, strict=True):
+            with archive.open(entry) as source:  # ends at the size that was checked
+                shutil.copyfileobj(source, file.buffer)
     write_list(out)
 
 

@@ -153,9 +153,15 @@ def test_snli_from_a_local_archive(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_another_archive_than_snli(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive(folder / "part.zip", [f"snli_1.0/{name}" for name in FILES[:2]])
+    with zipfile.ZipFile("damaged.zip", "w", zipfile.ZIP_BZIP2) as file:
+        for name in FILES:
+            file.writestr(f"snli_1.0/{name}", "{}\n")
+    content = Path("damaged.zip").read_bytes()
+    Path("damaged.zip").write_bytes(content.replace(b"BZh9", b"BZh0"))
     for arguments, message in [
         (["--from", "part.zip"], "part.zip: is not SNLI 1.0"),
         (["--from", "pairs.tsv"], "pairs.tsv: not a zip archive"),
+        (["--from", "damaged.zip"], "damaged.zip: not a zip archive, or damaged"),
         (["--from", "part.zip", "--sha256", "0" * 64], "part.zip: has another checksum"),
         (["--from", "nothing"], "nothing: cannot be read"),
     ]:
