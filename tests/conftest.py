@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,19 @@ torch.set_num_threads(1)
 
 
 def pytest_configure() -> None:
-    """Start sharing a server of commands, before pytest-xdist starts its workers."""
+    """Hear signals, and share a server of commands, before pytest-xdist starts its workers."""
+    _hear_signals()
     offer_server()
+
+
+def _hear_signals() -> None:
+    """Hear what `nohup` and a script's background jobs ignore, as tests and their commands must."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    for number, default in defaults.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, default)
 
 
 @pytest.fixture(scope="session")

@@ -174,13 +174,7 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, 
         "    time.sleep(60)\n"
     )
     command = [sys.executable, "-c", script + how, str(path)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        # A background job of a shell ignores SIGINT, and nohup ignores SIGHUP.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     with process, process.stdout as said:
         assert said.readline() == b"ready\n"

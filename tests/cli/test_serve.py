@@ -203,10 +203,8 @@ def test_who_may_reach_the_page_is_said(words: Path, capsys, monkeypatch) -> Non
 def test_an_interrupt_ends_the_real_command(words: Path) -> None:
     command = [*CONSOLE, "serve", str(words), "--port", "0"]
     process = subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        # A shell's background commands ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     address = process.stdout.readline().split()[0]
     with urllib.request.urlopen(address, timeout=60) as page:

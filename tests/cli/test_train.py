@@ -235,8 +235,6 @@ def test_an_interrupt_while_libraries_load_ends_the_program(tmp_path: Path) -> N
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,
-        # A shell's background commands, this one among them perhaps, ignore SIGINT.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(0.3)  # while it imports
     process.send_signal(signal.SIGINT)
