@@ -158,6 +158,8 @@ def prepare(options: argparse.Namespace) -> str:
     _refuse_blanks(pairs["val"], options.val, "the development set")
     if TEST in pairs:
         _refuse_blanks(pairs[TEST], options.test, "the test set")
+    else:
+        _refuse_other_tests([text_path(options.out, TEST, name) for name in languages])
     read = len(pairs["train"])
     models = model_paths(options.out, plan, languages)
     with TemporaryDirectory(prefix="learning") as folder:
@@ -203,6 +205,20 @@ def _refuse_blanks(pairs: Pairs, paths: Sequence[Path] | None, name: str) -> Non
     if blank or not pairs:
         what = f"line {blank[0]} is empty on one side" if blank else "no lines"
         raise UserError(f"{place}: {what}")
+
+
+def _refuse_other_tests(paths: Sequence[Path]) -> None:
+    """Refuse a test set of an earlier call, which `experiment test` would take for this one's.
+
+    Raises:
+        UserError: names it.
+    """
+    for path in paths:
+        if path.exists():
+            raise UserError(
+                f"{path}: is of other data, as these have no test set; rename it, remove it, or "
+                "name another --out"
+            )
 
 
 def _keep_configuration(out: Path) -> None:

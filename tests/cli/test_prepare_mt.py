@@ -252,6 +252,11 @@ def test_a_local_copy_may_lack_the_test_set(small, tmp_path: Path, capsys) -> No
     arguments = ["tanaka", "--from", str(tmp_path), "--out", str(tmp_path / "out")]
     assert ended(prepare_mt.main, arguments) == 0
     assert f"{tmp_path}: no test set (test.en)" in capsys.readouterr().err
+    write(tmp_path / "out" / "test" / "test.ja", ["of other data"])
+    before = prepared(tmp_path / "out")
+    assert ended(prepare_mt.main, [*arguments, "--symbols", "60"]) == 2
+    assert f"{tmp_path}/out/test/test.ja: is of other data" in capsys.readouterr().err
+    assert prepared(tmp_path / "out") == before
     write(tmp_path / "test.en", ["only one side"])
     assert ended(prepare_mt.main, arguments) == 2
     assert "test.ja: no such file" in capsys.readouterr().err
