@@ -524,12 +524,7 @@ def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> N
     # In double precision, and with a description of each.
     weights = model.state_dict().values()
     at_most = sum(8 * weight.numel() + 2**10 for weight in weights) + 2**20
-    content = _read(files, path.name, at_most)
-    try:
-        saved = safetensors.torch.load(content)
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{path}: cut short or damaged ({reason})") from None
+    saved = parsed_weights(_read(files, path.name, at_most), path)
     positions = any(name.startswith("decoder.") and "pe.pe" in name for name in saved)
     if positions and config.position_encoding and config.decoder_type == "rnn":
         raise CheckpointError(
@@ -544,6 +539,23 @@ def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> N
 
 class WeightsError(UserError):
     """Weights that are not those of a network; the message names the first."""
+
+
+def parsed_weights(content: bytes, path: Path) -> dict[str, Tensor]:
+    """Return the weights of a safetensors file, by name.
+
+    Args:
+        content: of the file.
+        path: of the file, for errors.
+
+    Raises:
+        CheckpointError: it is damaged.
+    """
+    try:
+        return safetensors.torch.load(content)
+    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CheckpointError(f"{path}: cut short or damaged ({reason})") from None
 
 
 @torch.no_grad()

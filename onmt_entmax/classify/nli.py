@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from onmt_entmax.checkpoint import WeightsError, copy_weights
+from onmt_entmax.checkpoint import WeightsError, copy_weights, parsed_weights
 from onmt_entmax.checksums import CheckedFolder, write_list
 from onmt_entmax.classify.nli_data import (
     LABELS,
@@ -468,8 +467,7 @@ def load(folder: Path) -> Trained:
     """Read what `train` has written.
 
     Raises:
-        FileError: a file cannot be read, or its checksum differs.
-        NLIError: a file holds something else.
+        UserError: a file cannot be read, its checksum differs, or it holds something else.
     """
     if not (folder / DESCRIPTION).is_file():
         raise NLIError(f"{folder}: no {DESCRIPTION}; is it a folder that `nli train` has written?")
@@ -503,9 +501,7 @@ def _with_weights(settings: Settings, words: int, files: CheckedFolder) -> Class
         raise NLIError(f"{path}: cut short or damaged: {size:,} weights do not fit in it")
     model = Classifier(settings, words)
     try:
-        copy_weights(model, safetensors.torch.load(content))
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        if isinstance(error, WeightsError):
-            raise NLIError(f"{path}: {error}") from None
-        raise NLIError(f"{path}: cut short or damaged ({str(error).splitlines()[0]})") from None
+        copy_weights(model, parsed_weights(content, path))
+    except WeightsError as error:
+        raise NLIError(f"{path}: {error}") from None
     return model
