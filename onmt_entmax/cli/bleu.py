@@ -139,10 +139,7 @@ def measure(
             signatures, results = test()
             (kept,) = signatures
             compared: list[Any] = results[kept]
-            scores = [
-                _score(result, lines == first[0][1])
-                for result, (_, lines) in zip(compared, first, strict=True)
-            ]
+            scores = [_score(result, result.score == compared[0].score) for result in compared]
             signature = str(signatures[kept])
         else:
             scores = [Score(metric.corpus_score(lines, references).score) for _, lines in first]
@@ -173,12 +170,12 @@ def oracle(lines: list[str], references: list[list[str]], metric: Any, nbest: in
     return [best(sentence) for sentence in range(len(references[0]))]
 
 
-def _score(result: Any, is_the_first: bool) -> Score:
-    """Return a result of the bootstrap, with p = 1 for the same translations as the first system's.
+def _score(result: Any, equals_the_first: bool) -> Score:
+    """Return a result of the bootstrap, with p = 1 for the same score as the first system's.
 
-    There sacrebleu, which counts differences above 0, reports the least possible p.
+    There sacrebleu, which counts differences above 0, may report the least possible p.
     """
-    p = None if result.p_value is None else 1.0 if is_the_first else float(result.p_value)
+    p = None if result.p_value is None else 1.0 if equals_the_first else float(result.p_value)
     return Score(float(result.score), float(result.mean), float(result.ci), p)
 
 

@@ -78,16 +78,17 @@ def test_the_bootstrap_is_that_of_the_command(texts: Path, tmp_path: Path) -> No
     assert "(p " not in rows[0]
 
 
-def test_the_same_translations_differ_by_chance(texts: Path, tmp_path: Path, capsys) -> None:
+def test_the_same_scores_differ_by_chance(texts: Path, tmp_path: Path, capsys) -> None:
     """Sacrebleu's own comparison, which asks for a larger difference than 0, has p at its least."""
-    copy = tmp_path / "copy"
-    copy.write_text((texts / "one").read_text())
-    systems = [str(texts / "one"), str(copy), str(texts / "two")]
+    copies = [tmp_path / "copy", tmp_path / "capitals"]
+    for copy, change in zip(copies, (str, str.upper), strict=True):
+        copy.write_text(change((texts / "one").read_text()))
+    systems = [str(texts / "one"), *map(str, copies), str(texts / "two")]
     arguments = [*systems, "--reference", str(texts / "ref"), "--resamples", "100"]
-    assert ended(bleu.main, [*arguments, "--metrics", "bleu"]) == 0
+    assert ended(bleu.main, [*arguments, "--metrics", "bleu", "--lowercase"]) == 0
     rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if "+-" in line}
-    assert "(p 1.0000)" in rows[systems[1]]
-    assert "(p 0.0099)" in rows[systems[2]]
+    for system, p in zip(systems[1:], ("1.0000", "1.0000", "0.0099"), strict=True):
+        assert f"(p {p})" in rows[system]
 
 
 def test_several_tokenisations_and_references(texts: Path, monkeypatch, capsys) -> None:
