@@ -189,9 +189,11 @@ def application(answering: Answering, title: str, local: bool) -> Flask:
 
     @app.post("/answer")
     def answer() -> Response:
-        # Pages of other sites cannot send JSON unasked.
-        content = to_json(answering.answer(request.get_json()))
-        return Response(content, mimetype="application/json")
+        try:
+            query = request.get_json()  # pages of other sites cannot send JSON unasked
+        except RecursionError:
+            raise BadRequest("the query is nested too deeply") from None
+        return Response(to_json(answering.answer(query)), mimetype="application/json")
 
     @app.errorhandler(UserError)
     def refuse(error: UserError) -> tuple[dict[str, str], int]:

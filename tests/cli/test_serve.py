@@ -147,6 +147,8 @@ def test_a_request_that_is_none(words: Path) -> None:
     asking = client(words)
     assert error(asking.post("/answer", data="{"))[0] == 415  # as another site's form sends it
     assert error(asking.post("/answer", data="{", content_type="application/json"))[0] == 400
+    deep = asking.post("/answer", data="[" * 30_000, content_type="application/json")
+    assert error(deep) == (400, "the query is nested too deeply")
     assert error(asking.get("/answer"))[0] == 405
     assert error(asking.get("/etc/passwd"))[0] == 404
 
