@@ -131,7 +131,7 @@ class Settings:
     def chosen_losses(self) -> list[Loss]:
         """Return the losses."""
         return [
-            Loss(loss, NAMED[loss]) if isinstance(loss, str) else Loss(f"{loss:g}-entmax", loss)
+            Loss(loss, NAMED[loss]) if isinstance(loss, str) else Loss(f"{loss}-entmax", loss)
             for loss in self.losses
         ]
 
@@ -162,6 +162,8 @@ def run(path: Path, test: Path | None) -> str:
     out, labels = Path(settings.out), Path(settings.labels) if settings.labels else None
     if out.exists() and not out.is_dir():
         raise UserError(f"{path}: out: {out} is not a folder")
+    inputs = [Path(settings.train), *([labels] if labels else []), *([test] if test else [])]
+    digest = hashlib.sha256(b"".join(read_bytes(each, _LARGEST) for each in inputs)).hexdigest()
     training = read_examples(Path(settings.train), labels)
     tested = read_examples(test, labels, training) if test else None
     examples = tested or training
@@ -170,8 +172,6 @@ def run(path: Path, test: Path | None) -> str:
     if absent := int((~training.labels.any(0)).sum()):
         warn(f"{settings.train}: no row has {absent} of the {len(training.names)} labels")
     mark = ".test" if test else ""
-    inputs = [Path(settings.train), *([labels] if labels else []), *([test] if test else [])]
-    digest = hashlib.sha256(b"".join(read_bytes(each, _LARGEST) for each in inputs)).hexdigest()
     results = []
     for loss in settings.chosen_losses():
         key = {"data": digest, "grid": asdict(settings.grid()), "seeds": settings.seeds}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,15 @@ def test_a_test_file(folder):
     ]
 
 
+def test_close_alphas_have_files_of_their_own(folder):
+    configure(folder, losses=[1.5, 1.50000001], seeds=1)
+    multilabel.run(Path("c.yaml"), None)
+    assert sorted(path.name for path in (folder / "out").glob("*-entmax.json")) == [
+        "1.5-entmax.json",
+        "1.50000001-entmax.json",
+    ]
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
@@ -117,10 +127,12 @@ def test_a_test_file(folder):
         ({"labels": ...}, "set `labels`"),
         ({"train": "none.arff"}, "none.arff: cannot be read"),
         ({"out": "train.arff"}, "c.yaml: out: train.arff is not a folder"),
+        ({"train": "pipe.svm"}, "pipe.svm: is not a regular file"),  # reading it would never end
         ({"folds": 24}, "rows with labels are too few for 24 folds"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(folder, keys, message):
+    os.mkfifo("pipe.svm")
     configure(folder, **keys)
     with pytest.raises(UserError) as caught:
         multilabel.run(Path("c.yaml"), None)
