@@ -55,9 +55,8 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
 
 
 def best(record: dict[str, Any]) -> str:
-    """Return the output line, which `translate` chooses alike."""
-    listed = record["mbr"]["ranking"] if "mbr" in record else record["hypotheses"]
-    texts = [each["text"] for each in listed]
+    """Return the most probable output, which `translate` chooses alike."""
+    texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
     return str([*texts, record.get("unfinished", "")][0])
 
 
@@ -112,11 +111,12 @@ def main(arguments: Sequence[str]) -> int:
             blank = is_blank(records[0])
             record = records[0] if blank else combined(records, reverse, options.weights)
             count_record(counts, record)
+            line = best(record)
             decision = decide_record(options.mbr, record) if options.mbr and not blank else None
             if decision is not None:
-                decisions.add(decision, best(record))
-                record["mbr"] = as_dict(decision)
-            print(best(record), file=files[0])
+                decisions.add(decision, line)
+                record["mbr"], line = as_dict(decision), decision.texts[0]
+            print(line, file=files[0])
             if options.report:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=files[1])
         found = counts.as_dict() | (decisions.as_dict() if options.mbr else {})

@@ -297,6 +297,13 @@ def test_a_number_that_no_report_has_is_told(tmp_path: Path, capsys, wrong: dict
     assert not (tmp_path / "o").exists()
 
 
+def test_the_line_is_of_the_hypotheses_whatever_else_a_report_has(tmp_path: Path) -> None:
+    blank = json.loads(record("", "none")) | {"mbr": {"ranking": [{"text": "a"}]}}
+    path = write(tmp_path / "1.jsonl", json.dumps(blank))
+    assert combined("--reports", path, "--output", tmp_path / "o") == 0
+    assert (tmp_path / "o").read_text() == "\n"
+
+
 def test_a_line_end_in_a_report_is_none_in_the_output(tmp_path: Path) -> None:
     report = write(tmp_path / "one.jsonl", record("x", "exhaustive", ("a\nb\r", 1.0)))
     assert combined("--reports", report, "--output", tmp_path / "out") == 0
