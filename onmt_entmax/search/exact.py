@@ -81,9 +81,9 @@ def exact_search(
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
-    """Tell whether all `n_best` ranks of a sentence are proven."""
+    """Tell whether all `n_best` ranks of a sentence (0: of its whole support) are proven."""
     certificate = result.certificate
-    return certificate.level == "exhaustive" or certificate.proven >= n_best
+    return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
 
 
 @dataclass

@@ -13,6 +13,7 @@ from onmt_entmax.search import (
     SearchConfig,
     beam_search,
     exact_search,
+    is_settled,
 )
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
@@ -148,6 +149,15 @@ def test_the_whole_support_is_listed_where_a_part_is_rounded_to_all_the_mass() -
     result = exact_search(TableStepper(7), [model], SearchConfig(5, n_best=0))
     assert [h.tokens for h in result.hypotheses] == [(), (2,)]
     assert result.certificate.level == "exhaustive"
+
+
+def test_only_a_whole_support_settles_a_list_of_all() -> None:
+    model = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}, (2,): {EOS: 1.0}, (3,): {EOS: 1.0}})
+    (part,) = beam_search(TableStepper(7), [model], SearchConfig(1, 0))
+    (whole,) = beam_search(TableStepper(7), [model], SearchConfig(2, 0))
+    assert (part.certificate.level, part.certificate.proven) == ("optimal", 1)
+    assert [is_settled(part, n_best) for n_best in (1, 2, 0)] == [True, False, False]
+    assert is_settled(whole, 0)
 
 
 @pytest.mark.parametrize(
