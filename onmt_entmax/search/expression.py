@@ -143,14 +143,16 @@ class _Parser:
             if self._special() in ("*", "+", "?"):
                 raise self._error(f"{self._special()!r} repeats nothing")
             part = self._atom()
+            signs = set[str]()  # of several, such as `+?`, one is enough
             while self._special() in ("*", "+", "?"):
-                many: dict[str, Expression] = {
-                    "*": Star(part),
-                    "+": Concatenation((part, Star(part))),
-                    "?": Union((part, _EMPTY)),
-                }
-                part = many[self._special()]
+                signs.add(self._special())
                 self._next += 1
+            if signs == {"+"}:
+                part = Concatenation((part, Star(part)))
+            elif signs == {"?"}:
+                part = Union((part, _EMPTY))
+            elif signs:
+                part = Star(part)
             parts.append(part)
         return Concatenation(tuple(parts))
 

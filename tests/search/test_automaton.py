@@ -81,6 +81,12 @@ def test_special_characters_are_tokens_after_a_backslash() -> None:
     )
 
 
+def test_several_signs_of_repetition_are_as_one() -> None:
+    """Each `+` in its own right would double the expression."""
+    for signs, one in (("+" * 1000, "+"), ("??", "?"), ("+?", "*"), ("?+", "*"), ("*+", "*")):
+        assert parse_expression(f"a{signs} b") == parse_expression(f"a{one} b")
+
+
 def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onmt_entmax.search.automaton._MOST_TRANSITIONS", 100)
     words = [str(token) for token in range(2, 12)]
