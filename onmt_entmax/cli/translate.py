@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -117,11 +119,14 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best, alignments)
         for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
             writer.write(prediction)
+        task = setup.task
+        method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
+        if task.sampling is not None:
+            method = {"search": "sampling", "sampling": asdict(task.sampling)}
         described = writer.summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
-            "search": "sampling" if setup.task.sampling else setup.task.method,
-            "beam_size": setup.task.config.beam_size,
-            "max_length": setup.task.config.max_length,
+            **method,
+            "max_length": task.config.max_length,
             # A run folder may name another checkpoint as its best by now.
             "models": [str(folder) for folder in translator.folders],
         }

@@ -233,7 +233,7 @@ def _sampling(options: Options) -> Sampling | None:
                 raise options.error(name, "needs random_sampling_topk (-1: all tokens) or topp")
         return None
     for name in _NOT_SAMPLED:
-        if options.given(name) and options[name]:
+        if options.given(name) and options[name] not in (0, None, "none"):
             raise options.error(name, "goes with a search, not with random sampling")
     if options.given("beam_size") and options["beam_size"] not in (1, options["n_best"]):
         raise options.error("beam_size", "is not read in random sampling; n_best counts samples")

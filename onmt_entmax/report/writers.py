@@ -194,9 +194,9 @@ class Summary(Counts):
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
+        self.sampled |= answer.samples is not None
         if answer.samples is not None and answer.source.strip():
             drawn = [each.sample for each in answer.samples]
-            self.sampled = True
             self.sentences += 1
             self.samples += len(drawn)
             self.distinct += len({(each.tokens, each.complete) for each in drawn})

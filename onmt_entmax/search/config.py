@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from torch import Tensor
@@ -245,15 +245,14 @@ class SearchTask:
         if self.method == "exact" and self.config.stop == "first":
             raise ValueError("stop first goes with a beam search; exact needs another")
         if self.sampling is not None:
-            free = SearchConfig(
-                n_best=max(self.config.n_best, 1), max_length=self.config.max_length
-            )
+            own = self.config
+            free = SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length)
             others = (self.verify, self.ban_unknown, self.mbr, self.regex, self.method != "beam")
             if any(others) or self.diversity is not None:
                 raise ValueError(
                     "sampling takes no method, mbr, verify, ban_unknown, regex or diversity"
                 )
-            if replace(self.config, beam_size=free.beam_size) != free:
+            if own != free:
                 raise ValueError("sampling takes n_best (samples) and max_length, nothing else")
         if self.diversity is not None:
             if self.method != "beam" or self.mbr is not None or self.regex is not None:

@@ -10,6 +10,7 @@ import pytest
 from onmt_entmax.checksums import write_list
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.writers import Answer, Summary
 from onmt_entmax.search import Diversity, LineConstraints, SearchConfig, SearchTask, decide
 from onmt_entmax.translator import TranslationError, Translator
 from tests.commands import ROOT, fail, succeed, toy_ende
@@ -355,7 +356,8 @@ def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
     assert all(0 < one["prob"] <= 1 for record in records for one in record["samples"])
     summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
     assert (summary["sentences"], summary["blank_lines"], summary["samples"]) == (2, 1, 6)
-    assert summary["search"] == "sampling"
+    settings = {"topk": -1, "topp": 0.0, "temp": 2.0, "distinct": False, "seed": 3}
+    assert (summary["search"], summary["sampling"]) == ("sampling", settings)
     again = translate(
         trained, tmp_path, lines, *options, "-random_sampling_temp", 2, "-batch_size", 1
     )
@@ -365,6 +367,10 @@ def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
     assert len(set(found)) == len(found)
     with pytest.raises(UserError, match="not a record of an -exactness_report"):
         next(read_report(tmp_path / "report.jsonl"))
+    of_blank = Summary()
+    of_blank.add(Answer(0, " ", samples=()))
+    assert of_blank.text().startswith("0 sentences, 0 samples")
+    assert (of_blank.as_dict()["blank_lines"], of_blank.as_dict()["samples"]) == (1, 0)
 
 
 @pytest.mark.parametrize("more", [[], ["-mbr", "exact_match"]])

@@ -10,7 +10,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.options.reader import register
 from onmt_entmax.options.train import training_parser, training_setup
 from onmt_entmax.options.translate import translation_setup
-from onmt_entmax.search import Diversity, Penalties
+from onmt_entmax.search import Diversity, Penalties, Sampling
 from tests.commands import ROOT
 from tests.toy import write_config
 
@@ -229,6 +229,10 @@ def test_the_search_of_a_translation(tmp_path) -> None:
     assert (made.task.config.beam_size, made.task.config.stop) == (7, "optimal")
     with pytest.raises(UserError, match="beam_size: is not read in random sampling"):
         translation_setup([*arguments, "-random_sampling_topk", "3"])
+    drawn = ["-random_sampling_topk", "3", "-beam_size", "1", "-length_penalty", "none"]
+    assert translation_setup([*arguments, *drawn]).task.sampling == Sampling(topk=3)
+    with pytest.raises(UserError, match="length_penalty: goes with a search"):
+        translation_setup([*arguments, *drawn[:-1], "avg"])
     with pytest.raises(UserError, match="model: this option is required"):
         translation_setup(["-src", str(source)])
 
