@@ -45,7 +45,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from tqdm import tqdm
@@ -63,6 +63,7 @@ from onmt_entmax.classify.multilabel_data import Examples, read_examples
 from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.errors import UserError
+from onmt_entmax.experiment.table import spread
 from onmt_entmax.files import read_bytes, write_files
 from onmt_entmax.options.train import ALPHAS
 from onmt_entmax.parsing import ParseError, parse_json
@@ -269,10 +270,6 @@ def markdown(
     settings: Settings, results: Sequence[tuple[str, Mapping[str, Any]]], test: bool, rows: int
 ) -> str:
     """Return the table of a data set: mean and standard deviation over seeds."""
-
-    def spread(values: Sequence[float]) -> str:
-        return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
-
     where = "test" if test else "nested cross-validation"
     lines = [
         f"{settings.name}, {where}, {rows:,} rows with labels, F1 in %, {settings.seeds} seeds",

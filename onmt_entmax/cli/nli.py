@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -44,6 +43,7 @@ from onmt_entmax.classify.nli import (
 from onmt_entmax.classify.nli_data import LABELS, Pair, encode, read_pairs
 from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.experiment.table import spread
 from onmt_entmax.figures.premise import Attended, draw_premise
 from onmt_entmax.figures.style import check_folder, model_names, prepare, write_figure
 from onmt_entmax.files import refuse_overwriting, write_text
@@ -113,13 +113,8 @@ def of_evaluation(options: argparse.Namespace) -> None:
 
 def cells(measures: Sequence[Measures]) -> tuple[str, str]:
     """Return accuracy and attended words; of several runs, means and standard deviations."""
-    shown = []
-    for values in ([m.accuracy for m in measures], [m.attended for m in measures]):
-        numbers = [value for value in values if value is not None]
-        text = f"{statistics.mean(numbers):.2f}" if numbers else "-"
-        spread = f" ± {statistics.stdev(numbers):.2f}" if len(numbers) > 1 else ""
-        shown.append(text + spread)
-    return shown[0], shown[1]
+    attended = [m.attended for m in measures if m.attended is not None]
+    return spread([m.accuracy for m in measures]), spread(attended)
 
 
 def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
