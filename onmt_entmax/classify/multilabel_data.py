@@ -41,13 +41,14 @@ class Examples:
             file has sparse rows, else a numpy array.
         labels: `(rows, labels)`, bool.
         names: of the labels.
-        columns: names of the features; they must be those of the training file.
+        columns: names of the features, numbers in SVMlight; they must be those of the training
+            file.
     """
 
     features: Any
     labels: Tensor
     names: tuple[str, ...]
-    columns: tuple[str, ...]
+    columns: Sequence[str | int]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -367,6 +368,10 @@ def _svmlight(path: Path, names: list[str] | None, like: Examples | None) -> Exa
     )
     if len(known) < 2:
         raise UserError(f"{path}: has {len(known)} labels; a distribution needs at least two")
+    if features.shape[1] * len(known) > _MOST_DENSE:
+        raise UserError(
+            f"{path}: {features.shape[1]:,} features and {len(known)} labels have too many weights"
+        )
     place_of = {name if names is None else str(n): n for n, name in enumerate(known)}
     labels = torch.zeros(len(found), len(known), dtype=torch.bool)
     for row, numbers in enumerate(numbered):
@@ -374,8 +379,7 @@ def _svmlight(path: Path, names: list[str] | None, like: Examples | None) -> Exa
             if str(number) not in place_of:
                 raise UserError(f"{path}: row {row + 1} has label {number}, which is not listed")
             labels[row, place_of[str(number)]] = True
-    columns = tuple(str(n + 1) for n in range(features.shape[1]))
-    return Examples(features.tocsr(), labels, tuple(known), columns)
+    return Examples(features.tocsr(), labels, tuple(known), range(1, features.shape[1] + 1))
 
 
 def _label_number(number: float, place: str) -> int:

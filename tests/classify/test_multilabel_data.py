@@ -157,6 +157,7 @@ def test_svmlight(tmp_path):
         ("9007199254740993 1:4\n", "below 2^53"),
         ("1 2:nan\n", "not a number"),
         ("a b\n", "not SVMlight"),
+        ("1 99999999999:1\n", "not SVMlight"),
     ):
         other.write_text(text)
         with pytest.raises(UserError) as caught:
@@ -173,6 +174,13 @@ def test_svmlight_labels_of_many_digits_stay_apart(tmp_path):
     examples = read_examples(path, None)
     assert examples.names == ("-1", "1000001", "1000002")
     assert examples.labels.int().tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+def test_svmlight_of_too_many_features(tmp_path):
+    path = tmp_path / "train.svm"
+    path.write_text("0 1:4\n1 1000000000:3\n")
+    with pytest.raises(UserError, match="1,000,000,000 features and 2 labels have too many"):
+        read_examples(path, None)
 
 
 def test_svmlight_features_that_the_training_file_lacks_are_left_out(tmp_path):
