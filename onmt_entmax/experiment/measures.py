@@ -21,6 +21,7 @@ from onmt_entmax.experiment.matrix import (
     named_files,
     translation,
 )
+from onmt_entmax.figures.curves import read_metrics
 from onmt_entmax.files import read_lines, write_text
 from onmt_entmax.report.measures import score_by_language
 
@@ -191,18 +192,13 @@ def last_measurement(run: Path, kind: str = "", step: int | None = None) -> dict
         run: the run folder.
         kind: only lines of this kind, if given.
         step: only lines of this step, if given.
+
+    Raises:
+        UserError: a line is no measurement.
     """
-    try:
-        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return {}
-    for line in reversed(lines):
-        if not line.endswith("}"):  # an incomplete line, left by a killed run
-            continue
-        found: dict[str, Any] = json.loads(line)
-        if kind in ("", found["kind"]) and step in (None, found.get("step")):
-            return found
-    return {}
+    rows = read_metrics(run) if (run / "metrics.jsonl").is_file() else []
+    found = [row for row in rows if kind in ("", row["kind"]) and step in (None, row["step"])]
+    return found[-1] if found else {}
 
 
 def read_json(path: Path) -> dict[str, Any]:

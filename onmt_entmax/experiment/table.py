@@ -9,15 +9,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.checkpoint import checkpoint_steps, read_best
 from onmt_entmax.experiment.held_out import measurements
 from onmt_entmax.experiment.matrix import Cell, Matrix, Training
-from onmt_entmax.experiment.measures import (
-    compared_bleu,
-    figures_of,
-    last_measurement,
-    read_json,
-)
+from onmt_entmax.experiment.measures import compared_bleu, figures_of, last_measurement
 from onmt_entmax.locks import is_locked
 from onmt_entmax.nn.transformer import LEARNED
 
@@ -350,11 +345,8 @@ def _training_status(training: Training) -> list[str]:
     else:
         state = "stopped" if checkpoint_steps(training.run) else "waiting"
     step = str(last_measurement(training.run).get("step", ""))
-    best = training.run / "best.json"
-    value, at = "", ""
-    if best.is_file():
-        content = read_json(best)
-        value, at = f"{content['metric']} {content['value']:.4g}", str(content["step"])
+    best = read_best(training.run)
+    value, at = (f"{best['metric']} {best['value']:.4g}", str(best["step"])) if best else ("", "")
     result = f"{next(iter(figures.values())):.2f}" if figures else ""
     return [training.name, state, step, value, at, result]
 

@@ -30,7 +30,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     An incomplete last line, left by a killed run, is ignored.
 
     Raises:
-        UserError: there are none, or a line is no measurement.
+        UserError: the file cannot be read, or a line is no measurement.
     """
     path = run / "metrics.jsonl"
     rows: list[dict[str, Any]] = []
@@ -46,8 +46,6 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
         if not known or not isinstance(row.get("step"), int):
             raise UserError(f"{path}:{number}: not a measurement, with its `kind` and `step`")
         rows.append(row)
-    if not rows:
-        raise UserError(f"{path}: nothing has been measured yet")
     return rows
 
 

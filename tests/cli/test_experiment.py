@@ -125,17 +125,25 @@ class TestRun:
         with pytest.raises(UserError, match=r"was trained with another .*bpe\.model"):
             check_configuration(training)
 
-    @pytest.mark.parametrize("name", ["data.json", "model/best.json"])
-    def test_a_damaged_file_is_one_line(self, copied, capsys, name):
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("data.json", "damaged"),
+            ("model/best.json", "damaged"),
+            ("model/metrics.jsonl", "not JSON"),  # two lines in one, after a full disk
+        ],
+    )
+    def test_a_damaged_file_is_one_line(self, copied, capsys, name, message):
         path = read(copied).trainings()[0].folder / name
         before = path.read_text()
-        path.write_text(before[:5])
+        path.write_text(before[:5] + before * path.name.startswith("metrics"))
         try:
             assert ended(experiment.main, ["status", str(copied)]) == 2
         finally:
             path.write_text(before)
         (line,) = capsys.readouterr().err.splitlines()
-        assert f"{path}: damaged" in line
+        assert str(path) in line
+        assert message in line
 
     def test_an_ensemble_that_fails_is_tried_once(self, copied, monkeypatch, capfd):
         (copied.parent / "runs" / "one" / "ensemble" / "figures.json").unlink()

@@ -36,7 +36,7 @@ def test_half_a_line_at_the_end_is_passed_over(tmp_path: Path) -> None:
         (['{"kind": "train", "step": "1"}'], ":1: not a measurement"),
         (['{"kind": "tra', json.dumps(TRAIN)], ":1: not JSON"),
         (["a", ""], ":1: not JSON"),
-        (['{"kind": "tra'], ": nothing has been measured yet"),
+        (['{"kind": "tra'], ": nothing that can be drawn was measured"),
         ([json.dumps({"kind": "valid", "step": 1})], ": nothing that can be drawn was measured"),
     ],
 )
