@@ -128,9 +128,21 @@ def _measure(matrix: Matrix, work: Work, processes: Processes) -> None:
 
 
 def measurements(matrix: Matrix) -> list[dict[str, Any]]:
-    """Return the recorded measurements of a matrix."""
+    """Return the recorded measurements of a matrix.
+
+    Raises:
+        UserError: the record is damaged.
+    """
     path = matrix.run / RECORD
-    return list(read_json(path)["measurements"]) if path.is_file() else []
+    if not path.is_file():
+        return []
+    entries = read_json(path).get("measurements")
+    keys = {"name", "date", "measured"}  # and at least one figure
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) and keys < entry.keys() for entry in entries
+    ):
+        raise UserError(f"{path}: damaged; put a copy back, or delete it to begin a new record")
+    return entries
 
 
 def _table(matrix: Matrix) -> str:

@@ -4,9 +4,14 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from onmt_entmax.cli import experiment
+from onmt_entmax.errors import UserError
+from onmt_entmax.experiment.held_out import measurements
 from onmt_entmax.experiment.runner import Processes
 from tests.ended import ended
+from tests.matrices import read, write_matrix
 
 
 def test_a_test_set_is_measured_once(copied: Path, monkeypatch, capsys) -> None:
@@ -57,3 +62,14 @@ def test_a_test_set_is_measured_once(copied: Path, monkeypatch, capsys) -> None:
     names += names
     assert [each["name"] for each in json.loads(record.read_text())["measurements"]] == names
     shutil.rmtree(folder / "test")
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", '{"measurements": {}}', '{"measurements": [{"name": 1}]}']
+)
+def test_a_damaged_record_is_one_line(tmp_path: Path, content: str) -> None:
+    matrix = read(write_matrix(tmp_path))
+    matrix.run.mkdir()
+    (matrix.run / "test.json").write_text(content)
+    with pytest.raises(UserError, match=r"test\.json: damaged; put a copy back"):
+        measurements(matrix)

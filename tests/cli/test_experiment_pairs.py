@@ -133,7 +133,8 @@ def test_differences_are_tested_as_bleu_does(measured: list) -> None:
 
 
 def test_the_tables(measured: list) -> None:
-    entries = [{"name": f"de-en entmax15 seed {n}", "date": "", "bleu": 20.0 + n} for n in (1, 2)]
+    recorded = {"date": "", "measured": {}}
+    entries = [{"name": f"de-en entmax15 seed {n}", "bleu": 20.0 + n, **recorded} for n in (1, 2)]
     record = json.dumps({"measurements": [{**entries[0], "bleu": 9.0}, *entries]})
     (measured[0].run / "test.json").write_text(record)
     lines = table.markdown(measured).splitlines()
