@@ -11,7 +11,7 @@ from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, read_best
 from onmt_entmax.experiment.held_out import measurements
-from onmt_entmax.experiment.matrix import Cell, Matrix, Training
+from onmt_entmax.experiment.matrix import Cell, Matrix, Training, Work
 from onmt_entmax.experiment.measures import compared_bleu, figures_of, last_measurement
 from onmt_entmax.locks import is_locked
 from onmt_entmax.nn.transformer import LEARNED
@@ -213,16 +213,24 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     nonzeros: Table = ["nonzeros"], []
     nonzeros[0].extend(f"{pair}, {kind}" for pair in rows for kind in ("attention", "output"))
     for number, cell in enumerate(matrices[0].cells):
-        each = {pair: rows[pair][number] for pair in rows}
-        results[1].append([cell.name, *(spread(row.values(figure)) for row in each.values())])
-        tested = [_tested(matrix, cell.name, figure) for matrix in matrices]
-        if any(tested):
-            results[1].append([f"{cell.name}, test", *map(spread, tested)])
+        each = [rows[pair][number] for pair in rows]
+        singles = [row.values(figure) for row in each]
+        together = [[row.ensemble[figure]] if row.ensemble else [] for row in each]
+        trainings = [[m.training(m.cells[number], seed) for seed in m.seeds] for m in matrices]
+        ensembles = [m.ensembles()[number : number + 1] for m in matrices]
+        kinds: list[tuple[str, list[list[float]], Sequence[Sequence[Work]]]] = [
+            (cell.name, singles, trainings),
+            (f"{cell.name}, ensemble", together, ensembles),
+        ]
+        for name, values, works in kinds:
+            if values is singles or any(values):
+                results[1].append([name, *map(spread, values)])
+            tested = [_tested(m, w, figure) for m, w in zip(matrices, works, strict=True)]
+            if any(tested):
+                results[1].append([f"{name}, test", *map(spread, tested)])
         names = ("attention_support", "output_support")
-        nonzeros[1].append(
-            [cell.name, *(spread(row.values(name)) for row in each.values() for name in names)]
-        )
-        alphas = {row.alphas for row in each.values() if row.alphas}
+        nonzeros[1].append([cell.name, *(spread(row.values(n)) for row in each for n in names)])
+        alphas = {row.alphas for row in each if row.alphas}
         alpha = next((float(a) for a, b in alphas if a == b), None)
         if paper and alpha is not None:
             published = [TABLE2.get(pair, {}).get(alpha) for pair in rows]
@@ -235,12 +243,10 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     return [results, *_tests(matrices), nonzeros]
 
 
-def _tested(matrix: Matrix, cell: str, figure: str) -> list[float]:
-    """Return the last measurement of the test set with each seed of a cell, if there is one."""
+def _tested(matrix: Matrix, works: Sequence[Work], figure: str) -> list[float]:
+    """Return the last measurement of the test set by each training or ensemble that has one."""
     found = {entry["name"]: entry[figure] for entry in measurements(matrix) if figure in entry}
-    (of_this,) = (each for each in matrix.cells if each.name == cell)
-    names = [matrix.training(of_this, seed).name for seed in matrix.seeds]
-    return [found[name] for name in names if name in found]
+    return [found[work.name] for work in works if work.name in found]
 
 
 def _runs(rows: Sequence[Row]) -> str:

@@ -1,6 +1,7 @@
 """A matrix of several pairs of languages: its file, its order, and its tables."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 
 from onmt_entmax.cli import bleu, experiment
 from onmt_entmax.experiment import table
+from onmt_entmax.experiment.matrix import Training
 from onmt_entmax.experiment.measures import compared_bleu
 from tests.ended import ended
 from tests.matrices import read_all, write_matrix
@@ -156,3 +158,23 @@ def test_the_tables(measured: list) -> None:
     tex = table.latex(measured)
     assert tex.count(r"\begin{tabular}") == 3
     assert r"entmax15, paper & 26.17 $\pm$ 0.13 & - \\" in tex
+
+
+def test_ensembles_are_in_the_tables(measured: list, monkeypatch) -> None:
+    singles = table.figures_of
+
+    def figures_of(work):
+        both = work.name == "de-en entmax15 ensemble"
+        return {"bleu": 25.5} if both else singles(work) if isinstance(work, Training) else None
+
+    monkeypatch.setattr(table, "figures_of", figures_of)
+    matrices = [replace(matrix, ensemble=True) for matrix in measured]
+    entry = {"name": "de-en entmax15 ensemble", "date": "", "bleu": 24.25, "measured": {}}
+    (matrices[0].run / "test.json").write_text(json.dumps({"measurements": [entry]}))
+    lines = table.markdown(matrices).splitlines()
+    assert lines[4:8] == [
+        "| entmax15 | 23.00 ± 0.71 | - |",
+        "| entmax15, ensemble | 25.50 | - |",
+        "| entmax15, ensemble, test | 24.25 | - |",
+        "| entmax15, paper | 26.17 ± 0.13 | - |",
+    ]
