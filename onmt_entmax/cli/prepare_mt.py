@@ -439,7 +439,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("--val, --test and --tokens are of files")
     if own and (options.source or options.url):
         parser.error("--from and --url are of a known corpus")
-    if not own and not options.source and not (options.url or CORPORA[options.corpus].url):
+    if options.source and options.url:
+        parser.error("--from and --url: name one of them")
+    if not own and not options.source and not CORPORA[options.corpus].url:
         parser.error(f"{options.corpus} is not downloaded: name your copy with --from FOLDER")
     if options.languages and len(set(options.languages)) == 1:
         parser.error("--languages must be two")

@@ -478,11 +478,8 @@ class SubwordPlan:
     @property
     def settings(self) -> dict[str, Any]:
         """Options of pyonmttok, for `src_onmttok_kwargs` and `tgt_onmttok_kwargs`."""
-        return dict(_MODES[self.kind if self.kind != "bpe" else self._words])
-
-    @property
-    def _words(self) -> str:
-        return "tokens" if self.tokens else "text"
+        words = "tokens" if self.tokens else "text"
+        return dict(_MODES[words if self.kind == "bpe" else self.kind])
 
 
 def unescape_moses(line: str) -> str:

@@ -467,6 +467,8 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
     [
         (["files", "--out", "x"], "files needs --train and --languages"),
         (["multi30k", "--out", "x", "--languages", "de", "en"], "takes neither"),
+        (["multi30k", "--out", "x", "--from", "y", "--url", "z"], "--from and --url: name one"),
+        (["wmt14", "--out", "x", "--url", "file:///"], "wmt14 is not downloaded: name your copy"),
         (["kftt", "--out", "x", "--symbols", "0"], "--symbols: must be "),
         (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio: must be a number from 1"),
         (["kftt", "--out", "x", "--max_ratio", "nan"], "--max_ratio: must be a number from 1"),
