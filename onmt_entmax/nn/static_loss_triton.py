@@ -133,7 +133,7 @@ def solve_rows(
     beta = entmax.alpha_of(alpha, scores.shape).given
     short = entmax.short_rows(n, form.work)
     if short is not None:
-        grid = (triton.cdiv(rows, short["height"]),)
+        grid = (entmax.blocks(rows, short["height"]),)
         _short_rows_kernel[grid](*given, beta, rows, n, **form.constants, **short)
     else:
         long = entmax.long_rows(form.work)

@@ -23,8 +23,9 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -144,6 +145,20 @@ class Device:
             run()
             times.append(self.clock() - start)
         return 1000 * statistics.median(times)
+
+    def ways(self, run: Callable[[], object]) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Yield a function as it is and, on a GPU, captured: a replay starts it without Python."""
+        yield "as written", run
+        if self.is_gpu:
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):  # kernels compile before they are captured
+                run()
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                run()
+            yield "CUDA graph", graph.replay
 
 
 # --- contenders ---
@@ -431,7 +446,10 @@ def _profile(stepper: StaticStep, padded: list[PaddedBatch], size: Size) -> None
 def time_losses(device: Device, quick: bool) -> Iterator[Result]:
     """Time forward and backward pass of the loss, relative to cross-entropy."""
     sizes = [(1280, 776), (1280, 18_000), (4096, 32_000)] if device.is_gpu else [(64, 776)]
-    repeats = 20 if quick else 50
+    losses: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+        f"alpha {alpha:g}": partial(entmax_loss, alpha=alpha) for alpha in (1.2, 1.5, 2.0)
+    }
+    losses = {"cross_entropy_ms": functional.cross_entropy, **losses}
     for rows, classes in sizes:
         for dtype in (torch.float32, torch.bfloat16):
             torch.manual_seed(0)
@@ -439,27 +457,22 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
             scores.requires_grad_()
             target = torch.randint(classes, (rows,), device=device.device)
 
-            def run(loss: Callable[..., Tensor], scores: Tensor = scores) -> None:
+            def run(
+                loss: Callable[[Tensor, Tensor], Tensor],
+                scores: Tensor = scores,
+                y: Tensor = target,
+            ) -> None:
                 scores.grad = None
-                loss(scores).backward()
+                loss(scores, y).backward()
 
-            base = device.median(
-                lambda t=target: run(lambda s: functional.cross_entropy(s, t)), repeats
-            )
-            result: Result = {"rows": rows, "classes": classes, "cross_entropy_ms": round(base, 3)}
-            result["dtype"] = str(dtype).removeprefix("torch.")
-            for alpha in (1.2, 1.5, 2.0):
-                taken = device.median(
-                    lambda t=target, a=alpha: run(lambda s: entmax_loss(s, t, a)), repeats
-                )
-                result[f"alpha {alpha:g}"] = round(taken / base, 2)
-            yield result
+            given = {"rows": rows, "classes": classes, "dtype": str(dtype).removeprefix("torch.")}
+            calls = {name: partial(run, loss) for name, loss in losses.items()}
+            yield from _relative(device, calls, given, 20 if quick else 50)
 
 
 def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
     """Time the mapping relative to softmax, with one alpha or one for each row."""
     sizes = [(2560, 50), (65_536, 512), (1280, 18_000)] if device.is_gpu else [(64, 50)]
-    repeats = 10 if quick else 30
     for rows, classes in sizes:
         torch.manual_seed(0)
         scores = torch.randn(rows, classes, device=device.device).requires_grad_()
@@ -472,12 +485,27 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
             s.grad = None
             mapping(s).backward(g)
 
-        base = device.median(lambda: run(lambda s: s.softmax(-1)), repeats)
-        result: Result = {"rows": rows, "classes": classes, "softmax_ms": round(base, 3)}
-        for name, alpha in (("alpha 1.33", 1.33), ("alpha 1.5", 1.5), ("learned", alphas)):
-            taken = device.median(lambda a=alpha: run(lambda s: entmax(s, a)), repeats)
-            result[name] = round(taken / base, 2)
-        yield result
+        calls = {
+            "softmax_ms": partial(run, partial(torch.softmax, dim=-1)),
+            "alpha 1.33": partial(run, partial(entmax, alpha=1.33)),
+            "alpha 1.5": partial(run, partial(entmax, alpha=1.5)),
+            "learned": partial(run, partial(entmax, alpha=alphas)),
+        }
+        yield from _relative(device, calls, {"rows": rows, "classes": classes}, 10 if quick else 30)
+
+
+def _relative(
+    device: Device, calls: Mapping[str, Callable[[], None]], given: Result, repeats: int
+) -> Iterator[Result]:
+    """Yield a row for each way to run calls: the first's milliseconds, the others' ratios to it."""
+    times: dict[str, dict[str, float]] = {}
+    for name, call in calls.items():
+        for way, run in device.ways(call):
+            times.setdefault(way, {})[name] = device.median(run, repeats)
+    for way, taken in times.items():
+        (reference, base), *others = taken.items()
+        ratios = {name: round(time / base, 2) for name, time in others}
+        yield {**given, "run": way, reference: round(base, 3), **ratios}
 
 
 # --- decoding ---

@@ -235,7 +235,7 @@ def cell_forward(
     directions, rows, hidden = cell_before.shape
     size = rows * hidden
     none = gates
-    grid = (triton.cdiv(size, _CELLS), directions)
+    grid = (entmax.blocks(size, _CELLS), directions)
     _cell_forward_kernel[grid](
         gates, cell_before, cell_after,
         none if hidden_before is None else hidden_before, hidden_after,
@@ -265,7 +265,7 @@ def cell_backward(
     """Start the kernel of `static.cell_backward`."""
     directions, rows, hidden = cell_before.shape
     size = rows * hidden
-    grid = (triton.cdiv(size, _CELLS), directions)
+    grid = (entmax.blocks(size, _CELLS), directions)
     _cell_backward_kernel[grid](
         gates, cell_before, cell_after, grad_state, grad_above, grad_cell,
         gates if live is None else live, gates if factors is None else factors,
@@ -292,8 +292,8 @@ class Attend:
         self._form = entmax.form_of(alpha, keys.dtype)
         self._power = 0 if alpha == 1 else whole_power(1 / (alpha - 1))
         _, source, hidden = keys.shape
-        height = max(triton.next_power_of_2(source), 16)
-        width = min(_TILE // height, triton.next_power_of_2(hidden))
+        height = max(entmax.power_of_two(source), 16)
+        width = min(_TILE // height, entmax.power_of_two(hidden))
         self._sizes = {
             "source": source, "hidden": hidden, "height": height, "width": width, "num_warps": 8,
         }  # fmt: skip

@@ -27,11 +27,10 @@ import struct
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
+from functools import cache, wraps
 from typing import NamedTuple, ParamSpec, TypeVar
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -138,7 +137,15 @@ class _Form(NamedTuple):
 def form_of(alpha: float | Tensor, dtype: torch.dtype) -> _Form:
     """Return the form in which scores of a type are solved; float64 where alpha may be above 2."""
     work = torch.float64 if dtype == torch.float64 else torch.float32
-    if isinstance(alpha, Tensor) or alpha > 2:
+    if isinstance(alpha, Tensor):
+        return _Form(True, 0, torch.float64)
+    return _form_of_number(alpha, work)
+
+
+# What a small input waits for is Python, which starts the kernels; so constants are kept.
+@cache
+def _form_of_number(alpha: float, work: torch.dtype) -> _Form:
+    if alpha > 2:
         return _Form(True, 0, torch.float64)
     if alpha == 1:
         return _Form(False, -1, work)
@@ -167,7 +174,7 @@ def alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
     """Return alpha for the rows of scores of a shape, as a rule without a copy."""
     if not isinstance(alpha, Tensor):
         # A number of Python would arrive in float32, a tensor would have to be filled.
-        return _Alpha(struct.unpack("<q", struct.pack("<d", alpha - 1))[0], 1, 1, False)
+        return _alpha_of_number(alpha)
     alpha = alpha.detach().expand(*shape[:-1], 1)
     inner, count, dimensions = 1, 1, list(zip(alpha.shape, alpha.stride(), strict=True))
     # From the last: dimensions that repeat one alpha, some that hold a tensor, repetitions of it.
@@ -180,9 +187,25 @@ def alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
     return _Alpha(alpha.reshape(-1), 1, alpha.numel(), True)
 
 
+@cache
+def _alpha_of_number(alpha: float) -> _Alpha:
+    return _Alpha(struct.unpack("<q", struct.pack("<d", alpha - 1))[0], 1, 1, False)
+
+
+def blocks(size: int, block: int) -> int:
+    """Return how many blocks cover a size; Triton's own function takes 4 us."""
+    return -(-size // block)
+
+
+def power_of_two(size: int) -> int:
+    """Return the smallest power of two that is at least a size of 1 or more."""
+    return 1 << (size - 1).bit_length()
+
+
+@cache
 def short_rows(n: int, work: torch.dtype) -> dict[str, int] | None:
     """Return height, width and warps of a program of short rows, or None for long rows."""
-    width = max(triton.next_power_of_2(n), _LEAST_WIDTH)
+    width = max(power_of_two(n), _LEAST_WIDTH)
     if width * work.itemsize > _REGISTERS:
         return None
     height = max(_TOGETHER // width, 1)
@@ -224,7 +247,7 @@ def _start(
     constants = {"each_row": alphas.each_row, "part": part, "result": result, **form.constants}
     short = short_rows(n, form.work)
     if short is not None:
-        grid = (triton.cdiv(rows, short["height"]),)
+        grid = (blocks(rows, short["height"]),)
         triton_kernels.solve_short[grid](*given, rows, n, **constants, **short)
         return
     columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
@@ -298,8 +321,8 @@ def write_probabilities(
     # Above 2 the threshold leaves a sum that is not exactly 1: divide by it.
     above_two = isinstance(alpha, Tensor) or alpha > 2
     unscaled = out.new_empty(out.shape, dtype=_result_type(scores)) if above_two else out
-    width = min(max(triton.next_power_of_2(n), _LEAST_WIDTH), _TILE // form.work.itemsize)
-    triton_kernels.write_probabilities[(rows, triton.cdiv(n, width))](
+    width = min(max(power_of_two(n), _LEAST_WIDTH), _TILE // form.work.itemsize)
+    triton_kernels.write_probabilities[(rows, blocks(n, width))](
         scores, unscaled, maxima.contiguous(), threshold.contiguous(),
         given.contiguous() if isinstance(given, Tensor) else given,
         maxima if factors is None else factors.contiguous(), n,
@@ -347,7 +370,7 @@ def _gradients(
     }
     short = short_rows(n, form.work)
     if short is not None:
-        grid = (triton.cdiv(rows, short["height"]),)
+        grid = (blocks(rows, short["height"]),)
         triton_kernels.gradient_short[grid](*given, rows, n, **constants, **short)
     else:
         width = _TILE // form.work.itemsize // 2
@@ -468,7 +491,7 @@ def class_losses(
     form = form_of(options.alpha, scores.dtype)
     short = short_rows(n, form.work)
     if short is not None:
-        grid = (triton.cdiv(rows, short["height"]),)
+        grid = (blocks(rows, short["height"]),)
         triton_kernels.loss_short[grid](**given, **constants, **short)
     else:
         columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
@@ -479,7 +502,7 @@ def class_losses(
     result = torch.empty((), dtype=dtype, device=scores.device)
     mean = options.reduction == "mean"
     divisor = torch.empty((), dtype=torch.float32, device=scores.device) if mean else None
-    width = min(max(triton.next_power_of_2(rows), _LEAST_WIDTH), _SUMMED)
+    width = min(max(power_of_two(rows), _LEAST_WIDTH), _SUMMED)
     triton_kernels.reduce_losses[(1,)](
         losses, statistics[2], result, result if divisor is None else divisor, rows,
         mean=mean, width=width, num_warps=8,
@@ -516,9 +539,9 @@ def class_loss_gradient(
     given["weight_sum"] = scores if solved.weight_sum is None else solved.weight_sum
     given.update(statistics=solved.statistics, upstream=upstream.contiguous() if each else upstream)
     given.update(divisor=scores if solved.divisor is None else solved.divisor, out=out)
-    width = min(max(triton.next_power_of_2(n), _LEAST_WIDTH), _TILE // 4)
+    width = min(max(power_of_two(n), _LEAST_WIDTH), _TILE // 4)
     height = max(_TOGETHER // width, 1)
-    triton_kernels.loss_gradient[(triton.cdiv(rows, height), triton.cdiv(n, width))](
+    triton_kernels.loss_gradient[(blocks(rows, height), blocks(n, width))](
         **given, each=each, mean=solved.divisor is not None, **constants,
         height=height, width=width, num_warps=_warps(height * width * 4),
     )  # fmt: skip

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import has_memory
 from onmt_entmax.sparse.backends import triton_attention_kernels as kernels
 from onmt_entmax.sparse.backends.attention_inputs import Inputs, Leading
-from onmt_entmax.sparse.backends.triton import alpha_of, form_of, or_none
+from onmt_entmax.sparse.backends.triton import alpha_of, blocks, form_of, or_none, power_of_two
 
 # Sizes whose blocks have room in the shared memory of every GPU since Ampere.
 _LARGEST_SIZE = 128
@@ -75,8 +74,8 @@ def _forward(query: Tensor, inputs: Inputs) -> tuple[Tensor, Kept] | None:
     tensors, numbers, constants = _arguments(inputs, leading, seed)
     single = leading.keys <= _SINGLE and _bytes(inputs) <= _LONG_VECTOR
     block = _block(inputs)
-    width = max(triton.next_power_of_2(leading.keys), _LEAST) if single else block
-    grid = (triton.cdiv(leading.queries, block), leading.count)
+    width = max(power_of_two(leading.keys), _LEAST) if single else block
+    grid = (blocks(leading.queries, block), leading.count)
     for launch in _launches(inputs):
         kernels.attend[grid](
             *tensors, output, statistics, *numbers, **constants, **launch, single=single,
@@ -119,18 +118,18 @@ def _backward(
     alpha_grad = torch.empty_like(means) if wanted[3] else means
     block = _block(inputs)
     known = (gradient, kept.statistics, means)
-    blocks = {"height": block, "width": block, "num_warps": 4}
-    by_query = (triton.cdiv(leading.queries, block), leading.count)
-    by_key = (triton.cdiv(leading.keys, block), leading.count)
+    sizes = {"height": block, "width": block, "num_warps": 4}
+    by_query = (blocks(leading.queries, block), leading.count)
+    by_key = (blocks(leading.keys, block), leading.count)
     for launch in _launches(inputs):
         kernels.gradient_of_queries[by_query](
             *tensors, *known, query_grad, alpha_grad, *numbers, **constants, **launch,
-            of_alpha=wanted[3], **blocks,
+            of_alpha=wanted[3], **sizes,
         )  # fmt: skip
     if wanted[1] or wanted[2]:
         for launch in _launches(inputs):
             kernels.gradient_of_keys[by_key](
-                *tensors, *known, key_grad, value_grad, *numbers, **constants, **launch, **blocks
+                *tensors, *known, key_grad, value_grad, *numbers, **constants, **launch, **sizes
             )  # fmt: skip
     made = zip((query_grad, key_grad, value_grad), shared, wanted, strict=False)
     of_query, of_key, of_value = (
@@ -201,8 +200,8 @@ def _arguments(
         "masking": masking,
         "has_dropout": dropped > 0,
         "precision": "tf32x3" if exact else "tf32",
-        "wide": max(triton.next_power_of_2(query.shape[-1]), _LEAST),
-        "value_wide": max(triton.next_power_of_2(value.shape[-1]), _LEAST),
+        "wide": max(power_of_two(query.shape[-1]), _LEAST),
+        "value_wide": max(power_of_two(value.shape[-1]), _LEAST),
     }
     return [*given, of_mask, alphas, seed], numbers, constants
 
