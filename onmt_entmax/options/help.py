@@ -17,7 +17,6 @@ from onmt_entmax.options.reader import canonical
 from onmt_entmax.options.support import (
     REFUSED_IN_TRAINING,
     REFUSED_IN_TRANSLATION,
-    RETIRED_IN_TRAINING,
     SUPPORTED_VALUES,
     WITHOUT_EFFECT,
 )
@@ -156,7 +155,7 @@ TRAINING = Help(
         "valid_batch_size": "Sentences per batch of the development set.",
         "world_size": "Multiplies accum_count, whatever the number of processes.",
     },
-    hidden={*REFUSED_IN_TRAINING, *RETIRED_IN_TRAINING, *WITHOUT_EFFECT, *_FIXED},
+    hidden={*REFUSED_IN_TRAINING, *WITHOUT_EFFECT, *_FIXED},
 )
 
 TRANSLATION = Help(

@@ -1,4 +1,4 @@
-"""Tables of options that are refused, retired or without effect, and ranges of values.
+"""Tables of options that are refused or without effect, and ranges of values.
 
 Every option of OpenNMT-py is either read by `train` or `translate`, or named in a table here; a
 test checks this. A refused option may be given with the value that turns it off.
@@ -129,10 +129,6 @@ SUPPORTED_VALUES: Mapping[str, Sequence[str]] = {
     "transforms": tuple(name for name in AVAILABLE_TRANSFORMS if name not in FEATURE_TRANSFORMS),
 }
 
-# Options of experiments that did not help, with the value that turns each off.
-RETIRED_IN_TRAINING: Mapping[str, Any] = {"tag_head": None, "rdrop": 0.0}
-RETIRED = "is retired: it did not help (see docs/results-inflection.md)"
-
 _COUNT, _LIMIT = whole(0, 10**12), whole(1, 10**12)  # of sentences, updates and the like
 _TEMPERATURE = number(0, 1000)
 _SHARE_OR_ALL = number(0, 1)
@@ -253,17 +249,6 @@ def refuse_unsupported(
         off = (defaults.get(name), _OFF.get(name))
         if name in refused and options[name] not in off:
             raise options.error(name, f"not supported: {refused[name]}")
-
-
-def refuse_retired(options: Options) -> None:
-    """Refuse options that are retired, unless their value turns them off.
-
-    Raises:
-        OptionError: names the first one.
-    """
-    for name, off in RETIRED_IN_TRAINING.items():
-        if options[name] != off:
-            raise options.error(name, RETIRED)
 
 
 def check_values(options: Options) -> None:

@@ -22,10 +22,8 @@ from onmt_entmax.options.reader import (
 from onmt_entmax.options.support import (
     FEATURE_TRANSFORMS,
     REFUSED_IN_TRAINING,
-    RETIRED_IN_TRAINING,
     SUPPORTED_VALUES,
     check_values,
-    refuse_retired,
     refuse_unsupported,
 )
 from onmt_entmax.options.transforms import transform_option_names
@@ -100,8 +98,6 @@ def training_parser() -> ArgumentParser:
     add("-alpha_init_mean", type=float, default=ModelConfig.alpha_init_mean)
     add("-alpha_init_std", type=float, default=ModelConfig.alpha_init_std)
     add("-alpha_learning_rate", type=float, default=OptimizerConfig.alpha_learning_rate)
-    for name, off in RETIRED_IN_TRAINING.items():  # registered so that an error can name them
-        parser.add_argument(f"-{name}", type=str if off is None else type(off), default=off)
     return parser
 
 
@@ -130,10 +126,8 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     parser = training_parser()
     options = read_options(parser, arguments)
     refuse_unsupported(options, REFUSED_IN_TRAINING, parser)
-    refuse_retired(options)
     check_values(options)
-    left_out = {"config", *RETIRED_IN_TRAINING}
-    record = {name: value for name, value in sorted(options.values.items()) if name not in left_out}
+    record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
     return TrainingSetup(
         run=_run(options),
         data=_data(options),

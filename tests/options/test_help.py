@@ -9,16 +9,12 @@ from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
 from onmt_entmax.options.help import TRAINING, TRANSLATION, Help, help_text
 from onmt_entmax.options.reader import canonical, register
-from onmt_entmax.options.support import (
-    REFUSED_IN_TRAINING,
-    REFUSED_IN_TRANSLATION,
-    RETIRED_IN_TRAINING,
-)
+from onmt_entmax.options.support import REFUSED_IN_TRAINING, REFUSED_IN_TRANSLATION
 from onmt_entmax.options.train import training_parser
 from onmt_entmax.options.translate import translation_parser
 
 CASES = {
-    "train": (training_parser(), TRAINING, {*REFUSED_IN_TRAINING, *RETIRED_IN_TRAINING}),
+    "train": (training_parser(), TRAINING, {*REFUSED_IN_TRAINING}),
     "translate": (translation_parser(), TRANSLATION, {*REFUSED_IN_TRANSLATION}),
 }
 both = pytest.mark.parametrize(("parser", "texts", "refused"), CASES.values(), ids=CASES)

@@ -150,8 +150,6 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"rnn_size": -3}, "rnn_size: must be -1 or a whole number from 1 to 1,000,000, not -3"),
         ({"dropout": 1.0}, "dropout: must be at least 0 and below 1"),
         ({"batch_size": 0}, "batch_size: must be a whole number from 1 to"),
-        ({"tag_head": "[abc]"}, r"yaml: tag_head: is retired: it did not help \(see docs/"),
-        ({"rdrop": 5}, r"yaml: rdrop: is retired: it did not help \(see docs/"),
         ({"label_smoothing_prior": "unigram"}, "only read with label_smoothing above 0"),
         ({"label_smoothing_prior": "even"}, "'even' is not one of uniform, unigram"),
         ({"average_decay": 1.0}, "average_decay: must be at least 0 and below 1"),
@@ -212,12 +210,6 @@ def test_values_that_turn_something_off_are_accepted(tmp_path) -> None:
     made = setup(tmp_path, batch_size_multiple=1, train_from=None, gpu_ranks=[0])
     assert made.run.train_from is None
     assert setup(tmp_path, world_size=2, gpu_ranks=[0, 1]).run.gpu == 0
-
-
-def test_retired_options_may_be_off_and_are_not_kept(tmp_path) -> None:
-    plain, off = setup(tmp_path), setup(tmp_path, tag_head=None, rdrop=0.0)
-    assert off == plain
-    assert not {"tag_head", "rdrop"} & set(off.record)
 
 
 def test_the_search_of_a_translation(tmp_path) -> None:
