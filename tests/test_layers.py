@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "onmt_entmax"
 
-# The table of docs/architecture.md.
+# The order of the table in docs/architecture.md.
 ROWS = [
     {"errors", "opennmt", "rules", "version"},
     {"files", "memory", "parsing", "processes", "sparse"},
