@@ -27,7 +27,7 @@ from onmt_entmax.classify.settings import SettingsError, read_settings
 from onmt_entmax.errors import UserError
 from tests.oracles import entmax_oracle, loss_oracle
 
-ROOT = Path(__file__).parents[2]
+FILES = sorted((Path(__file__).resolve().parents[2] / "config" / "nli").glob("*.yaml"))
 KINDS = ["logistic", "softmax", 1.5, "sparsemax", 3]
 SMALL = Settings(
     train="pairs.tsv",
@@ -223,9 +223,11 @@ def test_a_run_is_not_overwritten() -> None:
         train(SMALL, Path("run"), quiet)
 
 
-@pytest.mark.parametrize("name", ["sick", "snli"])
-def test_the_configurations_of_the_repository(name: str) -> None:
-    read_settings(ROOT / "config" / "nli" / f"{name}.yaml", Settings, RULES)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_configurations_of_the_repository(path: Path) -> None:
+    settings = read_settings(path, Settings, RULES)
+    with torch.device("meta"):
+        Classifier(settings, words=9)
 
 
 @pytest.mark.parametrize(

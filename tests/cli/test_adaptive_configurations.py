@@ -12,7 +12,7 @@ from onmt_entmax.experiment import table as experiment_table
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train.optimiser import learning_rate_schedule
-from tests.configurations import commands_of, unbroken, write_corpora
+from tests.configurations import build_without_weights, commands_of, unbroken, write_corpora
 from tests.matrices import read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,14 +59,15 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     write_corpora(values["data"].values(), "a b c")
     setup = training_setup(["-config", str(path)])
     assert {*setup.model.attention_alphas.values()} == {"learned"}
+    build_without_weights(setup.model)
     words = head_of(path)
-    assert words["train.py"] == ["-config", str(path.relative_to(ROOT))]
-    assert values["save_model"] in words["translate.py"]
-    scored = bleu.parse_arguments(words["tools/bleu.py"])
+    assert words["train"] == ["-config", str(path.relative_to(ROOT))]
+    assert values["save_model"] in words["translate"]
+    scored = bleu.parse_arguments(words["bleu"])
     assert str(scored.reference[0]) == values["data"]["valid"]["path_tgt"]
     assert scored.system[0] == Path(f"{values['save_model']}.pred")
     assert scored.tokenize == [values.get("valid_bleu_tokenize", "13a")]
-    made = data_of(words["tools/prepare_mt.py"])
+    made = data_of(words["prepare"])
     assert [*values["data"].values()] == made.pop("entries")
     assert {key: values[key] for key in made} == made
 
@@ -79,7 +80,7 @@ def test_every_cell_of_a_matrix_is_a_model_of_its_kind(
     monkeypatch.chdir(tmp_path)
     assert [cell.name for cell in matrix.cells] == [*ALPHAS]
     words = head_of(path)
-    call = words["tools/experiment.py"]  # one that it does not understand ends the program
+    call = words["experiment"]  # one that it does not understand ends the program
     assert experiment.parse_arguments(call).matrix == path.relative_to(ROOT)
     vocabulary = Vocabulary((*TARGET_SPECIALS, "a"))
     for cell in matrix.cells:
@@ -91,8 +92,8 @@ def test_every_cell_of_a_matrix_is_a_model_of_its_kind(
         assert {*setup.model.attention_alphas.values()} == {ALPHAS[cell.name]}
         assert matrix.source == Path(options["data"]["valid"]["path_src"])
         assert matrix.reference == Path(options["data"]["valid"]["path_tgt"])
-        if "tools/prepare_mt.py" in words:
-            made = data_of(words["tools/prepare_mt.py"])
+        if "prepare" in words:
+            made = data_of(words["prepare"])
             assert [*options["data"].values()] == made.pop("entries")
             assert {key: options[key] for key in made} == made
         with torch.device("meta"):

@@ -7,15 +7,32 @@ import pytest
 import yaml
 
 from onmt_entmax.options.train import training_setup
+from tests.classify import test_nli
+from tests.cli import test_adaptive_configurations as adaptive
+from tests.cli import test_experiment_matrix as matrices
+from tests.cli import test_mt_configurations as translation
+from tests.cli import test_multilabel_command as multilabel
 from tests.configurations import build_without_weights, commands_of, unbroken, write_corpora
 
 ROOT = Path(__file__).resolve().parents[2]
-# Matrices, which tools/experiment.py reads, are in test_experiment.py.
+# Matrices are in test_experiment.py.
 FILES = [
     path
     for path in sorted([*ROOT.glob("config/demo/*.yaml"), *ROOT.glob("config/morphology/*.yaml")])
     if "\ndata:" in path.read_text(encoding="utf-8")
 ]
+
+
+def test_no_configuration_is_left_out_of_the_tests_that_build_them() -> None:
+    of_matrices = [*matrices.MATRICES, *adaptive.MATRICES]
+    cells = [yaml.safe_load(path.read_text(encoding="utf-8"))["cells"] for path in of_matrices]
+    files = [
+        (path.parent / name).resolve()
+        for path, name in zip(of_matrices, cells, strict=True)
+        if isinstance(name, str)
+    ]
+    built = [*FILES, *translation.FILES, *adaptive.TRAININGS, *multilabel.FILES, *test_nli.FILES]
+    assert {*ROOT.glob("config/**/*.yaml")} == {*built, *of_matrices, *files}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -35,10 +52,10 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     assert "Peters, Niculae and Martins (2019)" in head
     commands = unbroken(head)
     words = commands_of(commands)
-    assert str(path.relative_to(ROOT)) in words["train.py"]
-    assert values["save_model"] in words["translate.py"]
+    assert str(path.relative_to(ROOT)) in words["train"]
+    assert values["save_model"] in words["translate"]
     files = {name for corpus in values["data"].values() for name in corpus.values()}
-    prepared = re.search(r"prepare .*--out (\S+)", commands).group(1)
+    prepared = re.search(r"prepare sigmorphon .*--out (\S+)", commands).group(1)
     assert {str(Path(name).parent) for name in files} == {prepared}
 
 

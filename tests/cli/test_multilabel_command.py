@@ -10,10 +10,14 @@ import torch
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
+from onmt_entmax.classify.multilabel import Grid
 from onmt_entmax.classify.multilabel_data import read_examples
+from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli import fetch_multilabel, multilabel
 from onmt_entmax.errors import UserError
 from tests.classify.test_multilabel import some_examples
+
+FILES = sorted((Path(__file__).resolve().parents[2] / "config" / "multilabel").glob("*.yaml"))
 
 XML = "<labels>{}</labels>"
 
@@ -201,3 +205,15 @@ def test_reuters_of_a_fake_scikit_learn_is_fitted_without_standardising(folder, 
     assert abs(read.features - csr_matrix(table)).max() < 1e-6
     configure(folder, losses=["sparsemax"], **files)
     assert "| sparsemax |" in multilabel.run(Path("c.yaml"), None)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_configurations_of_the_repository(path):
+    settings = read_settings(path, multilabel.Settings, multilabel.RULES)
+    names = [loss.name for loss in settings.chosen_losses()]
+    assert names == ["logistic", "softmax", "sparsemax", "entmax15"]
+    assert settings.grid() == Grid(standardise=settings.standardise)
+    assert settings.standardise == (path.stem != "reuters")
+    assert f"fetch-multilabel {settings.name} --out {Path(settings.train).parent}\n" in (
+        path.read_text(encoding="utf-8")
+    )
