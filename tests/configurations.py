@@ -33,5 +33,5 @@ def unbroken(head: str) -> str:
 
 
 def commands_of(head: str) -> dict[str, list[str]]:
-    """Return the arguments of the last call of each script in an `unbroken` head."""
-    return {name: shlex.split(rest) for name, rest in re.findall(r"python (\S+)(.*)", head)}
+    """Return the arguments of the last call of each command in an `unbroken` head."""
+    return {name: shlex.split(rest) for name, rest in re.findall(r"onmt-entmax (\S+)(.*)", head)}

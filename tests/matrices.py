@@ -13,8 +13,8 @@ from tests.toy import write_config
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `tools/experiment.py`."""
-    return run("tools/experiment.py", *arguments)
+    """Run `onmt-entmax experiment`."""
+    return run("onmt_entmax", "experiment", *arguments)
 
 
 def read_all(path: Path) -> list[Matrix]:

@@ -1,6 +1,6 @@
 """The console command `onmt-entmax`: the table of its commands, and how each of them is run.
 
-Scripts of a checkout (`train.py`, `translate.py`, `tools/*.py`) run the same commands.
+`train.py` and `translate.py` in a checkout run the same commands.
 """
 
 from __future__ import annotations
@@ -92,17 +92,9 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
         sys.argv = typed
 
 
-def door(*names: str) -> None:
-    """Be a script of a checkout that runs a command, and exit.
-
-    Args:
-        names: name of the command; of several, the script's first argument chooses by first word.
-    """
-    program, arguments = Path(sys.argv[0]).name, sys.argv[1:]
-    if len(names) == 1:
-        sys.exit(run(names[0], arguments, program))
-    choices = {name.split()[0]: name for name in names}
-    sys.exit(ending(program, lambda: _choose(choices, arguments, program)))
+def door(name: str) -> None:
+    """Be a script of a checkout that runs a command, and exit."""
+    sys.exit(run(name, sys.argv[1:], Path(sys.argv[0]).name))
 
 
 def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) -> int:

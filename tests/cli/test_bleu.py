@@ -1,4 +1,4 @@
-"""`tools/bleu.py` gives what sacrebleu's own command gives."""
+"""`onmt-entmax bleu` gives what sacrebleu's own command gives."""
 
 import json
 import math
@@ -61,7 +61,7 @@ def test_scores_and_signatures_are_those_of_the_command(
 
 def test_the_bootstrap_is_that_of_the_command(texts: Path, tmp_path: Path) -> None:
     table = succeed(
-        "tools/bleu.py", "one", "two", "--reference", "ref", "--resamples", 100, cwd=texts
+        "onmt_entmax", "bleu", "one", "two", "--reference", "ref", "--resamples", 100, cwd=texts
     )
     theirs = sacrebleu(
         texts,

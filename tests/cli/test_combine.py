@@ -1,4 +1,4 @@
-"""`tools/combine.py`: models averaged by the strings they found."""
+"""`onmt-entmax combine`: models averaged by the strings they found."""
 
 import json
 import math
@@ -229,7 +229,7 @@ def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     again, pred = tmp_path / "again.jsonl", tmp_path / "again.pred"
     both = ["--reports", report, report, "--output", pred, "--report", again]
-    succeed("tools/combine.py", *both)
+    succeed("onmt_entmax", "combine", *both)
     records, mixed = list(read_report(report)), list(read_report(again))
     assert len(records) > 20
     assert any(len(record["hypotheses"]) > 1 for record in records)

@@ -32,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def distilled(folder: Path, *more: object, out: str = "distilled") -> str:
     """The command in the folder, which must succeed; returns what it printed."""
     return succeed(
-        "tools/distill.py",
+        "onmt_entmax",
+        "distill",
         *("--train", "train.src", "--models", "forward", "--reversed", "backward"),
         *("--each", 1, "--beam", 3, "--prob", 0.01, "--out", out, *more),
         cwd=folder,
@@ -41,9 +42,9 @@ def distilled(folder: Path, *more: object, out: str = "distilled") -> str:
 
 def refused(folder: Path, *given: object) -> str:
     """The one line of a command that must be refused."""
-    done = run("tools/distill.py", *given, cwd=folder)
+    done = run("onmt_entmax", "distill", *given, cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.startswith("distill.py: error: ")
+    assert done.stderr.startswith("onmt-entmax distill: error: ")
     assert done.stderr.count("\n") == 1
     return done.stderr
 
@@ -151,7 +152,7 @@ def test_answers_of_other_models_are_not_mixed_in(folder: Path) -> None:
 def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
     write_model(folder / "other", 3)
     given = ["--train", "train.src", "--models", "other", "--each", 1, "--beam", 3]
-    succeed("tools/distill.py", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
+    succeed("onmt_entmax", "distill", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
     write_model(folder / "other", 4)
     assert "has predictions for other models; delete it" in refused(folder, *given, "--out", "anew")
 

@@ -1,4 +1,4 @@
-"""`tools/experiment.py`: a small matrix from start to table, and every way it can go wrong."""
+"""`onmt-entmax experiment`: a small matrix from start to table, and every way it can go wrong."""
 
 import json
 import os

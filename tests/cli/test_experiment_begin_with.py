@@ -1,4 +1,4 @@
-"""Cells of a matrix that begin with the weights of another, by `tools/experiment.py`."""
+"""Cells of a matrix that begin with the weights of another, by `onmt-entmax experiment`."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""What `tools/experiment.py` measures, compares and says as it ends."""
+"""What `onmt-entmax experiment` measures, compares and says as it ends."""
 
 import json
 import signal

@@ -122,7 +122,7 @@ class TestMatrixFile:
         matrices = read_all(path)
         monkeypatch.chdir(tmp_path)
         head = re.split(r"\n(?:base|pairs):", path.read_text())[0]
-        calls = re.findall(r"python tools/experiment.py (.*)", unbroken(head))
+        calls = re.findall(r"onmt-entmax experiment (.*)", unbroken(head))
         assert f"run {path.relative_to(ROOT)}" in " ".join(calls)
         for call in calls:  # one that it does not understand ends the program
             experiment.parse_arguments(call.split())

@@ -1,4 +1,4 @@
-"""`tools/fetch_sigmorphon.py` against a server on this machine, and against a local folder."""
+"""`prepare fetch-sigmorphon` against a server on this machine, and against a local folder."""
 
 import functools
 import hashlib

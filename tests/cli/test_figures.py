@@ -1,4 +1,4 @@
-"""`tools/figures.py`: every figure is written, and shows what the model says."""
+"""`onmt-entmax figures`: every figure is written, and shows what the model says."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def written(folder: Path, name: str) -> None:
 
 def test_attention_and_forced_decoding_are_drawn(tmp_path) -> None:
     write_model(tmp_path / "model", 1.5)
-    arguments = ["tools/figures.py", "attention", tmp_path / "model", "--source", "a b c"]
+    arguments = ["onmt_entmax", "figures", "attention", tmp_path / "model", "--source", "a b c"]
     assert "one.pdf" in succeed(*arguments, "--output", tmp_path / "one.png")
     written(tmp_path, "one")
     source = ["--source", "a b c", "--target", "u $v$ w"]

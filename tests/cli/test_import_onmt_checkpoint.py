@@ -1,4 +1,4 @@
-"""`tools/import_onmt_checkpoint.py`: models that stock OpenNMT-py has trained translate here as
+"""`onmt-entmax import-onmt`: models that stock OpenNMT-py has trained translate here as
 they do there, and nothing that a pickle asks for is run."""
 
 import argparse
@@ -20,7 +20,7 @@ from onmt_entmax.model import SparseNMTModel, build_model
 from tests.commands import run, succeed
 from tests.ended import ended
 
-SCRIPT = "tools/import_onmt_checkpoint.py"
+COMMAND = ("onmt_entmax", "import-onmt")
 SMALL = {
     "encoder_type": "brnn",
     "layers": 1,
@@ -116,7 +116,7 @@ def trained(request, tmp_path_factory) -> SimpleNamespace:
 
 def test_an_imported_model_translates_as_stock_does(trained) -> None:
     folder, source = trained.folder, trained.folder / "valid.src"
-    said = succeed(SCRIPT, trained.checkpoint, folder / "imported", "--yes")
+    said = succeed(*COMMAND, trained.checkpoint, folder / "imported", "--yes")
     assert "weights" in said
     options = ("-beam_size", "5", "-length_penalty", "none", "-batch_size", "7")
     arguments = ["-model", trained.checkpoint, "-src", source, "-output", folder / "stock.out"]
@@ -197,7 +197,7 @@ def test_a_pickle_that_runs_a_program_is_refused(tmp_path) -> None:
 
 def test_it_asks_before_it_opens_a_pickle(tmp_path, monkeypatch, capsys) -> None:
     torch.save({}, tmp_path / "some.pt")
-    done = run(SCRIPT, tmp_path / "some.pt", tmp_path / "out")
+    done = run(*COMMAND, tmp_path / "some.pt", tmp_path / "out")
     assert done.returncode == 2
     assert "only files from people you trust" in done.stderr
     assert done.stderr.splitlines()[-1].endswith("error: nobody to ask: give --yes to open it")

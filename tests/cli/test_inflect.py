@@ -1,4 +1,4 @@
-"""`onmt_entmax.inflection` and `tools/inflect.py`: answers of small models, and bad input."""
+"""`onmt_entmax.inflection` and `onmt-entmax inflect`: answers of small models, and bad input."""
 
 import io
 import json
@@ -266,9 +266,9 @@ class TestCommand:
         assert message in captured.err
 
     def test_the_real_command_without_a_model(self, tmp_path):
-        done = run("tools/inflect.py", "--model", tmp_path / "nothing")
+        done = run("onmt_entmax", "inflect", "--model", tmp_path / "nothing")
         assert done.returncode == 2
-        assert "inflect.py: error: " in done.stderr
+        assert "onmt-entmax inflect: error: " in done.stderr
         assert "no such model folder" in done.stderr
         assert "Traceback" not in done.stderr
 

@@ -1,4 +1,4 @@
-"""`onmt_entmax.inflection` and `tools/inflect.py` where forms are written from right to left, and
+"""`onmt_entmax.inflection` and `inflect` where forms are written from right to left, and
 where orders of writing are averaged: what is said, and what is proven."""
 
 import io

@@ -45,17 +45,17 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     source, target = path.stem.removesuffix("-gpu").split("-")[-2:]
     run = values["save_model"]
     assert Path(run).name == f"{source}-{target}"
-    assert words["train.py"] == ["-config", str(path.relative_to(ROOT))]
-    assert run in words["translate.py"]
-    assert "-transforms" not in words["translate.py"]  # the model knows its own
-    scored = bleu.parse_arguments(words["tools/bleu.py"])
+    assert words["train"] == ["-config", str(path.relative_to(ROOT))]
+    assert run in words["translate"]
+    assert "-transforms" not in words["translate"]  # the model knows its own
+    scored = bleu.parse_arguments(words["bleu"])
     assert str(scored.reference[0]) == values["data"]["valid"]["path_tgt"]
     assert scored.system[0] == Path(f"{run}.pred")
     if values.get("valid_bleu_tokenize", "13a") != "char":
         assert scored.tokenize == [values.get("valid_bleu_tokenize", "13a")]
 
     # What is prepared is what is trained on.
-    options = prepare_mt.parse_arguments(words["tools/prepare_mt.py"])
+    options = prepare_mt.parse_arguments(words["prepare"])
     corpus = prepare_mt.known(options)
     languages = tuple(options.languages or corpus.languages)
     assert {source, target} == set(languages)
@@ -98,7 +98,7 @@ def test_the_papers_settings(name: str, steps: int, valid: int, symbols: int, jo
             "valid_steps": valid,
         }
         assert {key: values[key] for key in paper} == paper
-        command = re.search(r"prepare_mt\.py (.*?)\n#   python train", text, re.DOTALL).group(1)
+        command = re.search(r"prepare (.*?)\n#   onmt-entmax train", text, re.DOTALL).group(1)
         options = prepare_mt.parse_arguments(shlex.split(command.replace("\\\n#", "")))
         plan = prepare_mt.plan_of(options, prepare_mt.known(options))
         assert (plan.symbols, plan.joint) == (symbols, joint)

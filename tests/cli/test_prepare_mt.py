@@ -1,4 +1,4 @@
-"""`tools/prepare_mt.py`: from a corpus to text, subwords and the YAML that goes with them."""
+"""`onmt-entmax prepare`: from a corpus to text, subwords and the YAML that goes with them."""
 
 import functools
 import gzip
@@ -163,9 +163,9 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
     write_corpus(tmp_path, ("ro", "en"))
     command = ["files", *files_of(tmp_path, ("ro", "en")), "--symbols", 60]
     command += ["--subwords", "separate"]
-    done = succeed("tools/prepare_mt.py", *command, "--out", "data", cwd=tmp_path)
+    done = succeed("onmt_entmax", "prepare", *command, "--out", "data", cwd=tmp_path)
     assert "data: 300 pairs to train on (0 left out), 20 to validate on, 0 to test on" in done
-    again = succeed("tools/prepare_mt.py", *command, "--out", "again", cwd=tmp_path)
+    again = succeed("onmt_entmax", "prepare", *command, "--out", "again", cwd=tmp_path)
     first, second = prepared(tmp_path / "data"), prepared(tmp_path / "again")
     assert first.keys() == second.keys()
     for name in first.keys() - {"prepare.json"}:
@@ -184,7 +184,7 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
     assert train == ["train", "-config", "data/train.yaml"]
     assert "  BLEU " in succeed("train.py", *train[1:], *small, cwd=tmp_path)
     succeed("translate.py", *translate[1:], "-stop", "first", "-beam_size", 2, cwd=tmp_path)
-    assert "BLEU 13a" in succeed("tools/bleu.py", *bleu[1:], cwd=tmp_path)
+    assert "BLEU 13a" in succeed("onmt_entmax", "bleu", *bleu[1:], cwd=tmp_path)
     translations = (tmp_path / "data" / "val.out").read_text(encoding="utf-8")
     assert translations.count("\n") == 20
     assert "￭" not in translations

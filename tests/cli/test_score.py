@@ -1,4 +1,4 @@
-"""`tools/score.py`: what it writes for a small model, and every kind of bad input."""
+"""`onmt-entmax score`: what it writes for a small model, and every kind of bad input."""
 
 import json
 import math

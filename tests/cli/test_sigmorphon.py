@@ -1,4 +1,4 @@
-"""`tools/sigmorphon.py`: the round trip of words, real commands, and every kind of bad input."""
+"""`prepare sigmorphon`: the round trip of words, real commands, and every kind of bad input."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def call(command: str, *arguments: object) -> int:
-    """The exit status of `tools/sigmorphon.py`, in this process."""
+    """The exit status of `onmt-entmax prepare sigmorphon`, in this process."""
     name = {"prepare": "prepare sigmorphon"}.get(command, command)
     return run_command(name, list(map(str, arguments)), f"sigmorphon.py {command}")
 

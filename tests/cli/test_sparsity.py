@@ -1,4 +1,4 @@
-"""`tools/sparsity.py`: its counts are those of the model's own probabilities and attention."""
+"""`onmt-entmax sparsity`: its counts are those of the model's own probabilities and attention."""
 
 import json
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_the_command_compares_models_and_writes_all_files(tmp_path, files) -> No
     write_model(tmp_path / "sparse", 1.5)
     out = tmp_path / "deep" / "out"
     models = [tmp_path / "dense", tmp_path / "sparse", "--names", "soft", "sparse 1.5"]
-    printed = succeed("tools/sparsity.py", *models, *files, "--out", out, "--limit", "3")
+    printed = succeed("onmt_entmax", "sparsity", *models, *files, "--out", out, "--limit", "3")
     assert "| soft | " in printed
     assert "| sparse 1.5 | " in printed
     assert json.loads((out / "sparsity.json").read_text())["soft"]["sentences"] == 3

@@ -1,4 +1,4 @@
-"""`tools/suggest.py` and `onmt_entmax.suggest`: against the model's own distributions."""
+"""`onmt-entmax suggest` and `onmt_entmax.suggest`: against the model's own distributions."""
 
 import io
 import math

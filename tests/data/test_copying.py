@@ -193,7 +193,13 @@ class TestCommands:
         assert all(record["verified"] for record in records if record["certificate"] != "none")
         # Forced decoding of what was found gives the probabilities that the search gave.
         succeed(
-            "tools/score.py", *arguments, "-tgt", tmp_path / "out", "-output", tmp_path / "scores"
+            "onmt_entmax",
+            "score",
+            *arguments,
+            "-tgt",
+            tmp_path / "out",
+            "-output",
+            tmp_path / "scores",
         )
         scores = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
         for score, record, text in zip(scores, records, found, strict=True):
@@ -202,7 +208,7 @@ class TestCommands:
 
         # The page draws every one of them: it finds the report's probabilities again.
         printed = succeed(
-            "tools/report_page.py", "-model", trained / "run", "-report", tmp_path / "report",
+            "onmt_entmax", "report", "-model", trained / "run", "-report", tmp_path / "report",
             "-output", tmp_path / "page.html",
         )  # fmt: skip
         assert "no pictures" not in printed
@@ -217,7 +223,9 @@ class TestCommands:
             tmp_path / "out", "-tgt", tmp_path / "prefix", "-tgt_prefix",
         )  # fmt: skip
         assert (tmp_path / "out").read_text().split()[0] == "é"
-        printed = succeed("tools/suggest.py", trained / "run", "--source", "a b é", "--prefix", "é")
+        printed = succeed(
+            "onmt_entmax", "suggest", trained / "run", "--source", "a b é", "--prefix", "é"
+        )
         assert "<copy" not in printed
 
     @pytest.mark.parametrize(
