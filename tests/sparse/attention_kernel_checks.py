@@ -200,3 +200,19 @@ def test_a_kernel_that_fails_leaves_the_work_to_pytorch(monkeypatch: pytest.Monk
         output = entmax_attention(*given)
     triton.failures.clear()
     torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others end at 65,535, and a large batch has more heads."""
+    grids = []
+
+    class Recorder:
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            grids.append(grid)
+            return lambda *arguments, **constants: None
+
+    for name in ("attend", "gradient_of_queries", "gradient_of_keys"):
+        monkeypatch.setattr(triton_attention.kernels, name, Recorder())
+    given = [torch.zeros(9000, 8, 1, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
+    torch.autograd.grad(entmax_attention(*given).sum(), given)
+    assert grids == [(72_000,)] * 3

@@ -75,7 +75,7 @@ def _forward(query: Tensor, inputs: Inputs) -> tuple[Tensor, Kept] | None:
     single = leading.keys <= _SINGLE and _bytes(inputs) <= _LONG_VECTOR
     block = _block(inputs)
     width = max(power_of_two(leading.keys), _LEAST) if single else block
-    grid = (blocks(leading.queries, block), leading.count)
+    grid = (blocks(leading.queries, block) * leading.count,)
     for launch in _launches(inputs):
         kernels.attend[grid](
             *tensors, output, statistics, *numbers, **constants, **launch, single=single,
@@ -119,8 +119,8 @@ def _backward(
     block = _block(inputs)
     known = (gradient, kept.statistics, means)
     sizes = {"height": block, "width": block, "num_warps": 4}
-    by_query = (blocks(leading.queries, block), leading.count)
-    by_key = (blocks(leading.keys, block), leading.count)
+    by_query = (blocks(leading.queries, block) * leading.count,)
+    by_key = (blocks(leading.keys, block) * leading.count,)
     for launch in _launches(inputs):
         kernels.gradient_of_queries[by_query](
             *tensors, *known, query_grad, alpha_grad, *numbers, **constants, **launch,

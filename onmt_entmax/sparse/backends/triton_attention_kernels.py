@@ -27,6 +27,15 @@ from onmt_entmax.sparse.backends.triton_kernels import (
 
 _STEPS = tl.constexpr(100)
 _INFINITY = tl.constexpr(float("inf"))
+# Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
+_VARIOUS = ("mask_outer", "mask_head", "mask_row", "heads", "total_heads", "queries", "keys")
+
+
+@triton.jit
+def _head_and_block(rows, height: tl.constexpr):
+    """Return head and block of a program; only the first axis of a grid may exceed 65,535."""
+    blocks = tl.cdiv(rows, height)
+    return (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
 
 
 @triton.jit
@@ -85,7 +94,7 @@ def _is_left_out(alpha, head, heads, part: tl.constexpr):
     return left_out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def attend(
     query, key, value, mask, alpha, seed, out, statistics,
     query_outer, query_head, query_row, key_outer, key_head, key_row,
@@ -100,7 +109,7 @@ def attend(
 
     ``single`` says that ``width`` keys are all.
     """
-    at = tl.program_id(1).to(tl.int64)
+    at, block = _head_and_block(queries, height)
     if _is_left_out(alpha, at, heads, part):
         return
     outer, head = at // heads, at % heads
@@ -108,12 +117,12 @@ def attend(
     key += outer * key_outer + head * key_head
     value += outer * value_outer + head * value_head
     mask += outer * mask_outer + head * mask_head
-    row = tl.program_id(0) * height + tl.arange(0, height)
+    row = block * height + tl.arange(0, height)
     beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, work)
     queried = _rows(query, row, queries, query_row, size, wide)
     end = keys
     if masking == "causal":
-        end = tl.minimum(keys, (tl.program_id(0) + 1) * height)
+        end = tl.minimum(keys, (block + 1) * height)
     least, ceiling = extreme_thresholds(beta, keys, log_form, power)
     threshold = least
     column = tl.arange(0, width)
@@ -193,7 +202,7 @@ def _known(statistics, at, row, queries, total_heads, work: tl.constexpr):
     return maximum, threshold, tl.load(place + 2 * apart, mask=there, other=1.0).to(work)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def gradient_of_queries(
     query, key, value, mask, alpha, seed, upstream, statistics, means, query_grad, alpha_grad,
     query_outer, query_head, query_row, key_outer, key_head, key_row,
@@ -209,7 +218,7 @@ def gradient_of_queries(
     With Jacobian weights s and the gradient g in the weights, that in the scores is
     ``s (g - mean)`` with the mean ``sum s g / sum s``; :func:`gradient_of_keys` reads it.
     """
-    at = tl.program_id(1).to(tl.int64)
+    at, block = _head_and_block(queries, height)
     if _is_left_out(alpha, at, heads, part):
         return
     outer, head = at // heads, at % heads
@@ -217,7 +226,7 @@ def gradient_of_queries(
     key += outer * key_outer + head * key_head
     value += outer * value_outer + head * value_head
     mask += outer * mask_outer + head * mask_head
-    row = tl.program_id(0) * height + tl.arange(0, height)
+    row = block * height + tl.arange(0, height)
     beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, work)
     maximum, threshold, _total = _known(statistics, at, row, queries, total_heads, work)
     queried = _rows(query, row, queries, query_row, size, wide)
@@ -226,7 +235,7 @@ def gradient_of_queries(
     )
     end = keys
     if masking == "causal":
-        end = tl.minimum(keys, (tl.program_id(0) + 1) * height)
+        end = tl.minimum(keys, (block + 1) * height)
     column = tl.arange(0, width)
     all_weights, along = tl.zeros((height, 1), work), tl.zeros((height, 1), work)
     bends, bent = tl.zeros((height, 1), work), tl.zeros((height, 1), work)
@@ -270,7 +279,7 @@ def gradient_of_queries(
     _store_rows(query_grad + at * queries * size, result, row, queries, size, wide)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def gradient_of_keys(
     query, key, value, mask, alpha, seed, upstream, statistics, means, key_grad, value_grad,
     query_outer, query_head, query_row, key_outer, key_head, key_row,
@@ -282,7 +291,7 @@ def gradient_of_keys(
     wide: tl.constexpr, value_wide: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of a block of keys and their values."""
-    at = tl.program_id(1).to(tl.int64)
+    at, block = _head_and_block(keys, width)
     if _is_left_out(alpha, at, heads, part):
         return
     outer, head = at // heads, at % heads
@@ -291,14 +300,14 @@ def gradient_of_keys(
     value += outer * value_outer + head * value_head
     mask += outer * mask_outer + head * mask_head
     beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, work)
-    column = tl.program_id(0) * width + tl.arange(0, width)
+    column = block * width + tl.arange(0, width)
     read = _rows(key, column, keys, key_row, size, wide)
     values = _rows(value, column, keys, value_row, value_size, value_wide)
     of_key = tl.zeros((width, wide), tl.float32)
     of_value = tl.zeros((width, value_wide), tl.float32)
     start = 0
     if masking == "causal":
-        start = tl.program_id(0) * width // height * height
+        start = block * width // height * height
     for begin in range(start, queries, height):
         row = begin + tl.arange(0, height)
         maximum, threshold, total = _known(statistics, at, row, queries, total_heads, work)
