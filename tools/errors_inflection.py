@@ -2,7 +2,7 @@
 
     python tools/errors_inflection.py --train run/medium/data/train --dev run/medium/data/dev \\
         --predictions run/medium/dev.pred --report run/medium/dev.report.jsonl \\
-        --output errors.md --picture errors.png
+        --output errors.md --picture errors
 
 --train and --dev are files of `onmt-entmax prepare sigmorphon` without `.src` and `.tgt`; --report
 is the exactness report of the predictions. The tables give the number of words of a kind, their
@@ -21,14 +21,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import load_matplotlib, picture_format, write_picture
+from onmt_entmax.figures.style import output_stem, picture_paths, prepare, write_figure
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # The functions below return the kind of a word or an error as a number, by which tables are sorted,
 # and a name.
@@ -365,17 +369,12 @@ def page(words: Sequence[Word], training: Training, languages: int) -> str:
     return "\n\n".join([head, *map(markdown, tables)]) + "\n"
 
 
-def draw(words: Sequence[Word], training: Training, output: Path) -> None:
-    """Draw accuracy by language, tag frequency, certificate and characters.
-
-    Raises:
-        UserError: matplotlib is missing, or the picture cannot be written.
-    """
-    load_matplotlib()
+def draw(words: Sequence[Word], training: Training) -> Figure:
+    """Draw accuracy by language, tag frequency, certificate and characters."""
     from matplotlib import pyplot
 
     groups = by_language(words)
-    figure = pyplot.figure(figsize=(12, 6.5), layout="constrained")
+    figure = pyplot.figure(figsize=(12, 6.5))
     axes = figure.subplot_mosaic([["languages"] * 3, ["tags", "certificate", "characters"]])
     axes["languages"].bar(range(len(groups)), [accuracy(group) for group in groups.values()])
     axes["languages"].set_xticks(range(len(groups)), list(groups), rotation=90, fontsize=6)
@@ -395,7 +394,7 @@ def draw(words: Sequence[Word], training: Training, output: Path) -> None:
         axes[name].tick_params(labelsize=7)
         axes[name].set_xlim(0, 150)
         axes[name].invert_yaxis()
-    write_picture(figure, output)
+    return figure
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -407,7 +406,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--predictions", type=Path, required=True, metavar="FILE", help="one form a line")
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
     add("--output", type=Path, required=True, metavar="FILE", help="page to write, Markdown")
-    add("--picture", type=Path, metavar="FILE", help="picture to write, .png, .pdf or .svg")
+    add("--picture", type=Path, metavar="FILE", help="picture: .pdf and .png")
     add("--reversed", action="store_true", help="the forms are right to left")
     add("--languages", type=int, default=15, metavar="N", help="list the N worst (default 15)")
     options = parser.parse_args(arguments)
@@ -421,15 +420,15 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     read = [*_pair(options.train), *_pair(options.dev), options.predictions, options.report]
     refuse_overwriting(read, [options.output])
-    refuse_overwriting([*read, options.output], [options.picture])
-    if options.picture:
-        picture_format(options.picture)  # fail before the work
+    picture = output_stem(options.picture) if options.picture else None
+    refuse_overwriting([*read, options.output], picture_paths(picture) if picture else [])
     words, training = read_words(options), read_training(options.train, options.reversed)
     text = page(words, training, options.languages)
     with replaced_when_done([options.output]) as (file,):
         file.write(text)
-        if options.picture:
-            draw(words, training, options.picture)
+        if picture:
+            prepare(word.language for word in words)
+            write_figure(draw(words, training), picture)
     print(text.split("\n", 1)[0])
     return 0
 

@@ -2,7 +2,7 @@
 
     onmt-entmax experiment run matrix.yaml --jobs 2 --cores 0,1
     onmt-entmax experiment status matrix.yaml
-    onmt-entmax experiment table matrix.yaml --curves curves.png
+    onmt-entmax experiment table matrix.yaml --curves curves
     onmt-entmax experiment test matrix.yaml
 
 `run` trains each cell of the matrix with each seed, decodes the development set and evaluates it,
@@ -57,7 +57,8 @@ from onmt_entmax.experiment.held_out import measure_once
 from onmt_entmax.experiment.matrix import Matrix, Training, read_matrices
 from onmt_entmax.experiment.measures import EVALUATIONS
 from onmt_entmax.experiment.runner import Runner, check
-from onmt_entmax.figures.curves import plot
+from onmt_entmax.figures.curves import draw_curves
+from onmt_entmax.figures.style import output_stem, prepare, write_figure
 
 
 def chosen(matrix: Matrix, cells: Sequence[str], seeds: Sequence[int]) -> list[Training]:
@@ -143,7 +144,8 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
         runs, names = tables.measured_runs(matrices)
         if not runs:
             raise UserError(f"{matrices[0].run}: nothing has been measured yet")
-        plot(runs, names, options.curves)
+        prepare(names)
+        write_figure(draw_curves(runs, names), output_stem(options.curves))
     print(tables.latex(matrices) if options.latex else tables.markdown(matrices))
     return 0
 
@@ -174,7 +176,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     command.set_defaults(do=table)
     command.add_argument("--latex", action="store_true", help="print LaTeX, not Markdown")
     command.add_argument(
-        "--curves", type=Path, help="draw the curves of each cell's first run here"
+        "--curves", type=Path, help="draw the curves of each cell's first run: .pdf and .png"
     )
     command.add_argument("matrix", type=Path, help="matrix file")
     command = commands.add_parser("test", help="measure the test set once, and record that")

@@ -5,6 +5,7 @@
         --output forced
     onmt-entmax figures sweep run/mt/sweep --measure bleu --output sweep
     onmt-entmax figures time run/softmax run/entmax15 --names softmax 1.5-entmax --output time
+    onmt-entmax figures curves run/softmax run/entmax15 --output curves
     onmt-entmax figures mappings --output mappings
 
 attention   attention weights; white is exactly zero (Figure 5). Without --target, along the model's
@@ -16,6 +17,7 @@ sweep       a measure over attention alpha and over output alpha (Figure 4), fro
             output_alpha and the measure
 time        a development measure over training time (Figure 6), from run folders; runs of the same
             name share a colour
+curves      all measurements of training over updates, from run folders
 
 Needs matplotlib.
 """
@@ -28,6 +30,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.errors import UserError
+from onmt_entmax.figures.curves import draw_curves
 from onmt_entmax.figures.mappings import draw_mappings
 from onmt_entmax.figures.runs import draw_sweep, draw_time, read_curves, read_points
 from onmt_entmax.figures.sentence import draw_attention, draw_forced, sentence
@@ -55,14 +58,31 @@ def of_sweep(options: argparse.Namespace) -> str:
     return write_figure(figure, output_stem(options.output))
 
 
-def of_time(options: argparse.Namespace) -> str:
-    """Draw `time`; return the paths."""
-    names = options.names or [path.name for path in options.paths]
+def run_names(options: argparse.Namespace) -> list[str]:
+    """Return the names of runs, which need not differ; by default their paths.
+
+    Raises:
+        UserError: they are not as many as the runs.
+    """
+    names = options.names or [str(path) for path in options.paths]
     if len(names) != len(options.paths):
         raise UserError(f"--names: {len(names)} names for {len(options.paths)} runs")
+    return list(names)
+
+
+def of_time(options: argparse.Namespace) -> str:
+    """Draw `time`; return the paths."""
+    names = run_names(options)
     prepare([*names, options.label or ""])
     curves, measure = read_curves(options.paths, names, options.measure)
     return write_figure(draw_time(curves, options.label or measure), output_stem(options.output))
+
+
+def of_curves(options: argparse.Namespace) -> str:
+    """Draw `curves`; return the paths."""
+    names = run_names(options)
+    prepare(names)
+    return write_figure(draw_curves(options.paths, names), output_stem(options.output))
 
 
 def of_mappings(options: argparse.Namespace) -> str:
@@ -95,12 +115,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     alpha = following(number(1, 10**6))
     add("--fixed", type=alpha, default=1.5, help="value of the other alpha (default 1.5)")
     add("--output", type=Path, required=True, help="path without .pdf and .png")
-    add = commands.add_parser("time").add_argument
-    add("paths", nargs="+", type=Path, metavar="RUN", help="run folders")
-    add("--names", nargs="+", metavar="NAME", help="names of the runs (default: folder names)")
-    add("--measure", help="such as bleu, exact_match, token_accuracy (default: the first found)")
-    add("--label", help="label of the vertical axis")
-    add("--output", type=Path, required=True, help="path without .pdf and .png")
+    for name in ("time", "curves"):
+        add = commands.add_parser(name).add_argument
+        add("paths", nargs="+", type=Path, metavar="RUN", help="run folders")
+        add("--names", nargs="+", metavar="NAME", help="names of the runs (default: their paths)")
+        if name == "time":
+            add("--measure", help="such as bleu, token_accuracy (default: the first found)")
+            add("--label", help="label of the vertical axis")
+        add("--output", type=Path, required=True, help="path without .pdf and .png")
     add = commands.add_parser("mappings").add_argument
     add("--alphas", nargs="+", type=alpha, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
     add("--output", type=Path, required=True, help="path without .pdf and .png")
@@ -110,6 +132,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Draw a figure; return the exit status."""
     options = parse_arguments(arguments)
-    own = {"sweep": of_sweep, "time": of_time, "mappings": of_mappings}
+    own = {"sweep": of_sweep, "time": of_time, "curves": of_curves, "mappings": of_mappings}
     print(own.get(options.command, of_sentence)(options))
     return 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import load_matplotlib, picture_format, write_picture
 from onmt_entmax.files import read_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Measurements that are drawn, by kind and name, and the titles of their panels.
 PANELS = {
@@ -55,20 +57,16 @@ def series(rows: Sequence[dict[str, Any]], kind: str, name: str) -> tuple[list[i
     return [step for step, _ in found], [value for _, value in found]
 
 
-def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
+def draw_curves(runs: Sequence[Path], names: Sequence[str]) -> Figure:
     """Draw a panel for each measurement of the runs.
 
     Args:
         runs: run folders.
         names: names of the runs, for the legend.
-        output: path of the picture, whose ending chooses the format.
 
     Raises:
-        UserError: a run has no measurements, or none that is drawn; matplotlib is missing, or the
-            picture cannot be written.
+        UserError: measurements cannot be read, or none of them is drawn.
     """
-    picture_format(output)  # fail before the work
-    load_matplotlib()
     from matplotlib import pyplot, ticker
 
     measured = [read_metrics(run) for run in runs]
@@ -77,21 +75,24 @@ def plot(runs: Sequence[Path], names: Sequence[str], output: Path) -> None:
         raise UserError(f"{', '.join(map(str, runs))}: nothing that can be drawn was measured")
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
-    figure, axes = pyplot.subplots(
-        lines, columns, figsize=(4.2 * columns, 3.0 * lines), squeeze=False, layout="constrained"
-    )
+    size = (3.4 * columns, 2.4 * lines)
+    figure, axes = pyplot.subplots(lines, columns, figsize=size, squeeze=False)
     for panel, axis in zip(shown, axes.flat, strict=False):
-        for name, rows in zip(names, measured, strict=True):
-            steps, values = series(rows, *panel)
-            axis.plot(steps, values, label=name, marker="o" if panel[0] == "valid" else "", ms=3)
-        axis.set_title(PANELS[panel], fontsize=10)
-        axis.set_xlabel("step", fontsize=9)
+        found = [series(rows, *panel) for rows in measured]
+        for name, (steps, values) in zip(names, found, strict=True):
+            axis.plot(steps, values, label=name, marker="o" if panel[0] == "valid" else "")
+        axis.set_title(PANELS[panel])
+        axis.set_xlabel("step")
         axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k is shorter than 100000
         axis.grid(alpha=0.3)
-        if panel[1] in ("loss", "support"):
+        least, most = (choose(v for _, values in found for v in values) for choose in (min, max))
+        if panel[1] in ("loss", "support") and most > 10 * least > 0:
             axis.set_yscale("log")
+            axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+            axis.yaxis.set_minor_formatter(ticker.NullFormatter())
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
-    lines_and_names = axes.flat[0].get_legend_handles_labels()
-    figure.legend(*lines_and_names, loc="outside lower center", ncols=columns, fontsize=9)
-    write_picture(figure, output)
+    figure.legend(
+        *axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns
+    )
+    return figure

@@ -22,9 +22,10 @@ PAGE = 6.9  # width of its page
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 INK = "#222222"
-PICTURES = (".png", ".pdf", ".svg")
 JOINER = "￭"  # pyonmttok's subword mark, which few fonts have
 SOFT = "#888888"
+# Without the date, the same command gives the same file.
+_METADATA = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 _SETTINGS: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -52,22 +53,15 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-def load_matplotlib() -> None:
-    """Import matplotlib for writing files."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-
-
 def prepare(texts: Iterable[str] = ()) -> None:
     """Load matplotlib and set the style, with fonts that have the characters of `texts`.
 
     Raises:
         UnicodeEncodeError: an argument was not UTF-8.
     """
-    load_matplotlib()
     import matplotlib
 
+    matplotlib.use("Agg")  # which writes files
     characters = "".join(texts).replace(JOINER, "")
     characters.encode()  # matplotlib's own error does not name the text
     matplotlib.rcParams.update(_SETTINGS)
@@ -140,6 +134,11 @@ def _is_forward(character: str) -> bool:
     return unicodedata.bidirectional(character) in ("L", "EN", "AN")
 
 
+def picture_paths(stem: Path) -> list[Path]:
+    """Return the files of a figure: `stem`.pdf and `stem`.png."""
+    return [stem.with_name(f"{stem.name}.{ending}") for ending in _METADATA]
+
+
 def write_figure(figure: Figure, stem: Path) -> str:
     """Write `stem`.pdf and `stem`.png; return their names.
 
@@ -148,49 +147,16 @@ def write_figure(figure: Figure, stem: Path) -> str:
     """
     from matplotlib import pyplot
 
-    # Without the date, the same command gives the same file.
-    metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
     pictures = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        for ending, own in metadata.items():
-            path = stem.with_name(f"{stem.name}.{ending}")
-            pictures[path] = _picture(figure, ending, metadata=own, bbox_inches="tight")
+        for path, (ending, own) in zip(picture_paths(stem), _METADATA.items(), strict=True):
+            content = io.BytesIO()
+            figure.savefig(content, format=ending, metadata=own, bbox_inches="tight")
+            pictures[path] = content.getvalue()
     write_files(pictures)
     pyplot.close(figure)
     return ", ".join(map(str, pictures))
-
-
-def _picture(figure: Figure, ending: str, **settings: Any) -> bytes:
-    """Return the content of a picture file."""
-    content = io.BytesIO()
-    figure.savefig(content, format=ending, **settings)
-    return content.getvalue()
-
-
-def picture_format(path: Path) -> str:
-    """Return the format that a picture's path ends in.
-
-    Raises:
-        UserError: it is no known format.
-    """
-    if path.suffix.lower() not in PICTURES:
-        raise UserError(f"{path}: a picture ends in {', '.join(PICTURES)}")
-    return path.suffix[1:].lower()
-
-
-def write_picture(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the path ends in.
-
-    Raises:
-        UserError: the format is unknown, a name cannot be drawn, or the file cannot be written.
-    """
-    ending = picture_format(path)
-    try:
-        content = _picture(figure, ending, dpi=120)
-    except ValueError as error:  # text between dollar signs that is no formula
-        raise UserError(f"{path}: cannot be written ({' '.join(str(error).split())})") from None
-    write_files({path: content})
 
 
 def model_names(models: Sequence[Path], names: Sequence[str] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""tools/plot_run.py on written metrics."""
+"""Reading the measurements of a run, and `onmt-entmax figures curves`."""
 
 import json
 import os
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.figures.curves import read_metrics, series
+from onmt_entmax.cli import figures
+from onmt_entmax.figures.curves import draw_curves, read_metrics, series
+from onmt_entmax.figures.style import prepare
 from tests.ended import ended
-from tools import plot_run
 
 TRAIN = {"kind": "train", "step": 50, "loss": 2.0}
 VALID = {"kind": "valid", "step": 100, "loss": 1.0}
@@ -42,9 +43,9 @@ def test_half_a_line_at_the_end_is_passed_over(tmp_path: Path) -> None:
 )
 def test_metrics_that_cannot_be_drawn_are_one_line(tmp_path, capsys, lines, message) -> None:
     run = write(tmp_path / "run", *lines)
-    assert ended(plot_run.main, [str(run), "--output", str(tmp_path / "curves.png")]) == 2
+    assert ended(figures.main, ["curves", str(run), "--output", str(tmp_path / "curves.png")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"plot_run.py: error: {run}")
+    assert line.startswith(f"figures.py: error: {run}")
     assert message in line
     assert list(tmp_path.iterdir()) == [run]
 
@@ -52,27 +53,36 @@ def test_metrics_that_cannot_be_drawn_are_one_line(tmp_path, capsys, lines, mess
 def test_bytes_that_are_no_text_are_one_line(tmp_path: Path, capsys) -> None:
     run = write(tmp_path / "run")
     (run / "metrics.jsonl").write_bytes(b'{"kind": "\xff"}\n')
-    assert ended(plot_run.main, [str(run), "--output", str(tmp_path / "curves.png")]) == 2
+    assert ended(figures.main, ["curves", str(run), "--output", str(tmp_path / "curves.png")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "metrics.jsonl:1: not UTF-8 text" in line
 
 
-def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path, capsys, monkeypatch) -> None:
-    run, output = write(tmp_path / "run", json.dumps(TRAIN)), tmp_path / "new" / "curves.svg"
-    assert ended(plot_run.main, [str(run), "--output", str(output)]) == 0
-    assert "</svg>" in output.read_text()
+def test_pictures_are_written_whole_or_not_at_all(tmp_path: Path, capsys, monkeypatch) -> None:
+    run, output = write(tmp_path / "run", json.dumps(TRAIN)), tmp_path / "new" / "curves.png"
+    assert ended(figures.main, ["curves", str(run), "--output", str(output)]) == 0
+    assert output.read_bytes().startswith(b"\x89PNG")
+    assert output.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     output.write_text("before")
 
     def fail(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    assert ended(plot_run.main, [str(run), "--output", str(output)]) == 2
-    assert "curves.svg: cannot be written (No space left" in capsys.readouterr().err
+    assert ended(figures.main, ["curves", str(run), "--output", str(output)]) == 2
+    assert "cannot be written (No space left" in capsys.readouterr().err
     assert output.read_text() == "before"
-    assert list(output.parent.iterdir()) == [output]
-    assert ended(plot_run.main, [str(run), "--output", str(tmp_path / "curves")]) == 2
-    assert "curves: a picture ends in .png, .pdf, .svg" in capsys.readouterr().err
+
+
+def test_a_wide_range_has_a_logarithmic_axis_with_plain_numbers(tmp_path: Path) -> None:
+    losses = [json.dumps({**TRAIN, "step": step, "loss": 20 / step**2}) for step in (1, 2, 20)]
+    run = write(tmp_path / "run", *losses, json.dumps(VALID))
+    prepare()
+    figure = draw_curves([run], ["one"])
+    figure.canvas.draw()
+    wide, narrow = figure.axes[:2]
+    assert {"0.1", "1", "10"} <= {label.get_text() for label in wide.get_yticklabels()}
+    assert (wide.get_yscale(), narrow.get_yscale()) == ("log", "linear")
 
 
 def test_a_curve_is_of_one_kind_of_measurement() -> None:
