@@ -10,7 +10,6 @@ from onmt_entmax.cli.main import COMMANDS, GROUPS
 from tests.commands import CONSOLE, ROOT, execute, run
 
 SCRIPTS = ["train.py", "translate.py", *sorted(f"tools/{p.name}" for p in ROOT.glob("tools/*.py"))]
-NO_COMMANDS = ("tools/demo.py", "tools/style.py")  # without options; imported by other tools
 
 
 def helpful(done: subprocess.CompletedProcess[str]) -> str:
@@ -26,7 +25,6 @@ def helpful(done: subprocess.CompletedProcess[str]) -> str:
     [
         pytest.param(name, marks=pytest.mark.slow if name.startswith("tools/") else ())
         for name in SCRIPTS
-        if name not in NO_COMMANDS
     ],
 )
 def test_scripts_of_a_checkout_start_in_any_folder(script: str, tmp_path: Path) -> None:
