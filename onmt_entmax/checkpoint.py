@@ -3,7 +3,8 @@
 A model folder holds
 
     config.yaml        format version, package version, the network, every option of the run
-    vocab.json         {"source": [...], "target": [...]}; the index of a token is its id
+    vocab.json         {"source": [...], "target": [...]}; the index of a token is its id. Of models
+                       of inflection also "seen": {LANGUAGE: tokens of its sources in training}
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
     SHA256SUMS         the checksum of each file; since format 1.1
@@ -36,7 +37,12 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from onmt_entmax.checksums import LIST_NAME, CheckedFolder, digests, write_list
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
+from onmt_entmax.data.vocabulary import (
+    Vocabularies,
+    VocabularyError,
+    as_content,
+    read_vocabularies,
+)
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, read_bytes, write_folder, write_text
 from onmt_entmax.model import (
@@ -131,8 +137,7 @@ def save(
         }
         text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True)
         (temporary / "config.yaml").write_text(text, encoding="utf-8")
-        tokens = {"source": vocabularies.source.tokens, "target": vocabularies.target.tokens}
-        text = json.dumps(tokens, ensure_ascii=False, indent=0)
+        text = json.dumps(as_content(vocabularies), ensure_ascii=False, indent=0)
         (temporary / "vocab.json").write_text(text, encoding="utf-8")
         for name, content in (others or {}).items():
             (temporary / name).write_bytes(content)
@@ -408,9 +413,9 @@ def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any], str]:
 def _vocabularies(files: CheckedFolder) -> Vocabularies:
     """Return the vocabularies of a model folder."""
     path = files.path / "vocab.json"
-    tokens = _parsed(files, "vocab.json", parse_json)
+    content = _parsed(files, "vocab.json", parse_json)
     try:
-        return read_vocabularies(tokens.get("source"), tokens.get("target"))
+        return read_vocabularies(content.get("source"), content.get("target"), content.get("seen"))
     except VocabularyError as error:
         raise CheckpointError(f"{path}: damaged: {error}") from None
 

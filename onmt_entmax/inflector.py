@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +19,10 @@ from onmt_entmax.data.inflection import (
     decode_tag,
     decode_word,
     encode_source,
-    encode_word,
+    is_language,
     is_tag,
 )
-from onmt_entmax.data.unknown import DECOMPOSED, likely_cause, readable
+from onmt_entmax.data.unknown import likely_cause, readable, unseen_text
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.combine import combined
@@ -62,7 +61,7 @@ class Inventory:
         """Return those that all source vocabularies have."""
         tokens = set.intersection(*(set(source.tokens) for source in sources))
         return cls(
-            sorted(t.removeprefix(LANGUAGE) for t in tokens if t.startswith(LANGUAGE)),
+            sorted(t.removeprefix(LANGUAGE) for t in tokens if is_language(t)),
             sorted(decode_tag(token) for token in tokens if is_tag(token)),
         )
 
@@ -107,7 +106,8 @@ class Inflection:
     """What is proven about the forms. In a sequence-level ensemble the probability of a form is at
     most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal."""
     warnings: tuple[str, ...]
-    """Tags and characters that training never saw, so that the forms may be wrong."""
+    """Tags and characters that training never saw, at all or in this language, so that the forms
+    may be wrong."""
     only: bool
     """Whether the support is proven to be a single form."""
 
@@ -239,7 +239,7 @@ class Inflector:
         forms, certificate, finished = found(answers)
         # Outputs with start or padding symbols, which search excludes, are no forms.
         only = certificate.level == "exhaustive" and finished == 1
-        warnings = self._warnings(question, answers, forms)
+        warnings = self._warnings(answers, forms)
         return Inflection(question, forms, certificate, warnings, only)
 
     def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
@@ -264,9 +264,7 @@ class Inflector:
         certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
         return forms, certificate, record["finished"]
 
-    def _warnings(
-        self, question: Question, answers: Sequence[Answer], forms: Sequence[Form]
-    ) -> tuple[str, ...]:
+    def _warnings(self, answers: Sequence[Answer], forms: Sequence[Form]) -> tuple[str, ...]:
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
         found = [f"unknown {described(token)}" for token in unknown]
         causes = [
@@ -274,12 +272,11 @@ class Inflector:
             for answer, each in zip(answers, self._directions, strict=True)
         ]
         found += dict.fromkeys(cause for cause in causes if cause)
-        # A mark that is known, from another language, is no unknown character.
-        composed = unicodedata.normalize("NFC", question.lemma)
-        sources = (each.translator.vocabularies.source for each in self._directions)
-        known = all(token in source for source in sources for token in encode_word(composed))
-        if known and not unknown and composed != question.lemma:
-            found.append(DECOMPOSED)
+        found += dict.fromkeys(
+            unseen_text(Counter(answer.unseen), each.translator.vocabularies.source)
+            for answer, each in zip(answers, self._directions, strict=True)
+            if answer.unseen
+        )
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
 
@@ -298,7 +295,7 @@ def _check_languages(models: Sequence[LoadedModel]) -> None:
         InflectionError: if the source vocabulary of one has no language.
     """
     for each in models:
-        if not any(token.startswith(LANGUAGE) for token in each.vocabularies.source.tokens):
+        if not any(is_language(token) for token in each.vocabularies.source.tokens):
             raise InflectionError(
                 f"{each.folder}: not a model of inflection: its source vocabulary has no language "
                 f"({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data of one that has"

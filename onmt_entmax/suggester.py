@@ -50,6 +50,8 @@ class Suggestions:
     """Whether the output must end after `completion`."""
     unknown: tuple[str, ...] = ()
     """Source tokens that are not in the vocabulary: the model read `<unk>` in their place."""
+    unseen: tuple[tuple[str, str], ...] = ()
+    """Source tokens that training did not see in the source's language, behind its token."""
 
 
 class Suggester:
@@ -101,6 +103,7 @@ class Suggester:
             completion=tuple(copied.show(target.decode(found.completion))),
             complete=found.complete,
             unknown=encoded.unknown,
+            unseen=encoded.unseen,
         )
 
 

@@ -465,6 +465,7 @@ class Translator:
             source=line,
             source_tokens=length,
             unknown=source.unknown,
+            unseen=source.unseen,
             result=result,
             hypotheses=tuple(
                 Decoded(self._text(h, source), h, self._alignment(h, source))
@@ -495,6 +496,7 @@ class Translator:
             source=line,
             source_tokens=len(source.words),
             unknown=source.unknown,
+            unseen=source.unseen,
             samples=tuple(map(Drawn, texts, drawn)),
         )
 

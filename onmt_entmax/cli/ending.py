@@ -172,9 +172,9 @@ def interruptible_imports(program: str) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def warn(message: str | None) -> None:
-    """Print a warning on one line of stderr; nothing if there is none."""
-    if message is not None:
+def warn(*messages: str) -> None:
+    """Print each warning on one line of stderr."""
+    for message in messages:
         print(f"warning: {printable(message)}", file=sys.stderr)
 
 

@@ -22,7 +22,8 @@ Certificates:
     optimal     the first form is the most probable one
     none        nothing is proven
 
-A warning names tags and characters that the training data does not have.
+A warning names tags and characters that the training data does not have, at all or in the language;
+the first one goes to the standard error too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflector import Inflection, Inflector, Question
@@ -152,9 +153,14 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
         lines = text_lines(sys.stdin.buffer, where)
         questions = read_questions(lines, where, options.language, inflector.check)
     answers = inflector.answers(questions, options.batch_size)
-    hidden = None if len(questions) > 1 else True
+    hidden, odd = None if len(questions) > 1 else True, []
     for answer in tqdm(answers, total=len(questions), unit="word", disable=hidden):
+        if answer.warnings:
+            odd.append(answer)
         yield as_json(answer) if options.json else as_tsv(answer)
+    if odd:
+        more = f" ({len(odd):,} of {len(questions):,} words have warnings)" * (len(questions) > 1)
+        warn(f"{odd[0].question.lemma}: {'; '.join(odd[0].warnings)}{more}")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

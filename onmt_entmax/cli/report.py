@@ -121,9 +121,9 @@ def main(arguments: Sequence[str]) -> int:
     counts = Counts()
     for record in records:
         count_record(counts, record)
-    unknown = counts.source.warning(translator.vocabularies.source)
-    warn(unknown)
-    notes = ([unknown] if unknown else []) + counts.advice()
+    warnings = counts.source.warnings(translator.vocabularies.source)
+    warn(*warnings)
+    notes = warnings + counts.advice()
     with replaced_when_done([options.output]) as (file,):
         pictures = drawings(translator, records, options.details)
         write_page(file, title, records, pictures, notes)

@@ -10,7 +10,8 @@ probabilities of several models are averaged. The output has a line of JSON for 
     steps        for each token and the end: token, log_prob, rank among all tokens, and support,
                  the number of tokens of positive probability
     unknown      number of each source token that is not in the vocabulary, if there are any
-    unknown_target   the same of target tokens
+    unseen       the same of known tokens that training did not see in the source's language
+    unknown_target   the same of target tokens that are not in the vocabulary
 
 A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced.
 
@@ -48,13 +49,15 @@ WINDOW = 4096  # pairs that are sorted by length together
 
 @dataclass(frozen=True)
 class Scored:
-    """A target with its score, and what the vocabularies lack."""
+    """A target with its score, and the tokens that training never saw."""
 
     target: tuple[str, ...]
     score: TargetScore
     source_tokens: int = 0
     unknown: tuple[str, ...] = ()
     """Source tokens that are not in the vocabulary, which the model reads as `<unk>`."""
+    unseen: tuple[tuple[str, str], ...] = ()
+    """Source tokens that training did not see in the source's language, behind its token."""
     unknown_target: tuple[str, ...] = ()
     """Target tokens that no output can have."""
 
@@ -74,7 +77,7 @@ class Summary:
     def add(self, scored: Scored) -> None:
         """Count one target."""
         score = scored.score
-        self.unknown.add(scored.source_tokens, scored.unknown)
+        self.unknown.add(scored.source_tokens, scored.unknown, scored.unseen)
         self.unknown_target.add(len(scored.target), scored.unknown_target)
         self.targets += 1
         self.tokens += len(score.steps)
@@ -140,6 +143,7 @@ def score_pairs(
                 without_impossible(possible, scores[i]),
                 len(source.words),
                 source.unknown,
+                source.unseen,
                 tuple(t for t, p in zip(written[i], possible, strict=True) if not p),
             )
         done += len(window)
@@ -161,8 +165,12 @@ def record(number: int, scored: Scored) -> dict[str, object]:
         "id": number,
         **{
             name: Counter(tokens)
-            for name in ("unknown", "unknown_target")
-            if (tokens := getattr(scored, name))
+            for name, tokens in (
+                ("unknown", scored.unknown),
+                ("unseen", [token for _, token in scored.unseen]),
+                ("unknown_target", scored.unknown_target),
+            )
+            if tokens
         },
         "log_prob": score.log_prob if score.excluded_at is None else None,
         "excluded_at": score.excluded_at,
@@ -216,7 +224,7 @@ def main(arguments: Sequence[str]) -> int:
         for number, scored in enumerate(found):
             summary.add(scored)
             output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")
-    warn(summary.unknown.warning(vocabularies.source))
-    warn(summary.unknown_target.warning(vocabularies.target, "target"))
+    warn(*summary.unknown.warnings(vocabularies.source))
+    warn(*summary.unknown_target.warnings(vocabularies.target, "target"))
     print(summary.text())
     return 0

@@ -20,6 +20,7 @@ import socket
 import threading
 import time
 import webbrowser
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.inflection import decode_word, encode_source
-from onmt_entmax.data.unknown import likely_cause
+from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inventory, Question, described
 from onmt_entmax.released import model_folder, pretrained
@@ -96,7 +97,7 @@ class Answering:
         }
 
     def answer(self, query: object) -> dict[str, Any]:
-        """Return a query's record (as `Answer.record`), drawing, tags, and cause of unknown tokens.
+        """Return a query's record (as `Answer.record`), drawing, tags, and causes of odd tokens.
 
         Args:
             query: `language`, `lemma` and `tags`, or `sentence`, as the page sends them.
@@ -134,14 +135,18 @@ class Answering:
             lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
             drawn = drawing(lattice, source.words, source.copied.show(names.tokens), names.eos)
         record = answer.record()
-        cause = likely_cause(record.get("unknown", {}), translator.vocabularies.source)
+        known = translator.vocabularies.source
+        causes = {
+            "unknown": likely_cause(Counter(answer.unknown), known),
+            "unseen": unseen_cause(Counter(answer.unseen), known),
+        }
         if self._inflects:
             for each in record["hypotheses"]:
                 each["text"] = decode_word(each["text"].split())
-            if "unknown" in record:
-                unknown = record["unknown"].items()
-                record["unknown"] = {described(token): count for token, count in unknown}
-        return {"record": record, "drawing": drawn, "cause": cause}
+            for name in causes.keys() & record.keys():
+                counts = record[name].items()
+                record[name] = {described(token): count for token, count in counts}
+        return {"record": record, "drawing": drawn, "causes": causes}
 
 
 def _text(query: Mapping[str, Any], name: str) -> str:

@@ -53,10 +53,10 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
 
 
 def warn_of_unknown(source: str, found: Suggestions, model: LoadedModel) -> None:
-    """Warn of source tokens that are not in the vocabulary."""
+    """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
-    unknown.add(len(source.split()), found.unknown)
-    warn(unknown.warning(model.vocabularies.source))
+    unknown.add(len(source.split()), found.unknown, found.unseen)
+    warn(*unknown.warnings(model.vocabularies.source))
 
 
 def converse(model: LoadedModel, options: argparse.Namespace) -> None:

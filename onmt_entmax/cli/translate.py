@@ -132,5 +132,5 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
         }
         for file in files[2 : len(files) - len(aligned)]:
             print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
-    warn(writer.summary.source.warning(translator.vocabularies.source))
+    warn(*writer.summary.source.warnings(translator.vocabularies.source))
     return writer.summary

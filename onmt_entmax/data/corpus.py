@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.data.batch import Example
+from onmt_entmax.data.inflection import is_language
 from onmt_entmax.data.transforms import build_transforms, copying, with_seed
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines
 from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
@@ -192,6 +193,25 @@ def all_pairs(data: DataConfig) -> Iterator[Pair]:
             )
 
 
+def seen_tokens(data: DataConfig, vocabulary: Vocabulary) -> dict[str, frozenset[str]]:
+    """Return the known source tokens of each language in the training data.
+
+    Args:
+        data: corpora; unless every source begins with a language, nothing is returned.
+        vocabulary: of the sources; what an earlier training saw is kept.
+
+    Raises:
+        CorpusError: a corpus has no pair.
+    """
+    seen = {language: set(tokens) for language, tokens in vocabulary.seen.items()}
+    for (language, *tokens), _ in all_pairs(data):
+        if not is_language(language):
+            return {}
+        seen.setdefault(language, set()).update(tokens)
+    known = set(vocabulary.tokens)
+    return {each: frozenset(seen[each] & known) for each in seen if each in known}
+
+
 def _pairs_of(lines: Sequence[Line], pipe: TransformPipe, data: DataConfig) -> list[Pair]:
     pairs = (pair_of(line, pipe, data, is_train=True) for line in lines)
     return [pair for pair in pairs if pair is not None]
@@ -235,24 +255,22 @@ def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
     )
 
 
-def validation_examples(config: DataConfig, vocabularies: Vocabularies) -> list[Example]:
-    """Return the development set; `index` counts the pairs that are kept."""
+def validation_pairs(config: DataConfig, vocabularies: Vocabularies) -> list[Pair]:
+    """Return the pairs of the development set that the filters keep."""
     assert config.valid is not None, "only called with a development set"
-    pairs = read_pairs(config.valid, config, False, vocabularies)
-    return [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
+    return list(read_pairs(config.valid, config, False, vocabularies))
 
 
 def validation_targets(
-    config: DataConfig, vocabularies: Vocabularies
+    pairs: Sequence[Pair], config: DataConfig, vocabularies: Vocabularies
 ) -> tuple[list[str], Callable[[int, Sequence[int]], str]]:
-    """Return the references of the development set as text, and a function from ids to text.
+    """Return the references of `validation_pairs` as text, and a function from ids to text.
 
     References pass through the transforms and back, so that an irreversible change, such as
     lower-casing, is not counted as an error of the model.
     """
     assert config.valid is not None, "only called with a development set"
     pipe = build_pipe(config.valid, config, vocabularies)
-    pairs = list(read_pairs(config.valid, config, False, vocabularies))
 
     def to_text(index: int, output: Sequence[int]) -> str:
         copied = copying(pairs[index][0], vocabularies)

@@ -83,11 +83,16 @@ def decode_source(tokens: Iterable[str]) -> tuple[str, tuple[str, ...], str]:
         ValueError: the first token is not a language.
     """
     first, *rest = tokens
-    if not first.startswith(LANGUAGE) or first == LANGUAGE:
+    if not is_language(first):
         raise ValueError(f"expected a language first ({LANGUAGE}...), not {first!r}")
     tags = tuple(decode_tag(token) for token in rest if is_tag(token))
     lemma = decode_word(token for token in rest if not is_tag(token))
     return first.removeprefix(LANGUAGE), tags, lemma
+
+
+def is_language(token: str) -> bool:
+    """Whether a source token is a language."""
+    return token.startswith(LANGUAGE) and len(token) > len(LANGUAGE)
 
 
 def is_tag(token: str) -> bool:
@@ -171,6 +176,6 @@ def language_of(path: Path, number: int, line: str) -> str:
         UserError: the line does not begin with a language.
     """
     first = line.split(" ", 1)[0]
-    if not first.startswith(LANGUAGE) or first == LANGUAGE:
+    if not is_language(first):
         raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
     return first.removeprefix(LANGUAGE)

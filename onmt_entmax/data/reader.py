@@ -25,12 +25,14 @@ class EncodedSource:
         copied: the placeholders of its unknown characters.
         example: its ids.
         unknown: its tokens that are not in the vocabulary, which the model reads as `<unk>`.
+        unseen: its tokens that training saw, but not in its language; see `Vocabulary.unseen`.
     """
 
     words: tuple[str, ...]
     copied: Copying
     example: Example
     unknown: tuple[str, ...]
+    unseen: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class Reader:
         ids = vocabulary.encode(read)
         lacks = vocabulary.unk in ids  # rare, and faster than a look at each token
         unknown = tuple(token for token in read if token not in vocabulary) if lacks else ()
-        return EncodedSource(tuple(words), copied, Example(ids, None, index), unknown)
+        unseen = vocabulary.unseen(words)
+        return EncodedSource(tuple(words), copied, Example(ids, None, index), unknown, unseen)
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""

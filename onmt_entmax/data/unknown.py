@@ -1,7 +1,9 @@
-"""Tokens that a vocabulary does not have: which, how many, and the likely cause.
+"""Tokens that training never saw: which, how many, and the likely cause.
 
-The model reads `<unk>` in their place, so that what is proven of an output holds for another input
-than the one that was meant.
+The model reads `<unk>` in the place of a token that its vocabulary does not have, so that what is
+proven of an output holds for another input than the one that was meant. A model of several
+languages knows tokens that it never saw in the language of the source, such as the letters of
+another script; its outputs for them are guesses.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.data.inflection import LANGUAGE, is_language, is_tag
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary
 
 _NAMED = 8  # tokens that a message names
 _LISTED = 20  # tokens that a summary lists
@@ -32,20 +35,28 @@ def readable(token: str) -> str:
 
 @dataclass
 class UnknownTokens:
-    """Counts of the tokens of some texts, and of those that are not in the vocabulary."""
+    """Counts of the tokens of some texts, and of those that training never saw."""
 
     texts: int = 0
-    affected: int = 0  # texts that have such tokens
+    affected: int = 0  # texts with tokens that are not in the vocabulary
     tokens: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)  # of those not in the vocabulary
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)  # with their language
 
-    def add(self, tokens: int, unknown: Iterable[str] | Mapping[str, int]) -> None:
+    def add(
+        self,
+        tokens: int,
+        unknown: Iterable[str] | Mapping[str, int],
+        unseen: Iterable[tuple[str, str]] | Mapping[tuple[str, str], int] = (),
+    ) -> None:
         """Count a text.
 
         Args:
             tokens: how many it has.
             unknown: those that are not in the vocabulary, or how often each occurs.
+            unseen: likewise those that training did not see in their language, behind its token.
         """
+        self.unseen.update(unseen)
         self.texts += 1
         self.tokens += tokens
         if unknown:
@@ -66,34 +77,76 @@ class UnknownTokens:
             "unknown_percent": round(self.percent, 2),
             "unknown_sentences": self.affected,
             "unknown": dict(self.counts.most_common(_LISTED)),
+            "unseen_tokens": self.unseen.total(),
         }
 
-    def warning(self, vocabulary: Vocabulary, side: str = "source") -> str | None:
-        """Return one line that names the tokens and the likely cause; None if there are none.
+    def warnings(self, vocabulary: Vocabulary, side: str = "source") -> list[str]:
+        """Return a line on unknown tokens and one on those unseen in their language, if any.
+
+        Each names the tokens and the likely cause.
 
         Args:
             vocabulary: of the model, on this side.
             side: `source` or `target`.
         """
-        if not self.counts:
-            return None
-        number = self.counts.total()
-        share = f"{number:,} of {self.tokens:,} {side} tokens ({self.percent:.2f} %)"
-        where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
-        read = "the model reads <unk> instead" if side == "source" else "no output has them"
-        names = [
-            f"{readable(token)!r}" + (f" ({count:,})" if count > 1 else "")
-            for token, count in self.counts.most_common(_NAMED)
-        ]
-        rest = len(self.counts) - len(names)
-        named = ", ".join(names) + (f" and {rest:,} more" if rest > 0 else "")
-        cause = likely_cause(self.counts, vocabulary)
-        if cause is None and self.percent > 100 * _MOST:
-            cause = "is the text in the language and the tokens of the training data?"
-        return (
-            f"{share}{where} are not in the {side} vocabulary, and {read}: {named}"
-            + (f"; {cause}" if cause else "")
-        )  # fmt: skip
+        found = []
+        if self.counts:
+            number = f"{self.counts.total():,} of {self.tokens:,}"
+            where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
+            read = "the model reads <unk> instead" if side == "source" else "no output has them"
+            cause = likely_cause(self.counts, vocabulary)
+            if cause is None and self.percent > 100 * _MOST:
+                cause = "is the text in the language and the tokens of the training data?"
+            found.append(
+                f"{number} {side} tokens ({self.percent:.2f} %){where} are not in the {side} "
+                f"vocabulary, and {read}: " + _named(self.counts) + (f"; {cause}" if cause else "")
+            )
+        if self.unseen:
+            number = f"{self.unseen.total():,} of {self.tokens:,} source tokens"
+            found.append(f"{number} were {unseen_text(self.unseen, vocabulary)}")
+        return found
+
+
+def unseen_text(unseen: Mapping[tuple[str, str], int], vocabulary: Vocabulary) -> str:
+    """Return which tokens training did not see in their language, with the likely cause.
+
+    Args:
+        unseen: number of each language and token; not empty.
+        vocabulary: of the sources.
+    """
+    names = [name.removeprefix(LANGUAGE) for name in dict.fromkeys(name for name, _ in unseen)]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    tokens, cause = _without_language(unseen), unseen_cause(unseen, vocabulary)
+    return (
+        f"not seen in training for {', '.join(names[:_NAMED])}{more}: {_named(tokens)}"
+        + (f"; {cause}" if cause else "")
+    )  # fmt: skip
+
+
+def unseen_cause(unseen: Mapping[tuple[str, str], int], vocabulary: Vocabulary) -> str | None:
+    """Return `likely_cause` of tokens that training did not see in their language."""
+    known = {token for language, _ in unseen for token in vocabulary.seen.get(language, ())}
+    if not known:  # a report of another model
+        return None
+    ordered = dict.fromkeys((*SOURCE_SPECIALS, *sorted(known)))
+    return likely_cause(_without_language(unseen), Vocabulary(tuple(ordered)))
+
+
+def _without_language(unseen: Mapping[tuple[str, str], int]) -> Counter[str]:
+    tokens: Counter[str] = Counter()
+    for (_, token), count in unseen.items():
+        tokens[token] += count
+    return tokens
+
+
+def _named(tokens: Counter[str]) -> str:
+    """Return the most frequent tokens with their counts, and the number of the others."""
+    names = [
+        f"{readable(token)!r}" + (f" ({count:,})" if count > 1 else "")
+        for token, count in tokens.most_common(_NAMED)
+    ]
+    rest = len(tokens) - len(names)
+    return ", ".join(names) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def likely_cause(unknown: Mapping[str, int], vocabulary: Vocabulary) -> str | None:
@@ -127,14 +180,19 @@ def likely_cause(unknown: Mapping[str, int], vocabulary: Vocabulary) -> str | No
     words = sum(token.isalpha() for token in long)
     if letters > words and explains(lambda t: len(t) > 1 and all(c in vocabulary for c in t)):
         return "the model reads characters: put a space between those of a word"
-    known = _scripts(dict.fromkeys(vocabulary.tokens, 1))
+    known = _scripts({token: 1 for token in vocabulary.tokens if not _is_mark(token)})
     own = {script for script, count in known.items() if count > _FOREIGN * known.total()}
     if explains(lambda token: bool(_scripts({token: 1}).keys() - own)):
         foreign = Counter({s: n for s, n in _scripts(unknown).items() if s not in own})
-        return f"most have {_first(foreign)} letters, and the vocabulary has {_first(known)}"
+        return f"most have {_first(foreign)} letters, the training data {_first(known)}"
     if words > letters and explains(lambda token: len(token) == 1 and token.isalpha()):
         return "the model reads words: the text is split into characters"
     return None
+
+
+def _is_mark(token: str) -> bool:
+    """Tell a special token, a language or a tag from text."""
+    return token in TARGET_SPECIALS or is_language(token) or is_tag(token)
 
 
 def _known_in(form: str, vocabulary: Vocabulary, token: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -43,12 +43,18 @@ class VocabularyConfig:
 class Vocabulary:
     """An ordered list of distinct tokens; the id of a token is its index.
 
+    Attributes:
+        tokens: the list.
+        seen: the tokens that training saw in sources of each language, by the token of the
+            language; empty if sources do not begin with one (see `data/inflection.py`).
+
     Raises:
         VocabularyError: a token occurs twice, is empty or has white space, or `<unk>` or `<blank>`
             is missing.
     """
 
     tokens: tuple[str, ...]
+    seen: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +110,17 @@ class Vocabulary:
         structural = (DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
         return token in self._ids and token not in structural
 
+    def unseen(self, source: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Return the tokens of a source that are known, but not from sources of its language.
+
+        Each stands behind the token of the language. Empty if nothing is known of the language.
+        """
+        language = source[0] if source else ""
+        if language not in self.seen:
+            return ()
+        seen = self.seen[language]
+        return tuple((language, each) for each in source[1:] if each in self and each not in seen)
+
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Return the ids of `tokens`; that of `<unk>` for unknown ones."""
         unk = self.unk
@@ -150,11 +167,16 @@ class Vocabularies(NamedTuple):
     target: Vocabulary
 
 
-def read_vocabularies(source: object, target: object) -> Vocabularies:
-    """Return the vocabularies of the content of a file, which should be two lists of tokens.
+def read_vocabularies(source: object, target: object, seen: object = None) -> Vocabularies:
+    """Return the vocabularies of the content of a file.
+
+    Args:
+        source: should be a list of tokens.
+        target: likewise.
+        seen: should be None, or map languages to their tokens between spaces.
 
     Raises:
-        VocabularyError: names the side and what is wrong.
+        VocabularyError: names the part and what is wrong.
     """
     sides = []
     for side, tokens, specials in (
@@ -175,7 +197,38 @@ def read_vocabularies(source: object, target: object) -> Vocabularies:
                 raise VocabularyError(f"{side}: the special token {special!r} is missing")
         sides.append(vocabulary)
     first, second = sides
+    if seen is not None:
+        first = replace(first, seen=_read_seen(seen, first))
     return Vocabularies(first, first if first == second else second)
+
+
+def _read_seen(seen: object, source: Vocabulary) -> dict[str, frozenset[str]]:
+    """Return the tokens of each language.
+
+    Raises:
+        VocabularyError: it is no mapping of source tokens to source tokens between spaces.
+    """
+    if not isinstance(seen, dict) or not all(isinstance(text, str) for text in seen.values()):
+        raise VocabularyError(
+            f"seen: must map languages to tokens between spaces, not {shown(seen)}"
+        )
+    found = {language: frozenset(text.split()) for language, text in seen.items()}
+    for language, tokens in found.items():
+        for token in (language, *sorted(tokens)):
+            if token not in source:
+                raise VocabularyError(f"seen: {shown(token)} is not in the source vocabulary")
+    return found
+
+
+def as_content(vocabularies: Vocabularies) -> dict[str, object]:
+    """Return what a file of vocabularies holds, which `read_vocabularies` reads."""
+    content: dict[str, object] = {
+        "source": vocabularies.source.tokens,
+        "target": vocabularies.target.tokens,
+    }
+    if seen := vocabularies.source.seen:
+        content["seen"] = {language: " ".join(sorted(seen[language])) for language in sorted(seen)}
+    return content
 
 
 # Count of the first token of a file without counts: above any minimum frequency.

@@ -74,18 +74,20 @@ def sentence(
         given = question.copied.show(names.decode(ids))
     else:
         ids = names.encode(question.copied.hide(given))
-    warnings = []
+    told: list[str] = []
     written = question.copied.hide(given)
     lacking = tuple(token for token in written if target and not names.can_write(token))
-    for side, tokens, unknown in (("source", words, question.unknown), ("target", given, lacking)):
+    for side, tokens, unknown, unseen in (
+        ("source", words, question.unknown, question.unseen),
+        ("target", given, lacking, ()),
+    ):
         counted = UnknownTokens()
-        counted.add(len(tokens), unknown)
-        warnings.append(counted.warning(getattr(translator.vocabularies, side), side))
+        counted.add(len(tokens), unknown, unseen)
+        told += counted.warnings(getattr(translator.vocabularies, side), side)
     batch = make_batch([question.example], translator.vocabularies)
     lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
     shown = tuple(question.copied.show(names.tokens))
-    told = tuple(warning for warning in warnings if warning)
-    return Sentence(question.words, (*given, END), lattice.nodes, shown, told)
+    return Sentence(question.words, (*given, END), lattice.nodes, shown, tuple(told))
 
 
 def draw_attention(drawn: Sentence) -> Figure:

@@ -31,7 +31,7 @@ def combined(
     worst = max(records, key=lambda record: sum(record.get("unknown", {}).values()))
     excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
     head = {key: records[0][key] for key in ("id", "source")}
-    head |= {key: worst[key] for key in ("source_tokens", "unknown") if key in worst}
+    head |= {key: worst[key] for key in ("source_tokens", "unknown", "unseen") if key in worst}
     record = head | _found(ensemble, excluded)
     unfinished = [order_tokens(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
     if unfinished and not ensemble.sequences:

@@ -24,12 +24,13 @@ const COLUMNS = [
 const state = { levels: new Set(Object.keys(LEVELS)), query: "", sort: "id", down: false,
   shown: [], active: 0 };
 
-/** The certificate of a sentence, and how many of its tokens the model could not read. */
+/** The certificate of a sentence, and how many tokens of it training never saw. */
 function badges(record) {
-  const names = unknownOf(record).map(([token]) => token).join(" ");
-  return el("span", {}, badge(levelOf(record)), names
-    ? el("span", { class: "alarm", title: `not in the vocabulary: ${names}` },
-      ` \u26a0\ufe0e ${unknownCount(record)}`) : null);
+  const odd = Object.entries({ ...record.unseen, ...record.unknown });
+  const number = odd.reduce((sum, [, count]) => sum + count, 0);
+  return el("span", {}, badge(levelOf(record)), number
+    ? el("span", { class: "alarm", title: `training never saw: ${odd.map(([token]) => token).join(" ")}` },
+      ` \u26a0\ufe0e ${number}`) : null);
 }
 
 // --- summary -----------------------------------------------------------------------------------

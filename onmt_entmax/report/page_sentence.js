@@ -18,8 +18,6 @@ const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
 
 const best = (record) => record.hypotheses[0] || null;
 const found = (record) => record.finished ?? record.hypotheses.length;
-const unknownOf = (record) => Object.entries(record.unknown || {});
-const unknownCount = (record) => unknownOf(record).reduce((sum, [, count]) => sum + count, 0);
 
 function badge(level) {
   return el("span", { class: `badge ${level}`, title: LEVELS[level].meaning },
@@ -52,14 +50,21 @@ function proof(record) {
     : "Nothing was found.";
 }
 
-/** What the model could not read: the certificate holds for `<unk>` in its place. */
-function warning(record) {
-  const some = unknownOf(record);
-  if (!some.length) return null;
+/** Tokens that training never saw, at all or in the language of the source. */
+function warnings(record) {
+  const language = record.source.split(" ")[0].replace(/^lang=/, "");
+  const said = {
+    unknown: "are not in the vocabulary. The model read <unk> instead, and the certificate holds for that input",
+    unseen: `were not seen in training for ${language}`,
+  };
   const of = record.source_tokens ? ` of ${record.source_tokens}` : "";
-  const names = some.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
-  return el("p", { class: "alarm" }, `${unknownCount(record)}${of} source tokens are not in the vocabulary. `
-    + `The model read <unk> instead, and the certificate holds for that input: ${names}`);
+  return Object.keys(said).flatMap((kind) => {
+    const tokens = Object.entries(record[kind] || {});
+    if (!tokens.length) return [];
+    const number = tokens.reduce((sum, [, count]) => sum + count, 0);
+    const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
+    return el("p", { class: `alarm ${kind}` }, `${number}${of} source tokens ${said[kind]}: ${names}`);
+  });
 }
 
 function facts(record) {
@@ -81,7 +86,7 @@ function viewOf(record, drawing) {
   const columns = el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record));
   drawPictures(view, pictures, record);
   const proven = el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record));
-  return [proven, warning(record), columns, pictures].filter(Boolean);
+  return [proven, ...warnings(record), columns, pictures];
 }
 
 function hypothesesOf(record, view, pictures) {

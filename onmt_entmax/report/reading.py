@@ -53,7 +53,9 @@ def count_record(counts: Counts, record: dict[str, Any]) -> None:
     listed = record["hypotheses"]
     best = listed[0]["text"] if listed else None
     counts.count(record["certificate"], record["finished"], best, is_only(record))
-    counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}))
+    language = record["source"].split()[0]  # if tokens are unseen
+    unseen = {(language, token): number for token, number in record.get("unseen", {}).items()}
+    counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
 
 
 def _is_record(record: object) -> bool:
@@ -69,7 +71,7 @@ def _is_record(record: object) -> bool:
         and all(_is_probability(record[key]) for key in ("excluded", "slack") if key in record)
         and isinstance(record.get("unfinished", ""), str)
         and _is_count(record.get("source_tokens", 0))
-        and _are_counts(record.get("unknown", {}))
+        and all(_are_counts(record.get(name, {})) for name in ("unknown", "unseen"))
         and isinstance(hypotheses, list)
         and all(map(_is_hypothesis, hypotheses))
         and _is_count(finished)
@@ -86,7 +88,9 @@ def _is_hypothesis(each: object) -> bool:
 
 
 def _are_counts(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_count(n) and n > 0 for n in value.values())
+    return isinstance(value, dict) and all(
+        token and _is_count(number) and number > 0 for token, number in value.items()
+    )
 
 
 def _is_count(value: object) -> TypeGuard[int]:

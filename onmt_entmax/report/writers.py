@@ -61,6 +61,8 @@ class Answer:
     """Number of tokens of the source, after the transforms."""
     unknown: tuple[str, ...] = ()
     """Those that are not in the vocabulary: the certificate holds for `<unk>` in their place."""
+    unseen: tuple[tuple[str, str], ...] = ()
+    """Those that training did not see in the source's language, see `Vocabulary.unseen`."""
     mbr: Decision | None = None
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
@@ -86,6 +88,11 @@ class Answer:
         found = ["" if each is None else each.pharaoh() for each in chosen]
         return found + [""] * (n_best - len(found))
 
+    def _lacks(self) -> dict[str, Counter[str]]:
+        """Return the counts of the tokens that training never saw, as far as there are any."""
+        lacks = {"unknown": self.unknown, "unseen": [token for _, token in self.unseen]}
+        return {name: Counter(tokens) for name, tokens in lacks.items() if tokens}
+
     def record(self) -> dict[str, Any]:
         """Return the line's record in the exactness report.
 
@@ -97,7 +104,7 @@ class Answer:
                 "id": self.id,
                 "source": self.source,
                 "source_tokens": self.source_tokens,
-                **({"unknown": Counter(self.unknown)} if self.unknown else {}),
+                **self._lacks(),
                 "samples": [
                     {
                         "text": drawn.text,
@@ -117,7 +124,7 @@ class Answer:
             "id": self.id,
             "source": self.source,
             "source_tokens": self.source_tokens,
-            **({"unknown": Counter(self.unknown)} if self.unknown else {}),
+            **self._lacks(),
             "certificate": certificate.level,
             "bound": certificate.bound,
             # JSON has no infinity: null if nothing was dropped, nothing finished, or a penalty is
@@ -201,7 +208,7 @@ class Summary(Counts):
             self.samples += len(drawn)
             self.distinct += len({(each.tokens, each.complete) for each in drawn})
             self.cut += sum(not each.complete for each in drawn)
-            self.source.add(answer.source_tokens, answer.unknown)
+            self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
             return
         result = answer.result
         if result is None:
@@ -211,7 +218,7 @@ class Summary(Counts):
         level = result.certificate.level
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(level, result.finished, best, result.only)
-        self.source.add(answer.source_tokens, answer.unknown)
+        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
         self.strict += level == "exhaustive" and result.certificate.strict
         self.rows += result.rows
         self.support += result.support

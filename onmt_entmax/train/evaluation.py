@@ -12,14 +12,23 @@ from statistics import fmean
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.data.corpus import CorpusError, DataConfig, validation_examples, validation_targets
+from onmt_entmax.data.corpus import (
+    CorpusError,
+    DataConfig,
+    Pair,
+    numericalise,
+    validation_pairs,
+    validation_targets,
+)
+from onmt_entmax.data.transforms import copying
+from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.train import Evaluate, TrainingConfig
 
-UNKNOWN_LIMIT = 0.1  # share of unknown tokens on a side above which a warning is due
+UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning is due
 
 
 @dataclass(frozen=True)
@@ -65,10 +74,11 @@ def make_evaluate(
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    examples = validation_examples(data, vocabularies)
-    if not examples:
+    pairs = validation_pairs(data, vocabularies)
+    if not pairs:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    _warn_of_unknown(examples, vocabularies, tell)
+    _warn_of_unknown(pairs, vocabularies, tell)
+    examples = [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
     evenly = config.selection == "macro_accuracy"
 
     def batches(size: int) -> list[Batch]:
@@ -86,7 +96,7 @@ def make_evaluate(
     # `force` silences a warning about tokenised text at every validation.
     bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
     by_bleu = config.selection == "bleu"
-    targets = validation_targets(data, vocabularies) if by_bleu else None
+    targets = validation_targets(pairs, data, vocabularies) if by_bleu else None
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
         values = _teacher_forced(model, forced, vocabularies.target.pad)
@@ -103,16 +113,17 @@ def make_evaluate(
 
 
 def _warn_of_unknown(
-    examples: Sequence[Example], vocabularies: Vocabularies, tell: Callable[[str], None]
+    pairs: Sequence[Pair], vocabularies: Vocabularies, tell: Callable[[str], None]
 ) -> None:
-    for side, vocabulary in zip(("source", "target"), vocabularies, strict=True):
-        ids = [token for example in examples for token in getattr(example, side) or ()]
-        part = ids.count(vocabulary.unk) / max(len(ids), 1)
-        if part > UNKNOWN_LIMIT:
-            tell(
-                f"warning: {part:.0%} of the development set's {side} tokens are not in the "
-                f"vocabulary of {len(vocabulary)}: is it of these data and transforms?"
-            )
+    sides = UnknownTokens(), UnknownTokens()
+    for pair in pairs:
+        copied = copying(pair[0], vocabularies)
+        for counted, tokens, vocabulary in zip(sides, pair, vocabularies, strict=True):
+            counted.add(len(tokens), [t for t in copied.hide(tokens) if t not in vocabulary])
+    for counted, name, vocabulary in zip(sides, ("source", "target"), vocabularies, strict=True):
+        if counted.percent > UNKNOWN_LIMIT:
+            for line in counted.warnings(vocabulary, name):
+                tell(f"warning: corpus 'valid': {line}")
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:

@@ -89,14 +89,17 @@ class TestInflector:
 
     def test_a_decomposed_letter_whose_mark_is_known_is_told(self, tmp_path):
         """A mark may be a token of another language of the model."""
-        source = Vocabulary((*VOCABULARIES.source.tokens, "o", "ö", "\u0308"))
+        seen = {
+            "lang=german": frozenset({"+V", "a", "o", "ö"}),
+            "lang=english": frozenset({"+V", "a", "o", "\u0308"}),  # trained on NFD
+        }
+        source = Vocabulary((*VOCABULARIES.source.tokens, "o", "ö", "\u0308"), seen)
         model = write_model(tmp_path / "nfc", 3, Vocabularies(source, VOCABULARIES.target))
         (warning,) = Inflector([model]).inflect("german", "ao\u0308", "V").warnings
+        assert warning.startswith("not seen in training for german: 'U+0308'; ")
         assert "normal form NFC" in warning
         assert Inflector([model]).inflect("german", "aö", "V").warnings == ()
-        source = Vocabulary((*VOCABULARIES.source.tokens, "o", "\u0308"))  # trained on NFD
-        model = write_model(tmp_path / "nfd", 3, Vocabularies(source, VOCABULARIES.target))
-        assert Inflector([model]).inflect("german", "ao\u0308", "V").warnings == ()
+        assert Inflector([model]).inflect("english", "ao\u0308", "V").warnings == ()
 
     def test_spaces_around_a_tag_are_no_part_of_it(self, model):
         answer = Inflector([model]).inflect("german", "ab", "V; PST ")
@@ -163,6 +166,23 @@ class TestCommand:
         proven = [json.loads(line)["proven"] for line in lines]
         assert proven == [answer.certificate.proven for answer in narrow]
         assert proven != [len(answer.forms) for answer in narrow]
+
+    def test_the_first_warning_is_on_the_standard_error_too(self, tmp_path, capsys, monkeypatch):
+        seen = {"lang=german": frozenset({"+V", "a"}), "lang=english": frozenset({"+V", "a", "b"})}
+        source = Vocabulary(VOCABULARIES.source.tokens, seen)
+        model = write_model(tmp_path / "model", 3, Vocabularies(source, VOCABULARIES.target))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"german ab V\n" * 2)))
+        for query in (["english", "ab", "V"], ["german", "bab", "V"], []):
+            assert ended(inflect.main, [*query, "--model", str(model)]) == 0
+        captured = capsys.readouterr()
+        said = [line.split("\t")[7] for line in captured.out.splitlines()]
+        assert said == ["", "not seen in training for german: 'b' (2)"] + 2 * [
+            "not seen in training for german: 'b'"
+        ]
+        assert captured.err.splitlines() == [
+            f"warning: bab: {said[1]}",
+            f"warning: ab: {said[2]} (2 of 2 words have warnings)",
+        ]
 
     def test_a_query_is_named_by_its_words(self, model, capsys):
         queries = [["english", "ab", "V;PST"], ["--language", "english", "ab", "V;PST"]]

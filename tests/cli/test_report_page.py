@@ -100,10 +100,14 @@ def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
 
 def test_what_the_model_could_not_read_is_on_the_page(run: Path, capsys) -> None:
     records = [json.loads(line) for line in (run / "report.jsonl").read_text().splitlines()]
-    records[0] |= {"source_tokens": 3, "unknown": {"д": 2}}
+    records[0] |= {"source_tokens": 3, "unknown": {"д": 2}, "unseen": {"x": 1}}
     (run / "report.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
     assert ended(report_page.main, arguments(run)) == 0
-    (warning,) = capsys.readouterr().err.splitlines()
+    warning, unseen = capsys.readouterr().err.splitlines()
+    language = records[0]["source"].split()[0]
+    assert unseen == (
+        f"warning: 1 of 8 source tokens were not seen in training for {language}: 'x'"
+    )
     assert warning.startswith("warning: 2 of 8 source tokens (25.00 %), in 1 of 3 lines, ")
     (written,) = re.findall(r'id="notes">(.*)</script>', (run / "page.html").read_text())
     assert json.loads(written)[0] == warning.removeprefix("warning: ")

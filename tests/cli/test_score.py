@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import save
-from onmt_entmax.cli import score
+from onmt_entmax.cli import score, suggest, translate
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model
@@ -102,6 +102,28 @@ def test_tokens_outside_the_vocabularies_are_told(tmp_path, capsys) -> None:
     assert target.startswith("warning: 1 of 2 target tokens (50.00 %), in 1 of 2 lines, ")
     assert "source tokens not in the vocabulary 60.00%" in captured.out
     assert "target tokens not in the vocabulary 50.00%" in captured.out
+
+
+def test_tokens_that_training_saw_in_other_languages_are_told(tmp_path, capsys) -> None:
+    """By `score`, `suggest` and `translate`, with its report."""
+    source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "a", "б"), {"lang=x": frozenset("a")})
+    model = tmp_path / "model"
+    write_model(model, 0, Vocabularies(source, VOCABULARIES.target))
+    (record,) = run(tmp_path, model, source=["lang=x б a"], target=["x"])
+    assert record["unseen"] == {"б": 1}
+    assert "unknown" not in record
+    asked = ["-src", tmp_path / "src", "-output", tmp_path / "out", "-exactness_report"]
+    report = tmp_path / "report.jsonl"
+    assert ended(translate.main, ["-model", str(model), *map(str, asked), str(report)]) == 0
+    assert json.loads(report.read_text())["unseen"] == {"б": 1}
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert (summary["unseen_tokens"], summary["unknown_tokens"]) == (1, 0)
+    assert ended(suggest.main, [str(model), "--source", "lang=x б a", "--prefix", "x"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert told == 3 * [
+        "warning: 1 of 3 source tokens were not seen in training for x: 'б'; "
+        "most have CYRILLIC letters, the training data LATIN"
+    ]
 
 
 def test_symbols_are_no_words_of_a_target(tmp_path, capsys) -> None:

@@ -16,9 +16,15 @@ from onmt_entmax.data.corpus import (
     check_corpus,
     extra_specials,
     read_pairs,
+    seen_tokens,
 )
 from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
-from onmt_entmax.data.vocabulary import VocabularyConfig, build_vocabularies
+from onmt_entmax.data.vocabulary import (
+    SOURCE_SPECIALS,
+    Vocabulary,
+    VocabularyConfig,
+    build_vocabularies,
+)
 
 
 def corpus(
@@ -226,6 +232,23 @@ def test_filtering_everything_is_an_error(tmp_path: Path, num_workers: int) -> N
         list(all_pairs(filtered))
     with pytest.raises(CorpusError, match="no training pair is left"):
         next(iter(TrainingBatches(filtered, stream(plain).vocabularies)))
+
+
+def test_what_is_seen_of_each_language(tmp_path: Path) -> None:
+    def corpus_of(name: str, *sources: str) -> CorpusConfig:
+        paths = [tmp_path / f"{name}.{side}" for side in ("src", "tgt")]
+        for path in paths:
+            path.write_text("".join(f"{line}\n" for line in sources))
+        return CorpusConfig(name, *map(str, paths))
+
+    one = corpus_of("one", "lang=x +V a b", "lang=y +V c", "lang=x d")
+    two = corpus_of("two", "lang=y b")
+    source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "lang=y", "+V", *"abc"))
+    seen = seen_tokens(data(one, two), source)
+    assert seen == {"lang=x": {"+V", "a", "b"}, "lang=y": {"+V", "b", "c"}}
+    # An earlier training is not forgotten.
+    assert seen_tokens(data(two), replace(source, seen=seen)) == seen
+    assert seen_tokens(data(one, corpus_of("three", "a b")), source) == {}
 
 
 @pytest.mark.parametrize(

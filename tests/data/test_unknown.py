@@ -23,7 +23,7 @@ SUBWORDS = Vocabulary((*SOURCE_SPECIALS, "ein", "￭es", "haus￭", "￭.", "b")
         (WORDS, ["Ein", "Haus", "Mond"], "lower case"),
         (SUBWORDS, ["Hunde", "bellen."], "-transforms"),
         (LETTERS, ["das", "ist", "genug", "Haus"], "reads characters"),
-        (LETTERS, ["д", "о", "?"], "most have CYRILLIC letters, and the vocabulary has LATIN"),
+        (LETTERS, ["д", "о", "?"], "most have CYRILLIC letters, the training data LATIN"),
         (WORDS, ["дом", "мост"], "CYRILLIC"),
         (WORDS, ["h", "u", "s", "xyz"], "reads words"),
         (LETTERS, ["x", "?"], None),
@@ -52,32 +52,76 @@ def test_a_stray_letter_of_a_vocabulary_is_not_its_script() -> None:
 
 def test_one_line_names_tokens_and_shares() -> None:
     unknown = UnknownTokens()
-    assert unknown.warning(LETTERS) is None
     unknown.add(6, ())
-    assert unknown.warning(LETTERS) is None
+    assert unknown.warnings(LETTERS) == []
     unknown.add(4, ("x", "?", "x"))
-    assert unknown.warning(LETTERS) == (
+    assert unknown.warnings(LETTERS) == [
         "3 of 10 source tokens (30.00 %), in 1 of 2 lines, are not in the source vocabulary, and "
         "the model reads <unk> instead: 'x' (2), '?'"
-    )
+    ]
     assert unknown.as_dict() == {
         "source_tokens": 10,
         "unknown_tokens": 3,
         "unknown_percent": 30.0,
         "unknown_sentences": 1,
         "unknown": {"x": 2, "?": 1},
+        "unseen_tokens": 0,
     }
 
 
 def test_a_long_list_is_cut_and_a_mark_is_named_by_its_number() -> None:
     unknown = UnknownTokens()
     unknown.add(12, [f"{n}?" for n in range(11)])
-    warning = unknown.warning(LETTERS, "target")
-    assert warning is not None
+    (warning,) = unknown.warnings(LETTERS, "target")
     assert "11 of 12 target tokens (91.67 %) are not in the target vocabulary" in warning
     assert "no output has them: '0?', " in warning
     assert " and 3 more; is the text in the language" in warning
     assert [readable(token) for token in ("\u0308", "ö", "")] == ["U+0308", "ö", ""]
+
+
+SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
+SEVERAL = Vocabulary(
+    (*SOURCE_SPECIALS, SPANISH, RUSSIAN, "+V", *"abíАбв", "\u0301"),
+    {SPANISH: frozenset({"+V", *"abí"}), RUSSIAN: frozenset({"+V", *"Абв"})},
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("lang=spanish +V a b í", None),
+        ("lang=spanish +V a x", None),  # not known at all
+        ("lang=french +V б", None),  # nothing is known of the language
+        ("a б", None),
+        ("", None),
+        (
+            "lang=spanish +V б в б",
+            "3 of 5 source tokens were not seen in training for spanish: 'б' (2), 'в'; "
+            "most have CYRILLIC letters, the training data LATIN",
+        ),
+        ("lang=russian +V a", "for russian: 'a'; most have LATIN letters, the training data CYRI"),
+        ("lang=spanish +V i \u0301", "for spanish: 'U+0301'; the letters' marks stand alone"),
+        ("lang=russian +V А", None),
+        ("lang=russian lang=spanish", "for russian: 'lang=spanish'"),
+    ],
+)
+def test_tokens_that_training_saw_in_other_languages_alone(source: str, said: str | None) -> None:
+    tokens, counted = source.split(), UnknownTokens()
+    counted.add(len(tokens), (), SEVERAL.unseen(tokens))
+    warnings = counted.warnings(SEVERAL)
+    assert len(warnings) == (said is not None)
+    assert said is None or said in warnings[0]
+
+
+def test_tokens_of_several_languages_are_named_in_one_line() -> None:
+    counted = UnknownTokens()
+    counted.add(4, ("x",), ((SPANISH, "б"), (RUSSIAN, "a")))
+    unknown, unseen = counted.warnings(SEVERAL)
+    assert "not in the source vocabulary" in unknown
+    assert unseen == (
+        "2 of 4 source tokens were not seen in training for spanish, russian: 'б', 'a'"
+    )
+    assert counted.as_dict()["unseen_tokens"] == 2
 
 
 def test_old_reports_do_not_say_how_many_tokens_there_are() -> None:

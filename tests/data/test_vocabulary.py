@@ -1,6 +1,9 @@
 """Vocabularies: order, sizes, files."""
 
+import json
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,15 +13,19 @@ from hypothesis import strategies as st
 from onmt_entmax.data.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
+    Vocabularies,
     Vocabulary,
     VocabularyConfig,
     VocabularyError,
+    as_content,
     build_vocabularies,
     read_counts,
+    read_vocabularies,
 )
 from onmt_entmax.files import write_files
 
 words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)
+TARGET = Vocabulary(TARGET_SPECIALS)
 PAIRS = [(["a", "b", "b"], ["x"]), (["c", "b"], ["y", "x"])]
 
 
@@ -128,6 +135,35 @@ def test_a_shared_vocabulary_is_one(tmp_path: Path) -> None:
     built, _ = build_vocabularies(VocabularyConfig(share_vocab=True), PAIRS)
     assert built.source is built.target
     assert set("abcxy") <= set(built.source.tokens)
+
+
+def test_what_training_saw_of_a_language_is_written_and_read() -> None:
+    source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "lang=y", "a", "b"))
+    assert list(as_content(Vocabularies(source, TARGET))) == ["source", "target"]
+    source = replace(source, seen={"lang=y": frozenset("ba"), "lang=x": frozenset()})
+    content = json.loads(json.dumps(as_content(Vocabularies(source, TARGET))))
+    assert content["seen"] == {"lang=x": "", "lang=y": "a b"}
+    again = read_vocabularies(**content)
+    assert again == (source, TARGET)
+    assert again.source.seen == source.seen
+    assert again.source.unseen(["lang=x", "a", "c"]) == (("lang=x", "a"),)
+
+
+@pytest.mark.parametrize(
+    ("seen", "message"),
+    [
+        ([], "seen: must map languages to tokens between spaces, not []"),
+        ({"lang=x": ["a"]}, "seen: must map languages to tokens between spaces"),
+        ({"lang=z": "a"}, "seen: 'lang=z' is not in the source vocabulary"),
+        ({"lang=x": "a c"}, "seen: 'c' is not in the source vocabulary"),
+        ("x" * 1000, "seen: must map languages"),
+    ],
+)
+def test_what_training_saw_is_checked(seen: object, message: str) -> None:
+    source = [*SOURCE_SPECIALS, "lang=x", "a"]
+    with pytest.raises(VocabularyError, match=re.escape(message)) as raised:
+        read_vocabularies(source, list(TARGET.tokens), seen)
+    assert len(str(raised.value)) < 200
 
 
 def test_files_without_counts_keep_their_order(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_blank_lines_are_no_sentences(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_unknown_tokens_stand_beside_the_certificate(browser: Browser, tmp_path: Path) -> None:
-    lacks = {"unknown": {"<b>": 2, "x": 1}, "source_tokens": 5}
+    lacks = {"unknown": {"<b>": 2, "x": 1}, "unseen": {"b": 1}, "source_tokens": 5}
     records = [
         record(0, "a", {"b": 1.0}, "exhaustive"),
         record(1, "c", {"d": 1.0}, "exhaustive", **lacks),
@@ -240,12 +240,13 @@ def test_unknown_tokens_stand_beside_the_certificate(browser: Browser, tmp_path:
     browser.open(path)
     assert browser("at('notice').textContent") == "<i>read first</i>"
     cells = "[...document.querySelectorAll('#rows .level')].map(e => e.textContent.trim())"
-    assert browser(cells) == ["● exhaustive", "● exhaustive \u26a0\ufe0e 3"]
+    assert browser(cells) == ["● exhaustive", "● exhaustive \u26a0\ufe0e 4"]
     told = "[...document.querySelectorAll('#sentence .alarm')].map(e => e.textContent)"
     browser("openSentence(0)")
     assert browser(told) == []
     browser("openSentence(1)")
-    (text,) = browser(told)
+    text, unseen = browser(told)
+    assert unseen == "1 of 5 source tokens were not seen in training for c: b"
     assert text.startswith("3 of 5 source tokens are not in the vocabulary.")
     assert text.endswith(": <b> (2)  x")
     browser.open(page(tmp_path, RECORDS, []))

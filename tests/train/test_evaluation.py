@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.data.batch import Batch, Example
-from onmt_entmax.data.corpus import all_pairs, validation_examples
+from onmt_entmax.data.corpus import all_pairs, numericalise, validation_pairs
 from onmt_entmax.data.vocabulary import build_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
@@ -66,7 +66,14 @@ def test_macro_accuracy_is_the_mean_over_first_tokens_of_what_translating_gives(
 
     sources = (tmp_path / "valid.src").read_text().splitlines()
     targets = (tmp_path / "valid.tgt").read_text().splitlines()
-    kept = sample_examples(validation_examples(setup.data, loaded.vocabularies), 33, True)
+    kept = sample_examples(
+        [
+            numericalise(pair, loaded.vocabularies, index)
+            for index, pair in enumerate(validation_pairs(setup.data, loaded.vocabularies))
+        ],
+        33,
+        True,
+    )
     task = SearchTask(SearchConfig(beam_size=1, stop="first"))
     answers = Translator([loaded], task).answers([sources[example.index] for example in kept])
     right: dict[str, list[bool]] = {}

@@ -104,8 +104,10 @@ def test_vocabularies_of_other_data_are_warned_of(begun: list[str], tmp_path: Pa
     capsys.readouterr()
     assert changed(begun, "-overwrite", "-src_vocab", path) == 0
     printed = capsys.readouterr().err
-    assert "of the development set's source tokens are not in the vocabulary of 5" in printed
-    assert "target tokens are not" not in printed
+    assert "warning: corpus 'valid': " in printed
+    assert " of 40 lines, are not in the source vocabulary" in printed
+    assert "is the text in the language and the tokens of the training data?" in printed
+    assert "target tokens (" not in printed
 
 
 def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.errors import UserError
 from onmt_entmax.locks import LockedError, locked
@@ -66,6 +66,23 @@ def test_a_damaged_best_is_cleared_with_the_earlier_run(tmp_path: Path) -> None:
     (tmp_path / "best.json").write_text("damaged")
     training_run.clear(tmp_path, 0)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_of_inflection_knows_what_it_saw_of_each_language(tmp_path: Path) -> None:
+    def corpus(name: str, line: str) -> dict[str, dict[str, str]]:
+        path = tmp_path / f"{name}.txt"
+        path.write_text(f"{line}\n" * 20)
+        return {name: {"path_src": str(path), "path_tgt": str(path)}}
+
+    first = corpus("one", "lang=x a b") | corpus("two", "lang=y b c")
+    assert train(short(tmp_path, data=first)) == 0
+    run = tmp_path / "run"
+    expected = {"lang=x": frozenset("ab"), "lang=y": frozenset("bc")}
+    assert load(run).vocabularies.source.seen == expected
+    more = {"data": corpus("three", "lang=x c"), "save_model": str(tmp_path / "more")}
+    assert train([*short(tmp_path, **more), "-train_from", str(run), "-reset_optim", "all"]) == 0
+    seen = load(tmp_path / "more").vocabularies.source.seen
+    assert seen == expected | {"lang=x": frozenset("abc")}
 
 
 def test_a_second_run_is_refused_while_the_first_counts_its_vocabulary(
