@@ -34,7 +34,8 @@ import numpy as np
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import following
+from onmt_entmax.cli.sparsity import comparing_parser
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures import head_pictures as pictures
 from onmt_entmax.figures.curves import read_metrics
@@ -83,18 +84,6 @@ DEFINITIONS = {
 
 
 @dataclass(frozen=True)
-class Job:
-    """The data, and what to look for."""
-
-    source: Path
-    target: Path
-    transforms: Sequence[str] | None  # None: the subword transforms of training
-    limit: int | None
-    batch_size: int
-    words: frozenset[str]
-
-
-@dataclass(frozen=True)
 class Analysis:
     """What was found in one model."""
 
@@ -102,8 +91,10 @@ class Analysis:
     examples: Mapping[str, list[Shown]]
 
 
-def analyse(job: Job, folder: Path, name: str) -> Analysis:
-    """Measure the heads of one model.
+def analyse(
+    options: argparse.Namespace, folder: Path, name: str, words: frozenset[str]
+) -> Analysis:
+    """Measure the heads of one model; `words` are the interrogative ones.
 
     Raises:
         UserError: a file cannot be read, or the model is no Transformer with such attention.
@@ -114,26 +105,26 @@ def analyse(job: Job, folder: Path, name: str) -> Analysis:
         raise UserError(f"{folder}: is no Transformer, and only Transformers have heads")
     if "decoder" not in alphas:
         raise UserError(f"{folder}: has average attention (self_attn_type), which has no heads")
-    translator = Translator([loaded], SearchTask(), job.transforms)
-    pairs = read(translator, job.source, job.target)[: job.limit]
+    translator = Translator([loaded], SearchTask(), options.transforms)
+    pairs = read(translator, options.source, options.target)[: options.limit]
     if all(len(pair.source) == 1 for pair in pairs):
-        raise UserError(f"{job.source}: no sentence has two tokens, so no head has a choice")
+        raise UserError(f"{options.source}: no sentence has two tokens, so no head has a choice")
     vocabularies = loaded.vocabularies
 
     def run(chosen: Sequence[Pair]) -> Any:
         each = [(pair.source, pair.target) for pair in chosen]
-        return attend(loaded.model, vocabularies, each, job.batch_size)
+        return attend(loaded.model, vocabularies, each, options.batch_size)
 
     sources = [tuple(vocabularies.source.tokens[i] for i in pair.source) for pair in pairs]
     shown = tqdm(run(pairs), name, len(pairs), leave=False, disable=None)
-    measures = measure(shown, alphas, job.words)
+    measures = measure(shown, alphas, words)
     found = {"model": str(folder), "sentences": len(pairs)}
     found |= {kind: each.summary() for kind, each in measures.items()}
 
     def seen(index: int) -> Attended:
         return next(iter(run([pairs[index]])))
 
-    return Analysis(found, _examples(name, found, measures["encoder"], sources, seen, job.words))
+    return Analysis(found, _examples(name, found, measures["encoder"], sources, seen, words))
 
 
 def _examples(
@@ -318,20 +309,9 @@ def write_all(out: Path, analyses: Mapping[str, Analysis], folders: Sequence[Pat
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argument_parser(__doc__)
+    parser = comparing_parser(__doc__)
     add = parser.add_argument
-    add("models", nargs="+", type=Path, metavar="MODEL", help="run or model folders to compare")
-    add("--names", nargs="+", metavar="NAME", help="names of the models (default: folder names)")
-    add("--source", type=Path, required=True, metavar="FILE")
-    add("--target", type=Path, required=True, metavar="FILE")
-    add("--transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add("--out", type=Path, required=True, metavar="FOLDER")
-    add(
-        "--limit",
-        type=following(whole(1, 10**9)),
-        metavar="N",
-        help="read only the first N sentences",
-    )
     add("--batch_size", type=following(whole(1, 10**7)), default=32, metavar="N")
     add("--language", choices=sorted(INTERROGATIVES), help="of the source: its question words")
     add("--interrogatives", nargs="+", metavar="WORD", help="question words of other languages")
@@ -343,29 +323,14 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     names = model_names(options.models, options.names)
     check_folder(options.out)
-    words = options.interrogatives or INTERROGATIVES.get(options.language or "", "").split()
-    job = Job(
-        options.source,
-        options.target,
-        options.transforms,
-        options.limit,
-        options.batch_size,
-        frozenset(word.lower() for word in words),
-    )
+    given = options.interrogatives or INTERROGATIVES.get(options.language or "", "").split()
+    words = frozenset(word.lower() for word in given)
     prepare(names)  # fail before the work if matplotlib is missing
-    analyses = {
-        name: analyse(job, folder, name) for name, folder in zip(names, options.models, strict=True)
-    }
+    both = zip(names, options.models, strict=True)
+    analyses = {name: analyse(options, folder, name, words) for name, folder in both}
     found = {name: analysis.measures for name, analysis in analyses.items()}
     print(overview(found), specialised(found), sep="\n\n")
-    prepare(
-        [
-            text
-            for a in analyses.values()
-            for s in a.examples.values()
-            for e in s
-            for text in e.lines
-        ]
-    )
+    examples = [e for a in analyses.values() for some in a.examples.values() for e in some]
+    prepare(text for example in examples for text in example.lines)
     print(f"\nwritten: {', '.join(write_all(options.out, analyses, options.models))}")
     return 0

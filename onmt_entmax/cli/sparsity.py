@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,38 +36,29 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 
 
-@dataclass(frozen=True)
-class Job:
-    """The data, and how it is decoded."""
-
-    source: Path
-    target: Path
-    transforms: Sequence[str] | None  # None: the subword transforms of training
-    limit: int | None
-    beam_size: int
-    batch_size: int
-
-
-def predicted(job: Job, translator: Translator, pairs: Collection[Pair]) -> Iterator[Pair]:
+def predicted(
+    options: argparse.Namespace, translator: Translator, pairs: Collection[Pair]
+) -> Iterator[Pair]:
     """Yield sources with the model's outputs, where an output finished."""
-    lines = islice(read_lines(job.source), len(pairs))
-    answers = translator.answers(lines, job.batch_size)
+    lines = islice(read_lines(options.source), len(pairs))
+    answers = translator.answers(lines, options.batch_size)
     for pair, answer in zip(pairs, answers, strict=True):
         if answer.hypotheses:
             yield Pair(pair.source, list(answer.hypotheses[0].hypothesis.tokens))
 
 
-def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
+def measure(options: argparse.Namespace, folder: Path, name: str) -> dict[str, Any]:
     """Return the figures of one model: by decoding mode, then by attention and output.
 
     Raises:
         UserError: something cannot be read, or nothing could be decoded.
     """
-    task = SearchTask(SearchConfig(job.beam_size))
-    translator = Translator.from_folders([folder], task, transforms=job.transforms, attention=True)
-    pairs = read(translator, job.source, job.target)[: job.limit]
+    task = SearchTask(SearchConfig(options.beam_size))
+    given = options.transforms
+    translator = Translator.from_folders([folder], task, transforms=given, attention=True)
+    pairs = read(translator, options.source, options.target)[: options.limit]
     searched = tqdm(pairs, f"{name}: beam search", leave=False, disable=None)
-    own = list(predicted(job, translator, searched))
+    own = list(predicted(options, translator, searched))
     if not own:
         raise UserError(f"{folder}: no output finished")
     found: dict[str, Any] = {
@@ -78,7 +68,7 @@ def measure(job: Job, folder: Path, name: str) -> dict[str, Any]:
     }
     for mode, chosen in (("forced", pairs), ("predicted", own)):
         attention, output = Counts(), Counts()
-        steps = forced_steps(translator, chosen, job.batch_size)
+        steps = forced_steps(translator, chosen, options.batch_size)
         for each in tqdm(steps, f"{name}: {mode}", len(chosen), leave=False, disable=None):
             output.add(each.outputs, each.targets, translator.stepper.eos)
             attention.add(each.attended, each.targets, translator.stepper.eos)
@@ -98,22 +88,29 @@ def write_all(folder: Path, figures: dict[str, Any]) -> str:
     return ", ".join([*(str(folder / name) for name in texts), picture])
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argument_parser(__doc__)
+def comparing_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser for a command that compares models on parallel text."""
+    parser = argument_parser(description)
     add = parser.add_argument
     add("models", nargs="+", type=Path, metavar="MODEL", help="run or model folders to compare")
     add("--names", nargs="+", metavar="NAME", help="names of the models (default: folder names)")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--target", type=Path, required=True, metavar="FILE")
     add("--transforms", nargs="*", help="transforms of both files, instead of training's subwords")
-    add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and pictures here")
     add(
         "--limit",
         type=following(whole(1, 10**9)),
         metavar="N",
         help="read only the first N sentences",
     )
+    return parser
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = comparing_parser(__doc__)
+    add = parser.add_argument
+    add("--out", type=Path, metavar="FOLDER", help="write JSON, Markdown and pictures here")
     add("--beam_size", type=following(whole(1, 10_000)), default=5, metavar="N")
     add("--batch_size", type=following(whole(1, 10**7)), default=64, metavar="N")
     return parser.parse_args(arguments)
@@ -126,17 +123,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.out:
         check_folder(options.out)
         prepare(names)  # fail before the work if matplotlib is missing
-    job = Job(
-        options.source,
-        options.target,
-        options.transforms,
-        options.limit,
-        options.beam_size,
-        options.batch_size,
-    )
-    figures = {
-        name: measure(job, folder, name) for name, folder in zip(names, options.models, strict=True)
-    }
+    both = zip(names, options.models, strict=True)
+    figures = {name: measure(options, folder, name) for name, folder in both}
     print(table3(figures))
     if options.out:
         print(f"\nwritten: {write_all(options.out, figures)}")
