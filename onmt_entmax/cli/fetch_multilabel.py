@@ -19,7 +19,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.download import DownloadError, Limits, check, download
+from onmt_entmax.data.download import Limits, check, download, is_there
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes, replaced_when_done, write_files
 
@@ -70,7 +70,9 @@ def fetch(name: str, out: Path, test: bool, get: Callable[[str], bytes]) -> list
         UserError: a file cannot be fetched, is another one, or cannot be written.
     """
     files = [f"{name}.xml", f"{name}-train.arff", *([f"{name}-test.arff"] if test else [])]
-    missing = [out / file for file in files if not is_there(out / file)]
+    missing = [
+        out / file for file in files if not is_there(out / file, CHECKSUMS.get(file), LIMITS.size)
+    ]
     contents: dict[Path, str | bytes] = {}
     if name == "cal500":
         if any(path.suffix == ".arff" for path in missing):
@@ -83,17 +85,6 @@ def fetch(name: str, out: Path, test: bool, get: Callable[[str], bytes]) -> list
         contents = {path: get(path.name) for path in missing}
     write_files(contents)
     return list(contents)
-
-
-def is_there(path: Path) -> bool:
-    """Whether a file need not be fetched: it is there, and not a damaged copy."""
-    if not path.is_file():
-        return False
-    try:
-        check(read_bytes(path, LIMITS.size), CHECKSUMS.get(path.name), str(path))
-    except DownloadError:
-        return False
-    return True
 
 
 def fetch_reuters(out: Path, test: bool) -> list[Path]:

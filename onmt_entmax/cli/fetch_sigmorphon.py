@@ -21,9 +21,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, following
-from onmt_entmax.data.download import DownloadError, Limits, NotThereError, download
+from onmt_entmax.data.download import Limits, NotThereError, download, is_there
 from onmt_entmax.data.download import check as compare
-from onmt_entmax.data.inflection import SETTINGS, rows_of
+from onmt_entmax.data.inflection import SETTINGS, read_rows, rows_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import read_bytes, read_lines, text_lines, write_files
 from onmt_entmax.rules import positive
@@ -125,21 +125,6 @@ def copy(source: Path, name: str) -> bytes:
     raise UserError(f"{source}: no file {name}, here or in {' or '.join(FOLDERS)}")
 
 
-def is_there(path: Path, sha256: str | None) -> bool:
-    """Whether a file need not be fetched.
-
-    Raises:
-        UserError: it is a test set with a malformed row.
-    """
-    if not path.is_file():
-        return False
-    try:
-        check(read_bytes(path, LARGEST), str(path), sha256)
-    except DownloadError:  # damaged
-        return False
-    return True
-
-
 def fetch(options: argparse.Namespace) -> None:
     """Fetch every file that is not there yet."""
     files = choose_files(options.languages, options.settings, options.test)
@@ -149,7 +134,9 @@ def fetch(options: argparse.Namespace) -> None:
     checksums = known_checksums()
     new = 0
     for name in tqdm(files, unit="file", disable=not sys.stderr.isatty()):
-        if is_there(options.out / name, checksums.get(name)):
+        if is_there(options.out / name, checksums.get(name), LARGEST):
+            if name not in checksums:
+                read_rows(options.out / name)
             continue
         content = (
             copy(options.source, name)

@@ -8,10 +8,12 @@ import threading
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 
 from tqdm import tqdm
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_bytes
 
 _BLOCK = 1 << 16
 _REMEDY = "run again, or use a local copy (-h says how)"
@@ -104,6 +106,26 @@ def _read(address: str, limits: Limits, progress: bool) -> bytes:
         reason = getattr(error, "reason", None) or error or type(error).__name__
         raise DownloadError(f"{address}: cannot download: {reason}; {_REMEDY}") from None
     return bytes(content)
+
+
+def is_there(path: Path, sha256: str | None, largest: int) -> bool:
+    """Return whether a file need not be downloaded: it is there, and no other one.
+
+    Args:
+        path: of the file.
+        sha256: its checksum, or None.
+        largest: bytes that it may have.
+
+    Raises:
+        FileError: it cannot be read, or is larger.
+    """
+    if not path.is_file():
+        return False
+    try:
+        check(read_bytes(path, largest), sha256, str(path))
+    except DownloadError:  # damaged
+        return False
+    return True
 
 
 def check(content: bytes, sha256: str | None, name: str) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from onmt_entmax.nn.lstm.attention import Readout, RecurrentAttention
 from onmt_entmax.nn.lstm.cells import Above, Cells, Steps
-from onmt_entmax.nn.products import PreparedWeight, rounded_empty
+from onmt_entmax.nn.products import PreparedWeight
 from onmt_entmax.sparse.arguments import has_memory, is_traced
 from onmt_entmax.sparse.backends.cpu import load
 from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA, whole_power
@@ -157,14 +157,9 @@ class NativeCells(Cells):
 
     def start_backward(self, multiply: PreparedWeight, hidden: Tensor, cell: Tensor) -> None:
         """See `Cells`."""
-        self._back, self._grad_hidden, self._grad_cell = multiply, hidden, cell
-        total, size = self._steps.total, 4 * self._hidden
-        self._grad_gates = rounded_empty(total, size, hidden)
-        cast = None
-        if multiply.dtype != hidden.dtype:
-            cast = rounded_empty(total, size, hidden, multiply.dtype)
-        self._cast_grad_gates = self._grad_gates if cast is None else cast
-        self._grad_bias = hidden.new_zeros(size)
+        super().start_backward(multiply, hidden, cell)
+        cast = self._cast_grad_gates if multiply.dtype != hidden.dtype else None
+        self._grad_bias = hidden.new_zeros(4 * self._hidden)
         self._later: Tensor | None = None
         written = (hidden, cell, self._grad_gates, cast)
         addresses = (number for tensor in written for number in _rows(tensor))
