@@ -30,6 +30,7 @@ from onmt_entmax.figures.style import output_stem, picture_paths, prepare, write
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
+from onmt_entmax.report.tables import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -330,13 +331,6 @@ def error_table(title: str, wrong: Sequence[Word], kind: Callable[[Word], str]) 
     return rows
 
 
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a Markdown table; the first row is the head."""
-    rules = ["---"] + ["---:"] * (len(rows[0]) - 1)
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in [rows[0], rules, *rows[1:]]]
-    return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
-
-
 def page(words: Sequence[Word], training: Training, languages: int) -> str:
     """Return the page."""
     wrong = [word for word in words if not word.right]
@@ -366,7 +360,7 @@ def page(words: Sequence[Word], training: Training, languages: int) -> str:
         f"{len(words)} words of {len(groups)} languages: {accuracy(words):.2f} % right, "
         f"{macro:.2f} % averaged over languages, {len(wrong)} errors."
     )
-    return "\n\n".join([head, *map(markdown, tables)]) + "\n"
+    return "\n\n".join([head, *(markdown_table(rows[0], rows[1:]) for rows in tables)]) + "\n"
 
 
 def draw(words: Sequence[Word], training: Training) -> Figure:

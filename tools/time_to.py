@@ -18,6 +18,7 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.curves import read_metrics
+from onmt_entmax.report.tables import markdown_table
 
 
 def first_reached(
@@ -36,7 +37,7 @@ def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
         UserError: a run has no such measure.
     """
     heads = ["run", *(f"{measure} {value:g}" for value in values), "best"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for run in runs:
         valid = [row for row in read_metrics(run) if row["kind"] == "valid"]
         rows = [row for row in valid if _is_number(row.get(measure)) and "seconds" in row]
@@ -46,8 +47,8 @@ def table(runs: Sequence[Path], measure: str, values: Sequence[float]) -> str:
         better = min if measure.endswith("loss") else max
         best = better(rows, key=lambda row: row[measure])
         shown = [f"{row['seconds']:.0f} s, {row['step']:,}" if row else "never" for row in cells]
-        lines.append(f"| {' | '.join([str(run), *shown, f'{best[measure]:.4g}'])} |")
-    return "\n".join(lines)
+        lines.append([str(run), *shown, f"{best[measure]:.4g}"])
+    return markdown_table(heads, lines)
 
 
 def _is_number(value: object) -> bool:

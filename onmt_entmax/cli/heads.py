@@ -55,10 +55,11 @@ from onmt_entmax.figures.heads import (
     positional_heads,
     ranked,
 )
-from onmt_entmax.figures.sparsity import Pair, read, table
+from onmt_entmax.figures.sparsity import Pair, read
 from onmt_entmax.figures.style import check_folder, model_names, prepare, write_figure
 from onmt_entmax.files import write_text
 from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
@@ -199,7 +200,7 @@ def overview(found: Mapping[str, Mapping[str, Any]]) -> str:
                 f"{np.mean(each['divergence']):.3f}",
             ]
         rows.append(row)
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def specialised(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -233,9 +234,11 @@ def specialised(found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n\n".join(
         [
             "Positional heads of the encoder, with confidence and alpha:",
-            table(["model", "offset", "heads", "layer.head: confidence (alpha)"], positional),
+            markdown_table(
+                ["model", "offset", "heads", "layer.head: confidence (alpha)"], positional
+            ),
             "Heads of the encoder with the largest value:",
-            table(
+            markdown_table(
                 ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"],
                 merging,
             ),
@@ -257,7 +260,7 @@ def by_layer(found: Mapping[str, Mapping[str, Any]]) -> str:
             zip(model[kind]["density_by_layer"], model[kind]["divergence"], strict=True), 1
         )
     ]
-    return table(["model", "attention", "layer", "density", "divergence"], rows)
+    return markdown_table(["model", "attention", "layer", "density", "divergence"], rows)
 
 
 def trajectories(folder: Path) -> tuple[list[int], dict[str, Any]] | None:
@@ -278,7 +281,7 @@ def write_all(out: Path, analyses: Mapping[str, Analysis], folders: Sequence[Pat
     parts = [
         "# Attention heads",
         "Layers and heads are counted from 1.",
-        table(["measure", "definition"], DEFINITIONS.items()),
+        markdown_table(["measure", "definition"], DEFINITIONS.items()),
         overview(found),
         specialised(found),
         by_layer(found),

@@ -67,6 +67,7 @@ from onmt_entmax.experiment.table import spread
 from onmt_entmax.files import read_bytes, write_files
 from onmt_entmax.options.train import ALPHAS
 from onmt_entmax.parsing import ParseError, parse_json
+from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.rules import FLAG, Rule, whole
 
 NAMED = {"logistic": None, **{n: a for n, a in ALPHAS.items() if a is not None}}
@@ -271,22 +272,18 @@ def markdown(
 ) -> str:
     """Return the table of a data set: mean and standard deviation over seeds."""
     where = "test" if test else "nested cross-validation"
-    lines = [
-        f"{settings.name}, {where}, {rows:,} rows with labels, F1 in %, {settings.seeds} seeds",
-        "",
-        "| loss | micro F1 | macro F1 | paper, test: micro / macro | mean of labels' F1 "
-        "| labels a row | seconds |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    head = ["loss", "micro F1", "macro F1", "paper, test: micro / macro", "mean of labels' F1"]
+    lines = []
     for name, result in results:
         paper = PAPER.get(settings.name, {}).get(name)
-        beside = f"{paper[0]:.2f} / {paper[1]:.2f}" if paper else ""
-        lines.append(
-            f"| {name} | {spread(result['micro_f1'])} | {spread(result['macro_f1'])} | {beside} | "
-            f"{spread(result['label_mean_f1'])} | {mean(result['labels_per_row']):.2f} | "
-            f"{result['processor_seconds']:.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+        line = [name, spread(result["micro_f1"]), spread(result["macro_f1"])]
+        line += [f"{paper[0]:.2f} / {paper[1]:.2f}" if paper else ""]
+        line += [spread(result["label_mean_f1"]), f"{mean(result['labels_per_row']):.2f}"]
+        lines.append([*line, f"{result['processor_seconds']:.0f}"])
+    return (
+        f"{settings.name}, {where}, {rows:,} rows with labels, F1 in %, {settings.seeds} seeds\n\n"
+        f"{markdown_table([*head, 'labels a row', 'seconds'], lines)}\n"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

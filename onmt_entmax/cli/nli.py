@@ -47,6 +47,7 @@ from onmt_entmax.experiment.table import spread
 from onmt_entmax.figures.premise import Attended, draw_premise
 from onmt_entmax.figures.style import check_folder, model_names, prepare, write_figure
 from onmt_entmax.files import refuse_overwriting, write_text
+from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 
@@ -105,26 +106,16 @@ def of_evaluation(options: argparse.Namespace) -> None:
     print(
         f"{len(judged.pairs):,} pairs, {words:.2f} words a premise, {share:.2f} % {LABELS[label]}"
     )
-    print(table(("run", "attention", "seed", "accuracy", "attended"), rows))
+    print(aligned_table([("run", "attention", "seed", "accuracy", "attended"), *rows]))
     if len(rows) > 1:
         means = [(kind, str(len(found)), *cells(found)) for kind, found in kinds.items()]
-        print("\n" + table(("attention", "runs", "accuracy", "attended"), means))
+        print("\n" + aligned_table([("attention", "runs", "accuracy", "attended"), *means]))
 
 
 def cells(measures: Sequence[Measures]) -> tuple[str, str]:
     """Return accuracy and attended words; of several runs, means and standard deviations."""
     attended = [m.attended for m in measures if m.attended is not None]
     return spread([m.accuracy for m in measures]), spread(attended)
-
-
-def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows below their names, the first column to the left."""
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    lines = []
-    for first, *others in (names, *rows):
-        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([f"{first:{widths[0]}}", *cells]))
-    return "\n".join(lines)
 
 
 def json_lines(judged: Judged) -> str:

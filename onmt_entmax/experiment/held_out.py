@@ -20,6 +20,7 @@ from onmt_entmax.experiment.measures import EVALUATIONS, figures_of, read_json
 from onmt_entmax.experiment.runner import Processes, Stopped, decoding_command
 from onmt_entmax.files import write_text
 from onmt_entmax.locks import locked
+from onmt_entmax.report.tables import aligned_table
 
 RECORD = "test.json"
 
@@ -151,6 +152,4 @@ def _table(matrix: Matrix) -> str:
     for entry in measurements(matrix):
         figure = next(key for key in entry if key not in ("name", "date"))
         rows.append((entry["name"], f"{figure} {entry[figure]:.2f}", entry["date"]))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    return "\n".join([*lines, f"recorded in {matrix.run / RECORD}"])
+    return f"{aligned_table(rows, left=3)}\nrecorded in {matrix.run / RECORD}"

@@ -15,6 +15,7 @@ from onmt_entmax.experiment.matrix import Cell, Matrix, Training, Work
 from onmt_entmax.experiment.measures import compared_bleu, figures_of, last_measurement
 from onmt_entmax.locks import is_locked
 from onmt_entmax.nn.transformer import LEARNED
+from onmt_entmax.report.tables import aligned_table, markdown_table
 
 # Published results by (output alpha, attention alpha). Peters, Niculae and Martins (2019), Table 1:
 # test accuracy in percent, mean of three runs, and their ensemble.
@@ -182,7 +183,8 @@ Table = tuple[list[str], list[list[str]]]  # headings, rows
 def markdown(matrices: Sequence[Matrix]) -> str:
     """Return the results as Markdown."""
     tables = _tables_of_pairs(matrices) if matrices[0].pair else _tables(matrices[0])
-    return "\n\n".join([*(_markdown_table(*table) for table in tables), *_notes(matrices)])
+    texts = [markdown_table(headings, lines) for headings, lines in tables]
+    return "\n\n".join([*texts, *_notes(matrices)])
 
 
 def latex(matrices: Sequence[Matrix]) -> str:
@@ -307,11 +309,6 @@ def _notes(matrices: Sequence[Matrix]) -> list[str]:
     ]
 
 
-def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rules = ["---"] + ["---:"] * (len(headings) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [headings, rules, *lines])
-
-
 def _latex_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     def line(cells: Sequence[str]) -> str:
         text = " & ".join(cells).replace("%", r"\%").replace("_", r"\_")
@@ -332,14 +329,7 @@ def status(matrices: Sequence[Matrix]) -> str:
             state = "done" if figures else "running" if is_locked(ensemble.folder) else "waiting"
             result = f"{next(iter(figures.values())):.2f}" if figures else ""
             lines.append([ensemble.name, state, "", "", "", result])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    padded = [
-        "  ".join([line[0].ljust(widths[0]), line[1].ljust(widths[1])])
-        + "  "
-        + "  ".join(cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True))
-        for line in lines
-    ]
-    return "\n".join(line.rstrip() for line in padded)
+    return aligned_table(lines, left=2)
 
 
 def _training_status(training: Training) -> list[str]:

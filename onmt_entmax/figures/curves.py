@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.figures.style import plain_numbers
 from onmt_entmax.files import read_lines
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ def draw_curves(runs: Sequence[Path], names: Sequence[str]) -> Figure:
         least, most = (choose(v for _, values in found for v in values) for choose in (min, max))
         if panel[1] in ("loss", "support") and most > 10 * least > 0:
             axis.set_yscale("log")
-            axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
-            axis.yaxis.set_minor_formatter(ticker.NullFormatter())
+            plain_numbers(axis)
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     figure.legend(

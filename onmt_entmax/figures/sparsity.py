@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import PAGE, SOFT, colours
+from onmt_entmax.figures.style import PAGE, SOFT, colours, plain_numbers
+from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
 
@@ -185,13 +186,6 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.2f}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; numbers stand at the right."""
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *cells]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def table3(figures: Mapping[str, Any]) -> str:
     """Return mean nonzeros a step, as in the paper's Table 3, and the share of steps with one."""
     head = ["model"]
@@ -206,7 +200,7 @@ def table3(figures: Mapping[str, Any]) -> str:
                 found = model[mode][side]
                 row += [number(found["mean"]), f"{found['share_of_one']:.1%}"]
         rows.append(row)
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def markdown(figures: Mapping[str, Any]) -> str:
@@ -234,7 +228,11 @@ def _details(measured: Mapping[str, Any]) -> list[str]:
         + [number(m["most"])]
         for name, m in measured.items()
     ]
-    tables = [table(["model", "steps", "least", *(f"{q} %" for q in QUANTILES), "most"], quantiles)]
+    tables = [
+        markdown_table(
+            ["model", "steps", "least", *(f"{q} %" for q in QUANTILES), "most"], quantiles
+        )
+    ]
     for key, said in (("by_rank", "rank of the token"), ("by_position", "position")):
         cells = dict.fromkeys(cell for m in measured.values() for cell in m[key])
         rows = [
@@ -242,7 +240,7 @@ def _details(measured: Mapping[str, Any]) -> list[str]:
             + [number(m[key][cell]["mean"]) if cell in m[key] else "" for m in measured.values()]
             for cell in cells
         ]
-        tables.append(table([said, *measured], rows))
+        tables.append(markdown_table([said, *measured], rows))
     return tables
 
 
@@ -271,22 +269,12 @@ def draw(figures: Mapping[str, Any]) -> Figure:
             axis.set_ylim(bottom=0.9 if wide else 0)
             axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
         for axis in line:
-            _plain_numbers(axis)
+            plain_numbers(axis)
     axes[1, 1].set_xlabel("position in the target")
     axes[1, 2].set_xlabel("frequency rank of the target token")
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5))
     return figure
-
-
-def _plain_numbers(axis: Axes) -> None:
-    """Label axes with 1, 10, 100 instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
-    for side in (axis.xaxis, axis.yaxis):
-        if side.get_scale() == "log":
-            side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-            side.set_minor_formatter(NullFormatter())
 
 
 def _distribution(axis: Axes, measured: Mapping[str, Any]) -> None:

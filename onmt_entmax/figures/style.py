@@ -15,6 +15,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLUMN = 3.3  # width of a column of a paper, inches
@@ -176,6 +177,16 @@ def model_names(models: Sequence[Path], names: Sequence[str] | None) -> list[str
 def colours(count: int) -> list[str]:
     """Return a colour for each of `count` models; from the eighth on they repeat."""
     return [COLOURS[i % len(COLOURS)] for i in range(count)]
+
+
+def plain_numbers(axis: Axes) -> None:
+    """Label logarithmic axes with 1, 10, 100, since powers of ten would be formulas."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    for side in (axis.xaxis, axis.yaxis):
+        if side.get_scale() == "log":
+            side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            side.set_minor_formatter(NullFormatter())
 
 
 def check_folder(out: Path) -> None:

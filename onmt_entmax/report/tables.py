@@ -1,0 +1,24 @@
+"""Tables as text: in Markdown, and with aligned columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; all columns but the first stand at the right."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    cells.insert(1, ["---", *["---:"] * (len(head) - 1)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+
+
+def aligned_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return rows of equal length with aligned columns; all but the first `left` at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        pairs = list(zip(row, widths, strict=True))
+        cells = [cell.ljust(width) for cell, width in pairs[:left]]
+        cells += [cell.rjust(width) for cell, width in pairs[left:]]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
