@@ -60,6 +60,20 @@ def best(record: dict[str, Any]) -> str:
     return str([*texts, record.get("unfinished", "")][0])
 
 
+def shares(weights: Sequence[float], count: int, of: str) -> list[float]:
+    """Return `--weights`, divided by their sum.
+
+    Raises:
+        UserError: they are not `count` positive numbers.
+    """
+    if len(weights) != count:
+        raise UserError(f"--weights has {len(weights)} numbers for {count} {of}")
+    total = sum(weights)
+    if not (all(weight > 0 for weight in weights) and total < float("inf")):
+        raise UserError("--weights must be positive numbers, whose sum a float can hold")
+    return [weight / total for weight in weights]
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
@@ -89,13 +103,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     count = len(options.reports) + len(options.reversed)
     if not count:
         raise UserError("name the reports to combine: --reports, --reversed or both")
-    options.weights = options.weights or [1.0] * count
-    if len(options.weights) != count:
-        raise UserError(f"--weights has {len(options.weights)} numbers for {count} reports")
-    total = sum(options.weights)
-    if not (all(weight > 0 for weight in options.weights) and total < float("inf")):
-        raise UserError("--weights must be positive numbers, whose sum a float can hold")
-    options.weights = [weight / total for weight in options.weights]
+    options.weights = shares(options.weights or [1.0] * count, count, "reports")
     return options
 
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import find_model
+from onmt_entmax.cli.combine import shares
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import (
     UNKNOWN,
@@ -270,10 +271,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     count = len(options.models) + len(options.reversed)
     if not count:
         raise UserError("name the models to distill: --models, --reversed or both")
-    if options.weights and len(options.weights) != count:
-        raise UserError(f"--weights has {len(options.weights)} numbers for {count} models")
-    if not 0 < sum(options.weights or [1]) < float("inf") or min(options.weights or [1]) <= 0:
-        raise UserError("--weights must be positive numbers, whose sum a float can hold")
+    if options.weights:
+        shares(options.weights, count, "models")
     for name, value in (("each", options.each), ("beam", options.beam)):
         if not 1 <= value <= 10_000:
             raise UserError(f"--{name} must be from 1 to 10,000, not {value}")
