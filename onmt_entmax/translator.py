@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,13 @@ from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.memory import check_free, named_exhaustion
-from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
+from onmt_entmax.model import (
+    ModelConfig,
+    SparseNMTModel,
+    device_of,
+    search_bytes,
+    with_tokens_in_order,
+)
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
 from onmt_entmax.report.alignment import Alignment, alignment
@@ -54,6 +61,7 @@ _ALL = Windows()
 _ROWS = {"cpu": 1280, "cuda": 16_384}  # live prefixes of one batch
 _LONG = 1000  # tokens of a line whose memory is estimated
 _MUCH = 1 << 30  # bytes for one line of which users are warned
+_SHORTEN = "shorten or split it"
 
 
 class TranslationError(UserError):
@@ -405,23 +413,7 @@ class Translator:
             yield from zip(batch.indices, drawn, strict=True)
 
     def _check_memory(self, examples: Sequence[Example], sentences: int) -> None:
-        """Refuse a line that is too long for the memory that is free; warn of very long ones.
-
-        Raises:
-            MemoryError: of the first such line.
-        """
-        for example in examples:
-            if len(example.source) < _LONG:
-                continue
-            count = min(sentences, len(examples))
-            needed = sum(search_bytes(each, count, len(example.source)) for each in self._networks)
-            check_free(needed, device_of(self._first))
-            if needed > _MUCH:
-                warnings.warn(
-                    f"line {example.index + 1}: its {len(example.source):,} tokens need about "
-                    f"{needed / 1e9:,.1f} GB",
-                    stacklevel=2,
-                )
+        check_memory(examples, sentences, self._networks, device_of(self._first))
 
     def _exact(
         self,
@@ -507,11 +499,41 @@ class Translator:
         return self.reader.postprocess(tokens)
 
 
+def check_memory(
+    examples: Sequence[Example],
+    sentences: int,
+    networks: Sequence[ModelConfig],
+    device: torch.device,
+) -> None:
+    """Refuse a line that is too long for the memory that is free; warn of very long ones.
+
+    Args:
+        examples: the lines, which are read together as far as `sentences` allows.
+        sentences: most lines of a batch.
+        networks: of the models.
+        device: of the models.
+
+    Raises:
+        TooLargeError: names the first such line.
+    """
+    for example in examples:
+        length = len(example.source)
+        if length < _LONG:
+            continue
+        count = min(sentences, len(examples))
+        needed = sum(search_bytes(each, count, length) for each in networks)
+        line = f"line {example.index + 1}: its {length:,} tokens"
+        with named_exhaustion(partial(str, line), _SHORTEN):
+            check_free(needed, device)
+        if needed > _MUCH:
+            warnings.warn(f"{line} need about {needed / 1e9:,.1f} GB", stacklevel=2)
+
+
 @contextmanager
 def _readable(examples: Sequence[Example]) -> Iterator[None]:
     """Name the longest line if it has more tokens than a Transformer or the memory takes."""
     try:
-        with named_exhaustion(lambda: _longest(examples), "shorten or split it"):
+        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
             yield
     except SequenceTooLongError as error:
         raise TranslationError(

@@ -28,7 +28,7 @@ import argparse
 import copy
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import pyonmttok, read_lines
 from onmt_entmax.errors import UserError
@@ -45,6 +45,7 @@ from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
 ONMT = "onmt"  # the tokeniser that sacrebleu does not have
+SLOW, MOST = 500, 5_000  # words of a line: TER takes minutes, or gigabytes
 
 
 class _OpenNMTWords:
@@ -252,6 +253,26 @@ def read_texts(
     return texts
 
 
+def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
+    """Check that TER ends: its time and memory grow with the square of a line's words.
+
+    Args:
+        texts: names and lines of systems and references.
+
+    Raises:
+        UserError: a line is too long.
+    """
+    for name, lines in texts:
+        counts = [len(line.split()) for line in lines]
+        longest = max(counts)
+        where = f"{name}: line {1 + counts.index(longest)} has {longest:,} words"
+        advice = "--metrics bleu chrf leaves TER out"
+        if longest > MOST:
+            raise UserError(f"{where}, and TER takes at most {MOST:,}; {advice}")
+        if longest > SLOW:
+            warn(f"{where}, for which TER takes minutes; {advice}")
+
+
 def run(options: argparse.Namespace) -> str:
     """Measure as the options say; return the table."""
     refuse_overwriting([*options.system, *options.reference], [options.output])
@@ -262,6 +283,9 @@ def run(options: argparse.Namespace) -> str:
     names = [str(path) for path in options.system]
     if len(set(names)) < len(names):
         raise UserError("the same system is given twice")
+    if "ter" in options.metrics:
+        paths = map(str, [*options.reference, *options.system])
+        check_lengths(zip(paths, [*references, *texts], strict=True))
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
     systems = list(zip(names, texts, strict=True))
     with replaced_when_done([options.output] if options.output else []) as files:

@@ -24,27 +24,29 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
 from onmt_entmax.data.parallel import read_side_by_side
 from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.unknown import UnknownTokens
-from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.model import device_of
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.rules import whole
-from onmt_entmax.search import Stepper, TargetScore, TokenScore, score_targets
-from onmt_entmax.translator import make_stepper
+from onmt_entmax.search import TargetScore, TokenScore, score_targets
+from onmt_entmax.translator import check_memory, make_stepper
 
 WINDOW = 4096  # pairs that are sorted by length together
+LONG = 10_000  # target tokens of which users are warned
 
 
 @dataclass(frozen=True)
@@ -104,34 +106,39 @@ class Summary:
 
 
 def score_pairs(
-    pairs: Iterable[tuple[list[str], list[str]]],
-    stepper: Stepper,
-    vocabularies: Vocabularies,
-    batch_size: int,
+    pairs: Iterable[tuple[list[str], list[str]]], models: Sequence[LoadedModel], batch_size: int
 ) -> Iterator[Scored]:
     """Score each pair of source and target, in order.
 
     Raises:
-        UserError: a pair is longer than a Transformer model reads.
+        UserError: a pair is longer than a Transformer model reads or the memory takes, or the
+            vocabularies of the models differ.
     """
+    stepper, vocabularies = make_stepper(models), models[0].vocabularies
+    networks, device = [each.config for each in models], device_of(models[0].model)
     reader = Reader(vocabularies)
     supply = iter(pairs)
     done = 0
     while window := list(islice(supply, WINDOW)):
-        sources = [reader.encode(source, i) for i, (source, _) in enumerate(window)]
+        sources = [reader.encode(source, done + i) for i, (source, _) in enumerate(window)]
         written = [read.copied.hide(pair[1]) for read, pair in zip(sources, window, strict=True)]
         examples = [
             replace(source.example, target=vocabularies.target.encode(target))
             for source, target in zip(sources, written, strict=True)
         ]
+        for example, target in zip(examples, written, strict=True):
+            if len(target) > LONG:
+                where = f"line {example.index + 1}: its {len(target):,} target tokens"
+                warnings.warn(f"{where} take a step of the decoder each", stacklevel=2)
         scores: dict[int, TargetScore] = {}
         for group in group_by_length(examples, batch_size, "sents"):
+            check_memory(group, batch_size, networks, device)
             batch = make_batch(group, vocabularies)
-            targets = [examples[i].target or () for i in batch.indices]
+            targets = [examples[i - done].target or () for i in batch.indices]
             try:
                 found = score_targets(stepper, batch, targets)
             except SequenceTooLongError as error:
-                longest = 1 + done + max(batch.indices, key=lambda i: max(map(len, window[i])))
+                longest = 1 + max(batch.indices, key=lambda i: max(map(len, window[i - done])))
                 raise UserError(
                     f"line {longest}: longer than a Transformer model reads ({error})"
                 ) from None
@@ -140,7 +147,7 @@ def score_pairs(
             possible = [vocabularies.target.can_write(token) for token in written[i]]
             yield Scored(
                 tuple(window[i][1]),
-                without_impossible(possible, scores[i]),
+                without_impossible(possible, scores[done + i]),
                 len(source.words),
                 source.unknown,
                 source.unseen,
@@ -217,10 +224,10 @@ def main(arguments: Sequence[str]) -> int:
     refuse_overwriting([options.src, options.tgt], [options.output])
     summary = Summary()
     models = [load(folder) for folder in options.model]
-    stepper, vocabularies = make_stepper(models), models[0].vocabularies
+    vocabularies = models[0].vocabularies
     pairs = read_side_by_side(options.src, options.tgt)
     with replaced_when_done([options.output]) as (output,):
-        found = score_pairs(pairs, stepper, vocabularies, options.batch_size)
+        found = score_pairs(pairs, models, options.batch_size)
         for number, scored in enumerate(found):
             summary.add(scored)
             output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")

@@ -128,6 +128,24 @@ def test_errors_are_one_line(
     assert message in line
 
 
+def test_lines_too_long_for_ter_are_named(tmp_path: Path, capsys, monkeypatch) -> None:
+    """Its time grows with the square of a line's words; that of the other measures does not."""
+    (tmp_path / "ref").write_text("a b\na\n")
+    (tmp_path / "system").write_text("a\n" + "a " * 501)
+    monkeypatch.chdir(tmp_path)
+    command = ["system", "--reference", "ref"]
+    assert ended(bleu.main, command) == 0
+    advice = "--metrics bleu chrf leaves TER out"
+    long = "system: line 2 has 501 words"
+    assert capsys.readouterr().err == f"warning: {long}, for which TER takes minutes; {advice}\n"
+    (tmp_path / "system").write_text("a\n" + "a " * 5001)
+    assert ended(bleu.main, [*command, "--metrics", "bleu", "chrf"]) == 0
+    capsys.readouterr()
+    assert ended(bleu.main, command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"line 2 has 5,001 words, and TER takes at most 5,000; {advice}")
+
+
 def test_tokens_of_moses_against_text(tmp_path: Path, capsys) -> None:
     (tmp_path / "ref").write_text('A man, (maybe Tom\'s) sits.\nHe says "up-to-date news"!\n')
     (tmp_path / "system").write_text(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from onmt_entmax import memory
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import score, suggest, translate
 from onmt_entmax.data.batch import Example, make_batch
@@ -191,6 +192,27 @@ def test_missing_files_and_different_vocabularies_are_refused(tmp_path, capsys) 
     other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
     write_model(tmp_path / "other", 0, other)
     refused(tmp_path, capsys, "the target vocabulary of model", "other")
+
+
+def test_a_very_long_line_is_named(tmp_path, capsys, monkeypatch) -> None:
+    write_model(tmp_path / "model", 0)
+    monkeypatch.setattr(score, "LONG", 2)
+    monkeypatch.setattr(score, "WINDOW", 2)
+    with pytest.warns(UserWarning, match="^line 3: ") as caught:
+        records = run(
+            tmp_path, tmp_path / "model", source=["a"] * 4, target=["x x", "", "y y y", ""]
+        )
+    assert [record["id"] for record in records] == [0, 1, 2, 3]
+    assert [len(record["steps"]) for record in records] == [3, 1, 4, 1]
+    assert [str(each.message) for each in caught] == [
+        "line 3: its 3 target tokens take a step of the decoder each"
+    ]
+    write_lines(tmp_path / "src", ["a", "b", "a " * 2000, "b"])
+    capsys.readouterr()
+    monkeypatch.setattr(memory, "_SMALL", 0)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 200_000)
+    monkeypatch.setattr(score, "LONG", 3)
+    refused(tmp_path, capsys, "line 3: its 2,000 tokens: does not fit in memory (needs 0.")
 
 
 def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
