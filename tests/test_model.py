@@ -6,26 +6,18 @@ import pytest
 import torch
 
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model, count_parameters, with_tokens_in_order
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.sparse.functional import entmax
+from tests.models import small_transformer, words
 
 SMALL = ModelConfig(
     encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
 )
-TRANSFORMER = ModelConfig(
-    encoder_type="transformer",
-    decoder_type="transformer",
-    rnn_size=8,
-    src_word_vec_size=8,
-    tgt_word_vec_size=8,
-    heads=2,
-    transformer_ff=16,
-    position_encoding=True,
-    dropout=0.0,
-    attention_dropout=0.0,
+TRANSFORMER = small_transformer(
+    transformer_ff=16, position_encoding=True, dropout=0.0, attention_dropout=0.0
 )
 LEARNED = dataclasses.replace(
     TRANSFORMER,
@@ -40,9 +32,7 @@ SHARED = dataclasses.replace(
     share_embeddings=True,
     share_decoder_embeddings=True,
 )
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, *"abcdef")), Vocabulary((*TARGET_SPECIALS, *"uvwxyz"))
-)
+VOCABULARIES = words("abcdef", "uvwxyz")
 BATCH = make_batch(
     [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
     VOCABULARIES,

@@ -11,8 +11,9 @@ from onmt_entmax.checkpoint import CheckpointError, find_model, load, remember_b
 from onmt_entmax.checksums import differences
 from onmt_entmax.cli.export import main
 from onmt_entmax.errors import UserError
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
 from tests.commands import succeed
+from tests.models import small_transformer
 from tests.test_model import SMALL, VOCABULARIES
 
 
@@ -99,17 +100,7 @@ def test_subword_models_come_along(tmp_path: Path, shared: bool) -> None:
 
 
 def test_the_card_of_a_transformer_names_its_own_alphas(tmp_path: Path) -> None:
-    config = ModelConfig(
-        encoder_type="transformer",
-        decoder_type="transformer",
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        heads=2,
-        transformer_ff=8,
-        encoder_attention_alpha="learned",
-        context_attention_alpha=1.5,
-    )
+    config = small_transformer(encoder_attention_alpha="learned", context_attention_alpha=1.5)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     assert ended(tmp_path / "model", tmp_path / "exported") == 0
     card = (tmp_path / "exported" / "README.md").read_text()

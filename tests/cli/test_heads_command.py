@@ -9,16 +9,13 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import heads as command
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.heads import attend, head_alphas, measure
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
 from onmt_entmax.nn.transformer import attentions, initialise_alphas
+from tests.models import small, small_transformer, words
 
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, "who", "is", "b￭", "c", "￭?", "￭.")),
-    Vocabulary((*TARGET_SPECIALS, *"uvw")),
-)
+VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
 SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]
 TARGETS = ["", "u v", "w u", "v v w u"]
 ALPHAS = {"softmax": 1.0, "learned": "learned"}
@@ -26,14 +23,7 @@ ALPHAS = {"softmax": 1.0, "learned": "learned"}
 
 def write_model(folder: Path, alpha: float | str, self_attn_type: str = "scaled-dot"):
     torch.manual_seed(0)
-    config = ModelConfig(
-        encoder_type="transformer",
-        decoder_type="transformer",
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        heads=2,
-        transformer_ff=8,
+    config = small_transformer(
         encoder_attention_alpha=alpha,
         decoder_attention_alpha=1.0 if self_attn_type == "average" else alpha,
         self_attn_type=self_attn_type,
@@ -139,7 +129,7 @@ def test_average_attention_has_no_heads(tmp_path, files) -> None:
 
 
 def test_a_recurrent_model_has_no_heads(tmp_path, files) -> None:
-    config = ModelConfig(rnn_size=8, src_word_vec_size=8, tgt_word_vec_size=8)
+    config = small()
     model = build_model(config, VOCABULARIES)
     save(tmp_path / "model", model, config, VOCABULARIES, {})
     with pytest.raises(UserError, match="model: is no Transformer"):

@@ -9,16 +9,14 @@ import torch
 
 from onmt_entmax.checkpoint import load, save
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
 from onmt_entmax.search import ModelStepper
 from tests.ended import ended
+from tests.models import small, small_transformer, words
 from tests.search.enumeration import enumerate_support
 from tools import search_errors
 
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z", "w"))
-)
+VOCABULARIES = words("ab", "xyzw")
 SOURCES = ["a b a", "b", "a a", "b a a b", "a", "b b b", "a b b a", "b a"]
 
 END = {1.0: 1.5, 1.5: -1.0}  # what makes search errors, and empty strings that are the best
@@ -27,13 +25,7 @@ END = {1.0: 1.5, 1.5: -1.0}  # what makes search errors, and empty strings that 
 def write_model(folder: Path, alpha: float, seed: int, end: float) -> Path:
     """A model folder; a larger `end` makes shorter strings more probable."""
     torch.manual_seed(seed)
-    config = ModelConfig(
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        generator_alpha=alpha,
-        param_init=2.5,
-    )
+    config = small(generator_alpha=alpha, param_init=2.5)
     model = build_model(config, VOCABULARIES)
     with torch.no_grad():
         model.generator.bias[VOCABULARIES.target.eos] += end
@@ -114,9 +106,7 @@ def test_blank_lines_are_left_out_and_keep_their_numbers(tmp_path, capsys) -> No
 
 
 def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys) -> None:
-    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8, "heads": 2}
-    kind = {"encoder_type": "transformer", "decoder_type": "transformer", "transformer_ff": 8}
-    config = ModelConfig(**sizes, **kind, position_encoding=True)
+    config = small_transformer(position_encoding=True)
     model = tmp_path / "model"
     save(model, build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     (tmp_path / "src").write_text("\n".join(["a", "", "", "b", "a " * 5002]) + "\n")

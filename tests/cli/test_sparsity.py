@@ -9,29 +9,20 @@ import torch
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import sparsity as command
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.figures import sparsity
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
 from tests.commands import succeed
 from tests.ended import ended
+from tests.models import small, words
 
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, *"abcd")), Vocabulary((*TARGET_SPECIALS, *"uvwxyz"))
-)
+VOCABULARIES = words("abcd", "uvwxyz")
 SOURCES = ["a b a", "b", "c d a b", "d"]
 TARGETS = ["u v", "w", "", "x q u z y"]
 
 
 def write_model(folder: Path, alpha: float, seed: int = 0):
     torch.manual_seed(seed)
-    config = ModelConfig(
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        global_attention_alpha=alpha,
-        generator_alpha=alpha,
-        param_init=3.0,
-    )
+    config = small(global_attention_alpha=alpha, generator_alpha=alpha, param_init=3.0)
     model = build_model(config, VOCABULARIES).eval()
     save(folder, model, config, VOCABULARIES, {})
     return model

@@ -11,27 +11,19 @@ import onmt_entmax
 from onmt_entmax.checkpoint import load, save
 from onmt_entmax.cli import suggest
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
 from onmt_entmax.suggester import SuggestionError
 from onmt_entmax.suggester import suggest as suggestions
 from tests.ended import ended
+from tests.models import small, words
 
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z"))
-)
+VOCABULARIES = words("ab", "xyz")
 
 
 def write_model(folder: Path, certain: bool = False, alpha: float = 1.5) -> Path:
     """A model folder; where `certain`, every next token follows from the one before."""
     torch.manual_seed(2)
-    config = ModelConfig(
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        generator_alpha=alpha,
-        param_init=0.7,
-    )
+    config = small(generator_alpha=alpha, param_init=0.7)
     model = build_model(config, VOCABULARIES)
     with torch.no_grad():
         # No string has them, so that no probability is lost.

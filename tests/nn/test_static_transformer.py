@@ -17,16 +17,11 @@ from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.sparse.backends import pytorch
 from onmt_entmax.train.graphs import padded_outputs
+from tests.models import small_transformer
 from tests.nn.test_static import CONFIG as RECURRENT
 from tests.nn.test_static import KNOWN, SHAPES, batch_of, gradients, packed_loss, padded
 
-CONFIG = ModelConfig(
-    encoder_type="transformer",
-    decoder_type="transformer",
-    rnn_size=8,
-    src_word_vec_size=8,
-    tgt_word_vec_size=8,
-    heads=2,
+CONFIG = small_transformer(
     transformer_ff=10,
     position_encoding=True,
     encoder_attention_alpha="learned",

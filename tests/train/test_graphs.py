@@ -17,6 +17,7 @@ from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.train.config import TrainingError
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, portable, reason_against
+from tests.models import small, small_transformer
 
 TOKENS = 20
 SHAPES = Shapes(batch_size=5, source_step=4, target_step=4)
@@ -32,25 +33,13 @@ KNOWN = known()
 PADS = KNOWN.source.pad, KNOWN.target.pad
 
 
-CONFIG = ModelConfig(
-    encoder_type="brnn",
-    rnn_size=8,
-    src_word_vec_size=8,
-    tgt_word_vec_size=8,
-    global_attention_alpha=1.5,
-    generator_alpha=1.5,
-    param_init=0.4,
-)
-TRANSFORMER = replace(
-    CONFIG,
-    encoder_type="transformer",
-    decoder_type="transformer",
-    heads=2,
-    transformer_ff=8,
+CONFIG = small(encoder_type="brnn", global_attention_alpha=1.5, generator_alpha=1.5, param_init=0.4)
+TRANSFORMER = small_transformer(
     attention_dropout=0.0,
-    global_attention_alpha=1.0,
     encoder_attention_alpha="learned",
     context_attention_alpha=1.5,
+    generator_alpha=1.5,
+    param_init=0.4,
 )
 
 
