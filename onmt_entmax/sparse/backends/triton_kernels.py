@@ -27,6 +27,8 @@ _STEPS = tl.constexpr(100)
 _AHEAD = tl.constexpr(3)
 _LANES = tl.constexpr(1024)
 _INFINITY = tl.constexpr(float("inf"))
+# Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
+_VARIOUS = ("inner", "count", "rows", "ignore_index")
 
 
 @triton.jit
@@ -237,7 +239,7 @@ def _to_divide_by(total, beta):
     return total if total.dtype == tl.float32 else tl.where(beta > 1, total, 1.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def solve_short(
     scores, out, shifted, maxima, thresholds, alpha, inner, count, rows, n,
     each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
@@ -388,7 +390,7 @@ def solve_row(
     return maximum, threshold, total, energy, few, place, listed, found
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def solve_long(
     scores, out, shifted, maxima, thresholds, alpha, inner, count, columns, n,
     each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
@@ -524,7 +526,7 @@ def _steep_gradient(probability, gradient, weight, beta, column, n):
     return tl.where(column == first, rest, result), mean
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def gradient_short(
     probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
     each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr,
@@ -571,7 +573,7 @@ def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
     return smallest, tl.min(tl.where(least == smallest, place, n), 0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def gradient_long(
     probabilities, incoming, out, alpha, inner, count, alpha_out, n,
     each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr,
@@ -697,7 +699,7 @@ def _margins(below, there, class_weights, column, n, weighted: tl.constexpr):
     return tl.where(there, -below, 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def loss_short(
     scores, target, class_weights, weight_sum, losses, statistics, alpha, ignore_index, smoothing,
     rows, n,
@@ -738,7 +740,7 @@ def loss_short(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def loss_long(
     scores, target, class_weights, weight_sum, losses, statistics, alpha, ignore_index, smoothing,
     columns, rows, n,
@@ -774,7 +776,7 @@ def loss_long(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def reduce_losses(
     losses, weights, out, divisor, rows, mean: tl.constexpr, width: tl.constexpr
 ):  # fmt: skip
@@ -795,7 +797,7 @@ def reduce_losses(
     tl.store(out, result.to(tl.float32))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_VARIOUS)
 def loss_gradient(
     scores, target, class_weights, weight_sum, statistics, upstream, divisor, out, alpha,
     ignore_index, smoothing, rows, n,
