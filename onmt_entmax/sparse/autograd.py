@@ -12,7 +12,7 @@ from torch.autograd import Function
 
 from onmt_entmax.sparse import jacobian
 from onmt_entmax.sparse.arguments import has_memory, is_traced, working_type
-from onmt_entmax.sparse.backends import backend_for, kernels_for
+from onmt_entmax.sparse.backends import backend_for, gradients_for, kernels_for
 from onmt_entmax.sparse.conjugate import Conjugate, Entries
 
 
@@ -59,8 +59,8 @@ class EntmaxFunction(Function):
         (gradient,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[1] and not torch.is_grad_enabled():
-            kernels = kernels_for(result, alpha, gradient)
-            both = kernels and kernels.gradients(result, alpha, gradient, ctx.dtype)
+            backend = gradients_for(result, alpha, gradient)
+            both = backend and backend.gradients(result, alpha, gradient, ctx.dtype)
             if both:
                 return both[0], both[1].to(alpha.dtype)
         if ctx.needs_input_grad[0]:

@@ -153,6 +153,37 @@ def test_many_changes_between_dense_and_sparse_rows_make_all_dense() -> None:
 
 
 @built
+@pytest.mark.parametrize("length", [3, 40, 700, 5003])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_row_with_its_alpha_is_that_of_one_alpha(
+    instructions: int, dtype: torch.dtype, length: int
+) -> None:
+    numbers = [1.5, 1.5, 2.0, 1.25, 1.33, 1.1, 2.25, 4.0]
+    alphas = torch.tensor(numbers, dtype=torch.float64).unsqueeze(1)
+    scores, incoming = torch.randn(2, len(numbers), length, dtype=dtype) * 2
+    every = cpu.probabilities(scores, alphas)
+    logs, solved = cpu.log_probabilities(scores, alphas), cpu.conjugate(scores, alphas)
+    factors, out = torch.rand(len(numbers), dtype=dtype), torch.empty_like(scores)
+    known = (solved.maxima, solved.threshold, out, factors)
+    cpu.write_probabilities(scores, alphas, *known)
+    gradient = cpu.scores_gradient(every, alphas, incoming, dtype)
+    both = cpu.gradients(every, alphas, incoming, dtype)
+    for row, alpha in enumerate(numbers):
+        own = slice(row, row + 1)
+        assert torch.equal(every[own], cpu.probabilities(scores[own], alpha))
+        assert torch.equal(logs[own], cpu.log_probabilities(scores[own], alpha))
+        one = cpu.conjugate(scores[own], alpha, sparse_part=0.0)
+        assert torch.equal(solved.shifted[own], one.shifted)
+        assert torch.equal(solved.threshold[own], one.threshold)
+        known = (one.maxima, one.threshold, torch.empty_like(scores[own]), factors[own])
+        cpu.write_probabilities(scores[own], alpha, *known)
+        assert torch.equal(out[own], known[2])
+        alone = cpu.scores_gradient(every[own], alpha, incoming[own], dtype)
+        assert torch.equal(gradient[own], alone)
+        assert torch.allclose(both[0][own], alone, rtol=1e-4, atol=1e-5)
+
+
+@built
 @pytest.mark.parametrize("alpha", [1.33, 1.5])
 def test_threads_change_nothing(alpha: float) -> None:
     scores = torch.randn(64, 9000) * torch.logspace(-2, 1, 64).unsqueeze(1)
@@ -192,7 +223,8 @@ def test_what_is_not_finite_stays_in_its_row(instructions: int, length: int, bad
 def test_what_it_leaves_to_pytorch() -> None:
     scores = torch.randn(3, 5)
     assert backend_for(scores, 1.5) is cpu
-    for alpha in (1.0, 1.05, torch.full((3, 1), 1.5)):
+    assert backend_for(scores, torch.full((3, 1), 1.5)) is cpu
+    for alpha in (1.0, 1.05, torch.tensor([[1.5], [1.05], [2.0]])):
         assert backend_for(scores, alpha) is pytorch
     for others in (scores.bfloat16(), scores[:0], torch._neg_view(scores)):
         assert backend_for(others, 1.5) is pytorch

@@ -104,6 +104,14 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
     return cpu if cpu.covers(scores, alpha, *others) else pytorch
 
 
+def gradients_for(probabilities: Tensor, alpha: Tensor, gradient: Tensor) -> ModuleType | None:
+    """Return the backend whose `gradients` returns those in scores and alphas at once, or None."""
+    kernels = kernels_for(probabilities, alpha, gradient)
+    if kernels is None and cpu.covers_gradients(probabilities, alpha, gradient):
+        return cpu
+    return kernels
+
+
 def kernels_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> ModuleType | None:
     """Return the Triton backend if it covers the arguments: it has operations of its own."""
     if has_kernels(scores):

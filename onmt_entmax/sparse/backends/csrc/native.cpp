@@ -22,8 +22,21 @@ struct Work {
     uint8_t *dense;          // (rows,)
     long rows, n;
     long most;  // entries of a sparse row; with more it is dense
-    Curve curve;
+    Curve curve;           // of all rows, or
+    const double *alphas;  // (rows,), or null
     bool logs;
+};
+
+// The curves of rows, one after the other.
+struct Curves {
+    const double *alphas;
+    Curve curve;
+
+    explicit Curves(const Work &work) : alphas(work.alphas), curve(work.curve) {}
+    const Curve &of(long row) {
+        if (alphas && alphas[row] != curve.alpha) curve = Curve::of(alphas[row]);
+        return curve;
+    }
 };
 
 // The entries that one thread finds in its rows.
@@ -115,7 +128,8 @@ long pieces_for(const Work &work, int threads) {
     return count < 1 ? 1 : count;
 }
 
-// The first arguments of all functions: type ("f" or "d"), alpha, whole order, rows, n, threads.
+// The first arguments of all functions: type ("f" or "d"), alpha, whole order, address of the rows'
+// alphas or 0, rows, n, threads.
 struct Common {
     int kind, threads;
     Work work;
@@ -123,7 +137,7 @@ struct Common {
 
 void complete(Common &common) {
     Curve &curve = common.work.curve;
-    curve = Curve::of(curve.alpha, curve.whole);
+    if (!common.work.alphas) curve = Curve::of(curve.alpha, curve.whole);
 }
 
 const Kernels *kernels_of(const Common &common) {
@@ -138,9 +152,10 @@ PyObject *fill(Common &common, Kernel *Kernels::*kernel) {
     Py_RETURN_NONE;
 }
 
-#define COMMON "Cdinni"
+#define COMMON "Cdinnni"
 #define COMMON_ADDRESSES(c, rows, n) \
-    &(c).kind, &(c).work.curve.alpha, &(c).work.curve.whole, &(rows), &(n), &(c).threads
+    &(c).kind, &(c).work.curve.alpha, &(c).work.curve.whole, &(c).work.alphas, &(rows), &(n), \
+        &(c).threads
 
 PyObject *probabilities(PyObject *, PyObject *arguments) {
     Common common = {};

@@ -40,6 +40,13 @@ struct Curve {
         return {alpha, beta, order, pow(beta, order + 1), order, 0x1p-48 * order, whole};
     }
 
+    // With the order that `whole_power` in solvers.py finds.
+    static Curve of(double alpha) {
+        const double order = 1 / (alpha - 1), whole = nearbyint(order);
+        const bool exact = fabs(order - whole) <= 3e-16 * whole * whole;
+        return of(alpha, exact && whole >= 1 && whole <= 10 ? (int)whole : -1);
+    }
+
     // The same with a whole order, which needs products only. Margins are at most the norm wanted,
     // so a higher order makes norms smaller and thresholds lower.
     Curve bounding() const {

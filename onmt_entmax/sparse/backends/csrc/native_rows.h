@@ -30,10 +30,17 @@ TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, c
 }
 
 template <class T>
+TARGET Room<T> room_of_work(const Work &work, Memory &memory) {
+    if (work.alphas) return room_up_to<T>(work.n, memory);
+    return room_for<T>(work.n, work.curve, memory);
+}
+
+template <class T>
 TARGET void probabilities(const Work &work, long first, long last, Piece &piece) {
-    const Room<T> room = room_for<T>(work.n, work.curve, piece.memory);
-    const Curve &curve = work.curve;
+    const Room<T> room = room_of_work<T>(work, piece.memory);
+    Curves curves(work);
     for (long row = first; row < last; ++row) {
+        const Curve &curve = curves.of(row);
         const T *x = (const T *)work.scores + row * work.n;
         T *out = (T *)work.out + row * work.n;
         const Solved solved = solve(x, work.n, curve, room);
@@ -47,8 +54,8 @@ TARGET void probabilities(const Work &work, long first, long last, Piece &piece)
 
 // Append the support of a row to the entries; false if it is too large.
 template <class T>
-TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> room, Piece &piece) {
-    const Curve &curve = work.curve;
+TARGET bool collect(const Solved &solved, long row, const Work &work, const Curve &curve,
+                    Room<T> room, Piece &piece) {
     long members = 0;
     for (long k = 0; k < solved.count; ++k)
         members += room.score[k] - solved.maximum - solved.threshold > curve.least;
@@ -69,24 +76,27 @@ TARGET bool collect(const Solved &solved, long row, const Work &work, Room<T> ro
 
 template <class T>
 TARGET void conjugates(const Work &work, long first, long last, Piece &piece) {
-    const Room<T> room = room_for<T>(work.n, work.curve, piece.memory);
+    const Room<T> room = room_of_work<T>(work, piece.memory);
+    Curves curves(work);
     for (long row = first; row < last; ++row) {
         const T *x = (const T *)work.scores + row * work.n;
-        const Solved solved = solve(x, work.n, work.curve, room);
+        const Curve &curve = curves.of(row);
+        const Solved solved = solve(x, work.n, curve, room);
         if (solved.maximum == -INFINITY) piece.impossible = true;
         ((T *)work.shifted)[row] = (T)solved.shifted;
         ((T *)work.maxima)[row] = (T)solved.maximum;
         work.threshold[row] = solved.threshold;
-        work.dense[row] = solved.count < 0 || !collect(solved, row, work, room, piece);
+        work.dense[row] = solved.count < 0 || !collect(solved, row, work, curve, room, piece);
     }
 }
 
 template <class T>
 TARGET void written(const Work &work, long first, long last, Piece &) {
+    Curves curves(work);
     for (long row = first; row < last; ++row) {
         const T factor = work.factor ? ((const T *)work.factor)[row] : (T)1;
         write_row((const T *)work.scores + row * work.n, work.n, ((const T *)work.maxima)[row],
-                  work.threshold[row], factor, work.curve, (T *)work.out + row * work.n);
+                  work.threshold[row], factor, curves.of(row), (T *)work.out + row * work.n);
     }
 }
 
@@ -137,11 +147,13 @@ template <class T>
 TARGET void gradients(const Work &work, long first, long last, Piece &) {
     typedef typename Vector<T>::Of V;
     const long size = Vector<T>::size, n = work.n, flush = 64 * size;
+    Curves curves(work);
     for (long row = first; row < last; ++row) {
+        const Curve &curve = curves.of(row);
         const T *p = (const T *)work.scores + row * n, *g = (const T *)work.incoming + row * n;
         T *out = (T *)work.out + row * n;
-        if (work.curve.alpha > 2) {
-            gradient_above_two(p, g, out, n, work.curve.alpha);
+        if (curve.alpha > 2) {
+            gradient_above_two(p, g, out, n, curve.alpha);
             continue;
         }
         double along = 0, all = 0;
@@ -152,7 +164,7 @@ TARGET void gradients(const Work &work, long first, long last, Piece &) {
                 V v = {}, w = {};
                 memcpy(&v, p + i, full ? sizeof v : (n - i) * sizeof(T));
                 memcpy(&w, g + i, full ? sizeof w : (n - i) * sizeof(T));
-                v = slope<T>(v, work.curve);
+                v = slope<T>(v, curve);
                 whole += v;
                 w = v * w;
                 part += w;
