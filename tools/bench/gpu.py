@@ -44,6 +44,7 @@ from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
 from onmt_entmax.sparse.functional import entmax, entmax_loss
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, padded_outputs
+from onmt_entmax.train.trainer import frozen_heap, tf32_products
 from onmt_entmax.train.transfer import Transfer
 from onmt_entmax.translator import Translator
 from tools.bench import batches as text
@@ -377,10 +378,8 @@ def time_steps(
     alphas = ("1.5", "learned", "1") if size.transformer else ("1.5", "1.33", "1")
     variants = [("plain", "1.5", False), *(("graph", alpha, False) for alpha in alphas)]
     variants.append(("graph", "1.5", True))
-    for kind, alpha, tf32 in variants:
-        if kind not in options.contenders or (tf32 and not device.is_gpu):
-            continue
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+
+    def time_padded(kind: str, alpha: str, name: str) -> None:
         if device.is_gpu:
             torch.cuda.reset_peak_memory_stats()
         stepper = static(alpha, "on" if kind == "graph" else "off")
@@ -400,11 +399,15 @@ def time_steps(
             more["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
         if device.is_gpu:
             more["gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 2)
-        report(f"{kind} {alpha}" + (" tf32" if tf32 else ""), times, more)
+        report(name, times, more)
         if kind == "plain" and device.is_gpu:
             _profile(stepper, padded, size)
-        torch.set_float32_matmul_precision("highest")
-        del stepper
+
+    for kind, alpha, tf32 in variants:
+        if kind not in options.contenders or (tf32 and not device.is_gpu):
+            continue
+        with tf32_products(tf32):
+            time_padded(kind, alpha, f"{kind} {alpha}" + (" tf32" if tf32 else ""))
         if device.is_gpu:
             torch.cuda.empty_cache()
 
@@ -517,10 +520,11 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
     lines = lines if device.is_gpu else lines[::100]
     sample = lines[:: 4 if quick else 1]
     here = Translator.from_folders(MODEL, device=device.device)
-    list(here.answers(lines[:TOGETHER], TOGETHER))
-    start = device.clock()
-    answers = list(here.answers(lines, TOGETHER))
-    seconds = device.clock() - start
+    list(here.answers(lines, TOGETHER))  # compiles the kernels of all numbers of rows and lengths
+    with frozen_heap():  # as the command line does when it starts
+        start = device.clock()
+        answers = list(here.answers(lines, TOGETHER))
+        seconds = device.clock() - start
     found = {answer.source: answer for answer in answers}
     cases, furthest = [], 0.0
     for expected in Translator.from_folders(MODEL).answers(sample):
