@@ -107,7 +107,7 @@ class NetworkError(UserError):
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The network. Names and values are those of OpenNMT-py's options, but for the two alphas.
+    """The network. Names and values are those of OpenNMT-py's options, but for the alphas.
 
     Attributes:
         encoder_type: rnn, brnn, mean or transformer.

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from onmt.encoders.rnn_encoder import RNNEncoder
     from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
-    from onmt.models.stacked_rnn import StackedGRU, StackedLSTM
+    from onmt.models.stacked_rnn import StackedLSTM
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.modules.embeddings import SequenceTooLongError
     from onmt.opts import train_opts, translate_opts
@@ -55,7 +55,6 @@ __all__ = [
     "RNNDecoderBase",
     "RNNEncoder",
     "SequenceTooLongError",
-    "StackedGRU",
     "StackedLSTM",
     "Transform",
     "TransformPipe",

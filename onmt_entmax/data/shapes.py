@@ -6,7 +6,6 @@ Grouping depends on the examples alone, so seed and position still determine the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch, Example, Integers, cut_every, lengths_of
+from onmt_entmax.data.batch import Batch, Integers, cut_every
 
 Number = TypeVar("Number", int, Integers)
 
@@ -68,11 +67,6 @@ class Shapes:
         assert batch.target is not None
         shape = self.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
         return shape._replace(sentences=max(shape.sentences, len(batch)))
-
-    def group(self, examples: Sequence[Example]) -> Iterator[list[Example]]:
-        """Cut examples into groups that fill a shape, smallest shapes first."""
-        for group in self.group_lengths(*lengths_of(examples)):
-            yield [examples[at] for at in group.tolist()]
 
     def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
         """Cut pairs into groups that fill a shape, smallest shapes first.

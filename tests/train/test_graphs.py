@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.batch import Batch, Example, lengths_of, make_batch
 from onmt_entmax.data.shapes import Shapes, views
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
@@ -182,7 +182,8 @@ def test_shapes_are_few_and_hold_all() -> None:
     ]
     # A wider shape holds fewer sentences of as many tokens: a group that is carried may stay short.
     for shapes, most_short in ((Shapes(32), 1), (Shapes(600, "tokens"), 5)):
-        groups = list(shapes.group(examples))
+        places = shapes.group_lengths(*lengths_of(examples))
+        groups = [[examples[at] for at in group] for group in places]
         assert sorted(e.index for group in groups for e in group) == list(range(500))
         found = set()
         short = 0
