@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 # Scores in a program of several short rows; bytes of a row that stays in registers, and of a tile
 # of a longer one, in the type computed in; candidates that a list has room for.
-_TOGETHER = 1024
+_TOGETHER = 512
 _REGISTERS = 1 << 15
 _TILE = 1 << 14
 _ROOM = 1024
@@ -214,7 +214,7 @@ def short_rows(n: int, work: torch.dtype) -> dict[str, int] | None:
 
 def _warps(size: int) -> int:
     """Return the warps for a tile of so many bytes: about 16 float32 numbers a thread."""
-    return min(max(size // (32 * 16 * 4), 4), 16)
+    return min(max(size // (32 * 16 * 4), 1), 16)
 
 
 def _solve(scores: Tensor, alpha: float | Tensor, result: str, outputs: list[Tensor]) -> None:

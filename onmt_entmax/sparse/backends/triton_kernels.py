@@ -56,6 +56,8 @@ def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     inside = tl.where(outside, 1.0, base)
     logs = _logarithms(from_threshold, part, inside, beta, log_form)
     probability = tl.where(outside, 0.0, tl.exp(logs))
+    if log_form and below.dtype == tl.float32:  # cheaper than a division
+        return probability, tl.where(outside, 0.0, tl.exp(logs * (1.0 - beta))), base
     return probability, probability / inside, base
 
 
@@ -63,19 +65,27 @@ def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
 def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
     """Return log-probabilities; at alpha = 1 in the log form, scores minus the shift."""
     if log_form and from_threshold.dtype == tl.float32:
-        # log1p(part) / beta for part in (-1, 0]: 2 atanh(part / (2 + part)) by its series near 0,
-        # where no logarithm of a rounded number is exact enough.
-        half = 1.0 / (2.0 + part)
-        square = part * half * (part * half)
-        series = square * (1.0 / 13.0) + 1.0 / 11.0
-        series = series * square + 1.0 / 9.0
-        series = series * square + 1.0 / 7.0
-        series = series * square + 1.0 / 5.0
-        series = series * square + 1.0 / 3.0
-        series = series * square + 1.0
+        # log1p(part) / beta for part in (-1, 0]. With 1 + part = m 2**e, m in [0.7, 1.4), it is
+        # e log 2 + log1p(m - 1), of which the latter is a polynomial: a division takes as many
+        # instructions. Where e is 0, m - 1 is part, since a rounded 1 + part is not exact enough.
+        bits = inside.to(tl.int32, bitcast=True)
+        exponent = (bits - 0x3F3504F3) >> 23
+        rest = (bits - (exponent << 23)).to(tl.float32, bitcast=True) - 1.0
+        near = exponent == 0
         inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
-        near = from_threshold * (2.0 * half) * series
-        return tl.where(part > -0.5, near, tl.log(inside) * inverse)
+        x = tl.where(near, part, rest)
+        series = x * -0.0763859246 + 0.1291417033
+        series = series * x - 0.1324084269
+        series = series * x + 0.1418007872
+        series = series * x - 0.1660912651
+        series = series * x + 0.2000207167
+        series = series * x - 0.2500158512
+        series = series * x + 0.3333332402
+        series = series * x - 0.4999998829
+        series = series * x + 1.0
+        logs = tl.where(near, from_threshold, rest * inverse) * series
+        # What is nan stays it, whatever its bits are.
+        return logs + exponent.to(tl.float32) * (0.6931471805599453 * inverse) + part * 0.0
     if log_form:
         # log1p(part), exact for small ``part`` (beta near 0).
         rest = inside - 1.0
