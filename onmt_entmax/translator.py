@@ -459,10 +459,7 @@ class Translator:
             unknown=source.unknown,
             unseen=source.unseen,
             result=result,
-            hypotheses=tuple(
-                Decoded(self._text(h, source), h, self._alignment(h, source))
-                for h in result.hypotheses
-            ),
+            hypotheses=tuple(self._decoded(h, source) for h in result.hypotheses),
             unfinished=(
                 None if result.unfinished is None else self._text(result.unfinished, source)
             ),
@@ -470,6 +467,13 @@ class Translator:
             merged=self._merged,
             scored=self._config.penalties.any,
         )
+
+    def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
+        text = self._text(hypothesis, source)
+        shown = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
+        tokens = " ".join(self.reader.turned(shown))
+        aligned = self._alignment(hypothesis, source)
+        return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
     def _alignment(self, hypothesis: Hypothesis, source: EncodedSource) -> Alignment | None:
         if not self._align or hypothesis.attention is None:

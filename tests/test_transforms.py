@@ -9,6 +9,7 @@ from onmt.modules.embeddings import PositionalEncoding
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import ending
+from onmt_entmax.cli.report import draw
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.transforms import TransformError
@@ -62,6 +63,22 @@ def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
     plainly = Translator([load(run / "step_20")], task, transforms=())
     (plain,) = plainly.answers(["a ￭b ￭c"])
     assert "slack" not in plain.record()
+
+
+def test_the_report_has_the_tokens_that_a_text_may_not_become_again(run: Path) -> None:
+    """A model may split a word in its own way; the page draws that, not the tokeniser's way."""
+    task = SearchTask(SearchConfig(beam_size=8, n_best=8, max_length=4))
+    reader = Translator.from_folders([run], task, attention=True)
+    records = [answer.record() for answer in reader.answers(["abc", "fed", "cc"])]
+    split = [
+        (reader.reader.preprocess("a", each["text"])[1], each["tokens"].split())
+        for record in records
+        for each in record["hypotheses"]
+        if "tokens" in each
+    ]
+    assert any(own != again for own, again in split)
+    for record in records:
+        assert draw(reader, record) is not None
 
 
 def test_a_model_reads_text_by_the_subword_transforms_of_its_training(run: Path) -> None:

@@ -40,9 +40,14 @@ SMALL = 1e-6
 def draw(translator: Translator, record: dict[str, Any]) -> Any:
     """Return the drawing of a record, or None if its probabilities are not those of the models."""
     reader, names = translator.reader, translator.vocabularies.target
-    pairs = [reader.preprocess(record["source"], h["text"]) for h in record["hypotheses"]]
-    question = reader.encode(pairs[0][0])
-    outputs = [tuple(names.encode(question.copied.hide(target))) for _, target in pairs]
+    question = reader.encode(reader.preprocess(record["source"])[0])
+    targets = [
+        reader.turned(h["tokens"].split())
+        if "tokens" in h
+        else reader.preprocess(record["source"], h["text"])[1]
+        for h in record["hypotheses"]
+    ]
+    outputs = [tuple(names.encode(question.copied.hide(target))) for target in targets]
     if not question.words or len(set(outputs)) < len(outputs):
         return None
     batch = make_batch([question.example], translator.vocabularies)
@@ -76,7 +81,7 @@ def drawings(
             yield position, content
     reason = (
         "this model gives their hypotheses other probabilities than the report says "
-        "(is it the report's model, with its -transforms, and without -replace_unk?)"
+        "(is it the report's model, with its -transforms?)"
     )
     if positions and left_out == len(positions):
         raise UserError(f"no sentence can be drawn: {reason}")

@@ -66,7 +66,7 @@ class Reader:
         pair: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
         pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
         done = self.pipe.apply(pair, is_train=False, corpus_name="translate")
-        return ([], []) if done is None else (done["src"], self._turned(done["tgt"]))
+        return ([], []) if done is None else (done["src"], self.turned(done["tgt"]))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
@@ -80,10 +80,10 @@ class Reader:
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""
-        done: str = self.pipe.apply_reverse(" ".join(self._turned(tokens)))
+        done: str = self.pipe.apply_reverse(" ".join(self.turned(tokens)))
         return done
 
-    def _turned(self, tokens: Sequence[str]) -> list[str]:
+    def turned(self, tokens: Sequence[str]) -> list[str]:
         """Return target tokens in the model's order, or back in that of the text."""
         return list(reversed(tokens) if self.backwards else tokens)
 

@@ -82,7 +82,7 @@ def _is_record(record: object) -> bool:
 def _is_hypothesis(each: object) -> bool:
     return (
         isinstance(each, dict)
-        and isinstance(each.get("text"), str)
+        and all(isinstance(text, str) for text in (each.get("text"), each.get("tokens", "")))
         and _is_probability(each.get("prob"))
     )
 

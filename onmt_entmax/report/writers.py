@@ -29,6 +29,8 @@ class Decoded:
     hypothesis: Hypothesis
     alignment: Alignment | None = None
     """If that was asked for."""
+    tokens: str | None = None
+    """The model's tokens in the order of the text, between spaces, where the text differs."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ class Answer:
                 score = decoded.hypothesis.score  # null if a penalty is infinite
                 listed["score"] = score if math.isfinite(score) else None
         for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
+            if decoded.tokens is not None:
+                listed["tokens"] = decoded.tokens
             if decoded.alignment is not None:
                 listed["alignment"] = decoded.alignment.as_dict()
         if slack := self._slack():
