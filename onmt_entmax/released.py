@@ -23,6 +23,7 @@ from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import FileError, read_bytes, write_files, write_folder
 
 PRETRAINED = "inflection-86"
+_CHECKOUT = "data/models"  # place of the model in a checkout
 LARGEST = 1 << 30  # bytes of an archive, and of what it holds
 _MOST_FILES = 64
 _LARGEST_DIRECTORY = 1 << 16  # bytes of an archive's list of its files
@@ -44,16 +45,19 @@ def cache_folder() -> Path:
 def pretrained() -> Path:
     """Return the folder of the pretrained model: that of a checkout, or the fetched one.
 
+    A checkout is the package's own or, if the package is installed elsewhere, the current folder.
+
     Raises:
-        ReleaseError: neither is there; says what to do.
+        ReleaseError: no folder has it; says what to do.
     """
-    checkout = Path(__file__).resolve().parents[1] / "data" / "models"
-    for folder in (checkout / PRETRAINED, cache_folder() / PRETRAINED):
-        if folder.is_dir():
-            return folder
+    own = Path(__file__).resolve().parents[1]
+    for folder in (own / _CHECKOUT, Path(_CHECKOUT), cache_folder()):
+        if (folder / PRETRAINED).is_dir():
+            return folder / PRETRAINED
     raise ReleaseError(
-        f"no model: an installed package has none; name one with --model, or get {PRETRAINED} with "
-        "`onmt-entmax fetch-model` or from data/models of the repository"
+        "no model: an installed package has none; run this in a checkout, give the path of a "
+        f"checkout's {_CHECKOUT}/{PRETRAINED} (`inflect --model PATH`, `serve PATH`), or get it "
+        "with `onmt-entmax fetch-model`"
     )
 
 

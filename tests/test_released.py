@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import io
 import os
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,9 @@ def archive(model: Path) -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder of an installed package, which is not in a checkout."""
+    """The cache folder of an installed package; the current folder is empty."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(released, "__file__", str(tmp_path / "site-packages/onmt_entmax/x.py"))
     return tmp_path / "cache/onmt_entmax/models"
@@ -204,13 +207,20 @@ def test_fetched_and_used_without_naming_it(archive, cache, capsys):
     query = ["english", "ab", "V;PST"]
     assert ended(inflect.main, query) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no model: an installed package has none; name one with --model, or get" in line
+    assert "no model: an installed package has none; run this in a checkout, give" in line
+    assert f"data/models/{M} (`inflect --model PATH`, `serve PATH`)" in line
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert ended(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
     assert capsys.readouterr().out.startswith(f"{cache / M}: fetched")
     assert pretrained() == cache / M
     assert ended(inflect.main, query) == 0
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
+
+
+def test_an_installed_package_finds_the_model_of_the_checkout_it_runs_in(model, cache):
+    assert not cache.exists()
+    shutil.copytree(model, Path("data/models") / M)
+    assert pretrained() == Path("data/models") / M
 
 
 @pytest.mark.parametrize(
