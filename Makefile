@@ -1,5 +1,5 @@
 # Begin with `make demo` or `make test`; each builds the environment that it needs.
-# PYTHON chooses the interpreter (3.10 to 3.12).
+# PYTHON chooses the interpreter (3.10 to 3.12); `make clean` comes before another one.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -44,7 +44,9 @@ check-wheel:
 	PYTHON=$(PYTHON) tools/check_wheel.sh
 
 BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
-INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e
+# An environment whose installation failed, as with a wrong PYTHON, is made anew.
+CLEAR = $(if $(wildcard $(VENV)/.installed*),,--clear)
+INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e
 
 $(VENV)/.installed: $(BUILT_FROM)
 	$(INSTALL) .
