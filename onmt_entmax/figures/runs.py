@@ -207,5 +207,5 @@ def draw_time(curves: Sequence[Curve], label: str) -> Figure:
     axis.set_xlim(left=0)
     axis.xaxis.set_major_locator(MaxNLocator(6))
     axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
-    axis.legend(loc="best" if label == LABELS["loss"] else "lower right")
+    axis.legend()  # where it hides the least
     return figure
