@@ -17,7 +17,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Example, group_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
-from onmt_entmax.data.transforms import build_transforms
+from onmt_entmax.data.transforms import build_transforms, splits
 from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
@@ -327,7 +327,7 @@ class Translator:
             )
         unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
-            cause = likely_cause({unknown: 1}, target)
+            cause = likely_cause({unknown: 1}, target, splits(self.reader.pipe))
             raise TranslationError(
                 f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
                 + (f"; {cause}" if cause else "")

@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.transforms import splits
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.lattice import build_lattice
@@ -126,7 +127,8 @@ def main(arguments: Sequence[str]) -> int:
     counts = Counts()
     for record in records:
         count_record(counts, record)
-    warnings = counts.source.warnings(translator.vocabularies.source)
+    split = splits(translator.reader.pipe)
+    warnings = counts.source.warnings(translator.vocabularies.source, split=split)
     warn(*warnings)
     notes = warnings + counts.advice()
     with replaced_when_done([options.output]) as (file,):

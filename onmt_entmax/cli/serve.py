@@ -35,6 +35,7 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.inflection import decode_word, encode_source
+from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inventory, Question, described
@@ -137,7 +138,7 @@ class Answering:
         record = answer.record()
         known = translator.vocabularies.source
         causes = {
-            "unknown": likely_cause(Counter(answer.unknown), known),
+            "unknown": likely_cause(Counter(answer.unknown), known, splits(reader.pipe)),
             "unseen": unseen_cause(Counter(answer.unseen), known),
         }
         if self._inflects:

@@ -80,7 +80,9 @@ class UnknownTokens:
             "unseen_tokens": self.unseen.total(),
         }
 
-    def warnings(self, vocabulary: Vocabulary, side: str = "source") -> list[str]:
+    def warnings(
+        self, vocabulary: Vocabulary, side: str = "source", split: bool = False
+    ) -> list[str]:
         """Return a line on unknown tokens and one on those unseen in their language, if any.
 
         Each names the tokens and the likely cause.
@@ -88,13 +90,14 @@ class UnknownTokens:
         Args:
             vocabulary: of the model, on this side.
             side: `source` or `target`.
+            split: whether a transform split the texts into subwords.
         """
         found = []
         if self.counts:
             number = f"{self.counts.total():,} of {self.tokens:,}"
             where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
             read = "the model reads <unk> instead" if side == "source" else "no output has them"
-            cause = likely_cause(self.counts, vocabulary)
+            cause = likely_cause(self.counts, vocabulary, split)
             if cause is None and self.percent > 100 * _MOST:
                 cause = "is the text in the language and the tokens of the training data?"
             found.append(
@@ -149,12 +152,15 @@ def _named(tokens: Counter[str]) -> str:
     return ", ".join(names) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def likely_cause(unknown: Mapping[str, int], vocabulary: Vocabulary) -> str | None:
+def likely_cause(
+    unknown: Mapping[str, int], vocabulary: Vocabulary, split: bool = False
+) -> str | None:
     """Return why most of some tokens are unknown, and what to do; None if nothing explains it.
 
     Args:
         unknown: number of each token that is not in `vocabulary`.
         vocabulary: of the model, on the side of the tokens.
+        split: whether a transform split the text into subwords; a mark of one says so too.
     """
     total = sum(unknown.values())
     if not total:
@@ -172,22 +178,28 @@ def likely_cause(unknown: Mapping[str, int], vocabulary: Vocabulary) -> str | No
             return f"most are known in Unicode's normal form {form}: normalise the text"
     if explains(lambda token: token != token.lower() in vocabulary):
         return "most are known in lower case: write the text as the training data"
-    long = [token for token in vocabulary.tokens if len(token) > 1]
-    marked = sum(token.startswith(_MARKS) or token.endswith(_MARKS) for token in long)
-    if marked >= _SUBWORDS * len(vocabulary) and explains(lambda token: len(token) > 1):
-        return "the model reads subwords: give the -transforms of training, or split the text so"
-    letters = sum(len(token) == 1 for token in vocabulary.tokens if token.isalpha())
-    words = sum(token.isalpha() for token in long)
-    if letters > words and explains(lambda t: len(t) > 1 and all(c in vocabulary for c in t)):
-        return "the model reads characters: put a space between those of a word"
     known = _scripts({token: 1 for token in vocabulary.tokens if not _is_mark(token)})
     own = {script for script, count in known.items() if count > _FOREIGN * known.total()}
     if explains(lambda token: bool(_scripts({token: 1}).keys() - own)):
         foreign = Counter({s: n for s, n in _scripts(unknown).items() if s not in own})
         return f"most have {_first(foreign)} letters, the training data {_first(known)}"
+    if split or any(map(_is_subword, unknown)):
+        return None
+    long = [token for token in vocabulary.tokens if len(token) > 1]
+    subwords = sum(map(_is_subword, long))
+    if subwords >= _SUBWORDS * len(vocabulary) and explains(lambda token: len(token) > 1):
+        return "the model reads subwords: give the -transforms of training, or split the text so"
+    letters = sum(len(token) == 1 for token in vocabulary.tokens if token.isalpha())
+    words = sum(token.isalpha() for token in long)
+    if letters > words and explains(lambda t: len(t) > 1 and all(c in vocabulary for c in t)):
+        return "the model reads characters: put a space between those of a word"
     if words > letters and explains(lambda token: len(token) == 1 and token.isalpha()):
         return "the model reads words: the text is split into characters"
     return None
+
+
+def _is_subword(token: str) -> bool:
+    return len(token) > 1 and (token.startswith(_MARKS) or token.endswith(_MARKS))
 
 
 def _is_mark(token: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.style import INK, PAGE, SOFT, readable
@@ -83,7 +84,8 @@ def sentence(
     ):
         counted = UnknownTokens()
         counted.add(len(tokens), unknown, unseen)
-        told += counted.warnings(getattr(translator.vocabularies, side), side)
+        split = splits(translator.reader.pipe)
+        told += counted.warnings(getattr(translator.vocabularies, side), side, split)
     batch = make_batch([question.example], translator.vocabularies)
     lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
     shown = tuple(question.copied.show(names.tokens))

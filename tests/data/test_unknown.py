@@ -1,11 +1,16 @@
 """Tokens that a vocabulary does not have: what is counted, and which cause is named."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from onmt_entmax.cli import report, serve, translate
 from onmt_entmax.data.unknown import UnknownTokens, likely_cause, readable
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
+from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.figures.sentence import sentence
+from onmt_entmax.search import SearchTask
+from tests.inflection_models import write_model
 
 LETTERS = Vocabulary((*SOURCE_SPECIALS, "lang=german", "+V", *"abcdeghilmnstuäö"))
 NFD_LETTERS = Vocabulary((*SOURCE_SPECIALS, *"abcou", "\u0308"))
@@ -22,6 +27,8 @@ SUBWORDS = Vocabulary((*SOURCE_SPECIALS, "ein", "￭es", "haus￭", "￭.", "b")
         (WORDS, ["ｈａｕｓ"], "normal form NFKC"),
         (WORDS, ["Ein", "Haus", "Mond"], "lower case"),
         (SUBWORDS, ["Hunde", "bellen."], "-transforms"),
+        (SUBWORDS, ["Καλημέρα", "κόσμε"], "most have GREEK letters, the training data LATIN"),
+        (SUBWORDS, ["Mal￭", "Dorothea", "esi"], None),  # split already
         (LETTERS, ["das", "ist", "genug", "Haus"], "reads characters"),
         (LETTERS, ["д", "о", "?"], "most have CYRILLIC letters, the training data LATIN"),
         (WORDS, ["дом", "мост"], "CYRILLIC"),
@@ -36,6 +43,38 @@ SUBWORDS = Vocabulary((*SOURCE_SPECIALS, "ein", "￭es", "haus￭", "￭.", "b")
 def test_the_likely_cause(vocabulary: Vocabulary, unknown: list[str], said: str | None) -> None:
     cause = likely_cause(Counter(unknown), vocabulary)
     assert cause is None if said is None else cause is not None and said in cause
+
+
+def test_splitting_is_no_cause_if_a_transform_has_split_the_text() -> None:
+    for vocabulary, unknown in ((SUBWORDS, "Hunde"), (LETTERS, "das"), (WORDS, "h")):
+        assert likely_cause({unknown: 1}, vocabulary) is not None
+        assert likely_cause({unknown: 1}, vocabulary, split=True) is None
+        counted = UnknownTokens()
+        counted.add(9, (unknown,))
+        assert counted.warnings(vocabulary, split=True)[0].endswith(f"instead: {unknown!r}")
+    assert likely_cause({"д": 1}, WORDS, split=True) is not None
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_commands_know_whether_they_split_the_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture, split: bool
+) -> None:
+    options = {"transforms": ["onmt_tokenize"] if split else []}
+    options |= {f"{side}_onmttok_kwargs": "{'mode': 'space'}" for side in ("src", "tgt")}
+    target = Vocabulary((*TARGET_SPECIALS, "a"))
+    model = write_model(tmp_path / "m", 1, Vocabularies(SUBWORDS, target), options=options)
+    (tmp_path / "source").write_text("Hunde\n")
+    files = ["-src", str(tmp_path / "source"), "-output", str(tmp_path / "output")]
+    kept = str(tmp_path / "report")
+    translate.main(["-model", str(model), *files, "-max_length", "3", "-exactness_report", kept])
+    page = ["-report", kept, "-output", f"{kept}.html", "-details", "0"]
+    report.main(["-model", str(model), *page])
+    answered = serve.Answering(model, SearchTask()).answer({"sentence": "Hunde"})
+    told = [line for line in capsys.readouterr().err.splitlines() if "unk" in line]
+    told += sentence([model], "Hunde", "a", None).warnings
+    assert len(told) == 3
+    for each in (*told, str(answered["causes"]["unknown"])):
+        assert ("-transforms" in each) != split
 
 
 def test_a_cause_explains_at_least_half_of_what_occurs() -> None:
