@@ -157,9 +157,13 @@ class Device:
                 run()
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                run()
-            yield "CUDA graph", graph.replay
+            try:
+                with torch.cuda.graph(graph):
+                    run()
+            except RuntimeError:  # the first row can still be useful
+                traceback.print_exc()
+            else:
+                yield "CUDA graph", graph.replay
 
 
 # --- contenders ---
@@ -362,29 +366,17 @@ def time_steps(
                 times.append(device.clock() - start)
         return times
 
-    def static(alpha: str, graphs: str) -> StaticStep:
-        model = size.model(alpha, dropout).to(device.device)
-        return StaticStep(model, known, shapes, LEARNING_RATE, graphs)
+    def time_unpadded(name: str, stepper: StockStep | PackedStep) -> None:
+        report(name, run(stepper.take, data, 1, 1 if options.quick else 2), {})
 
-    warm = options.warm
-    if "stock" in options.contenders:
-        stepper = StockStep(size.stock(dropout).to(device.device), pad, LEARNING_RATE, device)
-        report("stock softmax", run(stepper.take, data, 1, 1 if options.quick else 2), {})
-    if "packed" in options.contenders:
-        packed = PackedStep(
-            size.model("1.5", dropout).to(device.device), pad, LEARNING_RATE, device
-        )
-        report("packed 1.5", run(packed.take, data, 1, 1 if options.quick else 2), {})
-    alphas = ("1.5", "learned", "1") if size.transformer else ("1.5", "1.33", "1")
-    variants = [("plain", "1.5", False), *(("graph", alpha, False) for alpha in alphas)]
-    variants.append(("graph", "1.5", True))
-
-    def time_padded(kind: str, alpha: str, name: str) -> None:
+    def time_padded(name: str, kind: str, alpha: str) -> None:
         if device.is_gpu:
             torch.cuda.reset_peak_memory_stats()
-        stepper = static(alpha, "on" if kind == "graph" else "off")
+        model = size.model(alpha, dropout).to(device.device)
+        graphs = "on" if kind == "graph" else "off"
+        stepper = StaticStep(model, known, shapes, LEARNING_RATE, graphs)
         padded = [stepper.updates.pad(batch) for batch in data]
-        rounds = warm if kind == "graph" else 1
+        rounds = options.warm if kind == "graph" else 1
         started = time.perf_counter()
         times = run(stepper.take, padded, rounds, 3 if kind == "graph" else 1)
         loss, support = stepper.measured()
@@ -403,13 +395,30 @@ def time_steps(
         if kind == "plain" and device.is_gpu:
             _profile(stepper, padded, size)
 
-    for kind, alpha, tf32 in variants:
-        if kind not in options.contenders or (tf32 and not device.is_gpu):
-            continue
-        with tf32_products(tf32):
-            time_padded(kind, alpha, f"{kind} {alpha}" + (" tf32" if tf32 else ""))
-        if device.is_gpu:
-            torch.cuda.empty_cache()
+    def time_one(name: str) -> None:
+        kind, alpha, *tf32 = name.split()
+        if kind == "stock":
+            stock = size.stock(dropout).to(device.device)
+            time_unpadded(name, StockStep(stock, pad, LEARNING_RATE, device))
+        elif kind == "packed":
+            model = size.model(alpha, dropout).to(device.device)
+            time_unpadded(name, PackedStep(model, pad, LEARNING_RATE, device))
+        else:
+            with tf32_products(bool(tf32)):
+                time_padded(name, kind, alpha)
+
+    names = ["stock softmax", "packed 1.5", "plain 1.5", "graph 1.5"]
+    names += ["graph learned" if size.transformer else "graph 1.33", "graph 1"]
+    names += ["graph 1.5 tf32"] if device.is_gpu else []
+    for name in names:
+        if name.split()[0] in options.contenders:
+            try:
+                time_one(name)
+            except Exception as error:  # the others can still be useful
+                traceback.print_exc()
+                say(base | {"contender": name, "ms": float("nan"), "error": repr(error)[:300]})
+            if device.is_gpu:
+                torch.cuda.empty_cache()
 
 
 PROFILES: list[Result] = []
@@ -505,10 +514,17 @@ def _relative(
     for name, call in calls.items():
         for way, run in device.ways(call):
             times.setdefault(way, {})[name] = device.median(run, repeats)
+    reference, *others = calls
     for way, taken in times.items():
-        (reference, base), *others = taken.items()
-        ratios = {name: round(time / base, 2) for name, time in others}
-        yield {**given, "run": way, reference: round(base, 3), **ratios}
+        base = taken.get(reference, float("nan"))
+        ratios = {name: round(taken.get(name, float("nan")) / base, 2) for name in others}
+        yield {
+            **given,
+            "run": way,
+            reference: round(base, 3),
+            **ratios,
+            "ok": len(taken) == len(calls),
+        }
 
 
 # --- decoding ---
@@ -651,11 +667,8 @@ def main() -> int:
             save()
 
         for size in sizes:
-            try:
-                time_steps(device, size, options, say)
-            except Exception:
-                traceback.print_exc()
-                failed = True
+            time_steps(device, size, options, say)
+        failed |= any("error" in row for row in steps)
         _print_steps(steps)
         for profile in PROFILES:
             print(
