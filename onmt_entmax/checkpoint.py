@@ -465,7 +465,7 @@ def accept(folder: Path) -> None:
 
 def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedModel:
     config, options, version = _config(files)
-    options |= _own_subwords(files, options)
+    options |= _subword_files(files, options)
     vocabularies = _vocabularies(files)
     _check_size(files, config, vocabularies)
     try:
@@ -485,15 +485,24 @@ def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedMod
     return LoadedModel(files.path, model, config, vocabularies, options, version, backwards)
 
 
-def _own_subwords(files: CheckedFolder, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the paths of subword files that the folder itself holds, checked, by option."""
+def _subword_files(files: CheckedFolder, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the paths of subword files by option: the folder's own, checked, or of its training.
+
+    A training records paths as its configuration gives them, relative to the working folder, which
+    is most often one of those above the model.
+    """
     found = {}
     for name in SUBWORD_OPTIONS:
         value = options.get(name)
-        # A mere name; otherwise the path of a file elsewhere, as the configuration gave it.
-        if isinstance(value, str) and value == Path(value).name and (files.path / value).is_file():
+        if not isinstance(value, str) or not value or os.path.isabs(value):
+            continue
+        if value == Path(value).name and (files.path / value).is_file():
             _read(files, value, LARGEST_SUBWORDS)
             found[name] = str(files.path / value)
+            continue
+        above = (str(folder / value) for folder in Path(os.path.abspath(files.path)).parents)
+        if path := next(filter(os.path.isfile, above), None):
+            found[name] = path
     return found
 
 

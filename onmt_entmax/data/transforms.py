@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy
@@ -52,7 +53,10 @@ class TransformError(UserError):
 
 
 def build_transforms(
-    names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
+    names: Sequence[str],
+    options: Namespace,
+    vocabularies: Vocabularies | None,
+    trained: Path | None = None,
 ) -> TransformPipe:
     """Build OpenNMT-py's transforms of these names, in order.
 
@@ -60,6 +64,7 @@ def build_transforms(
         names: as in the option `transforms`.
         options: the options of all transforms; `seed` is overwritten.
         vocabularies: of the model; without them, transforms that need them are left out.
+        trained: folder of the model, if it is trained already.
 
     Raises:
         TransformError: a transform does not exist, one of its options is wrong, or a library or
@@ -71,7 +76,7 @@ def build_transforms(
         if isinstance(getattr(options, name, None), str):
             setattr(options, name, _mapping(name, getattr(options, name)))
     if SUBWORDS.intersection(names):
-        _check_files(options)
+        _check_files(options, trained)
     tokens = None
     if vocabularies is not None:
         tokens = {
@@ -135,8 +140,8 @@ def _transform_class(name: str) -> type[Transform]:
     return SeededTokenizer if kind is ONMTTokenizerTransform else kind
 
 
-def _check_files(options: Namespace) -> None:
-    """Refuse pipes and devices in the place of files, which would be read for ever.
+def _check_files(options: Namespace, trained: Path | None) -> None:
+    """Refuse files that are not there, and pipes and devices, which would be read for ever.
 
     Raises:
         TransformError: names the first.
@@ -152,6 +157,14 @@ def _check_files(options: Namespace) -> None:
     for name, path in named:
         if path and os.path.exists(path) and not os.path.isfile(path):
             raise TransformError(f"{name}: {path}: is not a regular file")
+        if path and not os.path.exists(path):
+            above, remedy = "", ""
+            if trained is not None:
+                above = f" and the folders above {trained}"
+                remedy = "; `onmt-entmax export`, run where training ran, makes a model to move"
+            raise TransformError(
+                f"{name}: no such file: {path} (searched in {Path.cwd()}{above}){remedy}"
+            )
 
 
 def _mapping(option: str, text: str) -> dict[str, Any]:
