@@ -74,6 +74,7 @@ def main() -> int:
     show_activation()
     try:
         run("prepare", "sigmorphon", "--data", "data/samples", "--out", str(data))
+        print("\nThe demo trains a smaller model than that of train.yaml, in less time:")
         run("train", "-config", "config/demo/demo.yaml", "-overwrite")
         run(
             *("translate", "-model", str(RUN / "model"), "-src", source),

@@ -36,7 +36,7 @@ from onmt_entmax.data.inflection import (
     decode_source,
     encode_source,
     order_tokens,
-    write_pairs,
+    pair_texts,
 )
 from onmt_entmax.data.vocabulary import COPY_SYMBOL
 from onmt_entmax.errors import UserError
@@ -217,7 +217,7 @@ def keep(report: Path, options: argparse.Namespace) -> None:
             f"{options.at_most}"
         )
     generator.shuffle(pairs)
-    write_pairs({options.out: pairs})
+    write_files(pair_texts({options.out: pairs}))
     print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
 
 

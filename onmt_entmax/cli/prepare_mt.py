@@ -25,13 +25,19 @@ import argparse
 import hashlib
 import json
 import math
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.prepared import (
+    CONFIGURATION,
+    keep_configuration,
+    next_lines,
+    quoted,
+    training_file,
+)
 from onmt_entmax.data.parallel import (
     CORPORA,
     PARTS,
@@ -55,10 +61,10 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, followed, read_bytes, refuse_overwriting, write_files
 from onmt_entmax.rules import number, positive, whole
 
-RECORD, CONFIGURATION = "prepare.json", "train.yaml"
+RECORD = "prepare.json"
 _OWN = Corpus(("", ""), {}, {})  # defaults for the user's own files
 _ALL = (*PARTS, TEST)
-_LARGEST = 1 << 20  # bytes of these two files
+_LARGEST = 1 << 20  # bytes of the record
 _WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages
 
 # The model of README's example, in ten minutes of one core for 29,000 pairs.
@@ -86,7 +92,6 @@ selection: bleu                   # measure of the best checkpoint
 valid_decode_size: 500
 seed: 1
 """
-_MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
 _BATCH, _PASSES, _FEWEST, _MOST = 64, 6, 2_000, 100_000
 
 
@@ -150,7 +155,7 @@ def prepare(options: argparse.Namespace) -> str:
     languages: tuple[str, str] = tuple(options.languages or corpus.languages)
     plan = plan_of(options, corpus)
     _keep_what_is_read(options, [text_path(options.out, p, n) for p in _ALL for n in languages])
-    _keep_configuration(options.out)
+    keep_configuration(options.out)
     raw, downloaded = read_corpus(options, corpus)
     pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
     if "val" not in pairs:
@@ -221,27 +226,6 @@ def _refuse_other_tests(paths: Sequence[Path]) -> None:
             )
 
 
-def _keep_configuration(out: Path) -> None:
-    """Refuse to replace a configuration that this command did not write.
-
-    Raises:
-        UserError: names it.
-    """
-    path = out / CONFIGURATION
-    if path.exists() or path.is_symlink():
-        text, _, checksum = read_bytes(path, _LARGEST).rpartition(_MARK.encode())
-        if _checksum(text) != checksum.strip().decode("ascii", "replace"):
-            raise UserError(
-                f"{path}: was changed, or made otherwise; rename it, remove it, or name another "
-                "--out"
-            )
-
-
-def _checksum(text: bytes) -> str:
-    """Return the checksum that a configuration ends with, of the lines before."""
-    return hashlib.sha256(text).hexdigest()[:16]
-
-
 def _keep_what_is_read(options: argparse.Namespace, written: Sequence[Path]) -> None:
     """Refuse to write into the folder of the corpus.
 
@@ -310,14 +294,9 @@ def yaml_lines(plan: SubwordPlan, models: Sequence[Path]) -> str:
     lines = ["transforms: [onmt_tokenize]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
         lines.append(f"{side}_subword_type: {plan.kind}")
-        lines.append(f"{side}_subword_model: {_quoted(model)}")
+        lines.append(f"{side}_subword_model: {quoted(model)}")
         lines.append(f'{side}_onmttok_kwargs: "{plan.settings}"')
     return "\n".join(lines)
-
-
-def _quoted(path: Path) -> str:
-    """Return a path as YAML reads it, which may contain `: ` or ` #`."""
-    return json.dumps(str(path), ensure_ascii=False)
 
 
 def bleu_tokenizer(plan: SubwordPlan, target: str) -> str:
@@ -338,7 +317,7 @@ def next_commands(out: Path, languages: tuple[str, str], plan: SubwordPlan) -> l
     ]
     if tokenizer != "13a":
         commands[-1] += ["--tokenize", tokenizer]
-    return [shlex.join(["onmt-entmax", *command]) for command in commands]
+    return next_lines(commands)
 
 
 def configuration(
@@ -360,22 +339,9 @@ def configuration(
         commands: for the comment at its head.
     """
     steps = min(max(math.ceil(_PASSES * pairs / _BATCH / 400) * 400, _FEWEST), _MOST)
-    files = {
-        part: [_quoted(text_path(out, part, language)) for language in languages] for part in PARTS
-    }
     tokenizer = bleu_tokenizer(plan, languages[1])
-    lines = [
-        "# Written by `onmt-entmax prepare`. Paths are relative to the folder in which it ran.",
-        "# On a GPU, add -gpu_ranks 0 to train and -gpu 0 to translate.",
-        "#",
-        *(f"#   {command}" for command in commands),
-        "",
-        "data:",
-        *(
-            f"  {name}: {{path_src: {source}, path_tgt: {target}}}"
-            for name, (source, target) in zip(("train", "valid"), files.values(), strict=True)
-        ),
-        f"save_model: {_quoted(out / '-'.join(languages))}",
+    files = [(text_path(out, p, languages[0]), text_path(out, p, languages[1])) for p in PARTS]
+    settings = [
         "",
         yaml_lines(plan, models),
         *([f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []),
@@ -384,8 +350,8 @@ def configuration(
             batch=_BATCH, steps=steps, often=steps // 8, pairs=pairs, passes=steps * _BATCH / pairs
         ),
     ]
-    text = "\n".join(lines)
-    return f"{text}{_MARK}{_checksum(text.encode())}\n"
+    data = dict(zip(("train", "valid"), files, strict=True))
+    return training_file(data, out / "-".join(languages), settings, commands)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -1,15 +1,19 @@
-"""Make training files from the files of the CoNLL-SIGMORPHON 2018 shared task.
+"""Make training files for inflection from files of the CoNLL-SIGMORPHON 2018 shared task or yours.
 
+    onmt-entmax prepare sigmorphon --data mine --out run/mine
     onmt-entmax prepare sigmorphon --data conll2018 --setting medium --languages english german \\
         --out run/pilot/data
 
-The task's files hold one form a line, `lemma<TAB>form<TAB>tag;tag`. This writes `<split>.src` and
+The files hold one form a line, `lemma<TAB>form<TAB>tag;tag`. This writes `<split>.src` and
 `<split>.tgt`, whose lines are tokens (Peters, Niculae and Martins 2019, section 4.1):
 
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
-Then it prints the lines of a configuration that depend on the data, such as the number of updates.
+Characters stay as they are: a warning names files that are not in Unicode's normal form NFC.
+
+Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
+model for one CPU core, trained for longer on larger data. The next commands are printed.
 
 --reverse writes the target forms from the last character to the first, to train a right-to-left
 model. Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
@@ -22,19 +26,49 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from unicodedata import is_normalized
 
-import yaml
-
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import SETTINGS, as_pair, order_tokens, read_rows, write_pairs
+from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.prepared import CONFIGURATION, keep_configuration, next_lines, training_file
+from onmt_entmax.data.inflection import (
+    SETTINGS,
+    Row,
+    as_pair,
+    decode_source,
+    order_tokens,
+    pair_texts,
+    read_rows,
+)
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.files import naming
+from onmt_entmax.files import naming, write_files
 
 SPLITS = ("train", "dev", "test")
 
 _BATCH = 32  # rows
 _PASSES = 40  # over large data; see `updates`
 _FEWEST = 4000  # updates
+
+_MODEL = """\
+encoder_type: brnn
+layers: 2
+rnn_size: 300
+word_vec_size: 300
+global_attention_function: entmax15
+generator_function: entmax15
+
+optim: adam
+learning_rate: 0.0014
+decay_method: cosine
+warmup_steps: 300
+attention_warmup_steps: {warmup}      # attention starts as softmax
+batch_size: {batch}
+train_steps: {steps}                 # about {passes:.0f} passes over {rows:,} rows
+valid_steps: {often}
+save_checkpoint_steps: {often}
+keep_checkpoint: 1                # beside the best
+selection: {selection}            # measure of the best checkpoint
+seed: 1
+"""
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -54,7 +88,10 @@ def available(folder: Path) -> dict[str, set[str]]:
             )
         found.setdefault(match.group(1), set()).add(match.group(2))
     if not found:
-        raise UserError(f"{folder}: no files named <language>-train-<setting> or <language>-dev")
+        raise UserError(
+            f"{folder}: no files <language>-train (or <language>-train-<setting>) and "
+            "<language>-dev, such as english-train and english-dev"
+        )
     return found
 
 
@@ -85,16 +122,20 @@ def choose_languages(
         return list(dict.fromkeys(names)), []
     chosen = [language for language in found if found[language].issuperset(needed)]
     if not chosen:
-        parts = sorted(set().union(*found.values()))
+        parts = set().union(*found.values())
+        lacking, there = (
+            [f"<language>-{part}" for part in sorted(some)] for some in (needed, parts)
+        )
+        choose = "train" in needed and parts & {f"train-{setting}" for setting in SETTINGS}
         raise UserError(
-            f"{folder}: no language has {' and '.join(needed)}; there are {', '.join(parts)} "
-            "(--setting chooses among train-low, train-medium and train-high)"
+            f"{folder}: no language has {' and '.join(lacking)}; found only {', '.join(there)}"
+            + ("; --setting chooses train-low, train-medium or train-high" if choose else "")
         )
     return chosen, [language for language in found if language not in chosen]
 
 
 def prepare(options: argparse.Namespace) -> None:
-    """Write `<split>.src` and `<split>.tgt` for each split."""
+    """Write `<split>.src` and `<split>.tgt` for each split, and a configuration to train with."""
     train = f"train-{options.setting}" if options.setting else "train"
     needed = {split: train if split == "train" else split for split in options.splits}
     # The setting decides the languages: `dev` of high is `dev` of those that have train-high.
@@ -106,22 +147,40 @@ def prepare(options: argparse.Namespace) -> None:
         for language in languages:
             path = options.data / f"{language}-{part}"
             rows = read_rows(path)
-            spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
-            if spaced:
-                print(f"{path}: {spaced} tags with spaces around them, which makes other tags")
+            _warn_of_oddities(path, rows)
             for source, target in (as_pair(language, row) for row in rows):
                 pairs.setdefault(split, []).append((source, order_tokens(target, options.reverse)))
     if "train" in pairs:
         # Training shuffles only a part of a large file at a time; without this, that part would be
         # a few languages.
         random.Random(f"{options.seed}/train").shuffle(pairs["train"])
-    write_pairs({options.out / name: some for name, some in pairs.items()})
+    contents = pair_texts({options.out / name: some for name, some in pairs.items()})
+    commands: list[str] = []
+    if {"train", "dev"} <= pairs.keys():
+        keep_configuration(options.out)
+        commands = next_commands(options.out, pairs["dev"][0][0], options.reverse)
+        text = configuration(options.out, len(pairs["train"]), len(languages), commands)
+        contents[options.out / CONFIGURATION] = text
+    write_files(contents)
     for name, some in pairs.items():
         print(f"{options.out / name}.{{src,tgt}}: {len(some)} rows, {len(languages)} languages")
     if left_out:
         print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
-    if {"train", "dev"} <= pairs.keys():
-        print(f"\n{configuration(options.out, len(pairs['train']), len(languages))}")
+    if commands:
+        print("\n  ".join(["next:", *commands]))
+
+
+def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
+    spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
+    if spaced:
+        warn(f"{path}: {spaced} tags with spaces around them, which makes other tags")
+    other = sum(not is_normalized("NFC", row.lemma + "\t" + row.form) for row in rows)
+    if other:
+        warn(
+            f"{path}: {other} of {len(rows)} rows are not in Unicode's normal form NFC, so that "
+            "letters and their marks are separate tokens; normalise the file, or write queries so "
+            "too"
+        )
 
 
 def updates(rows: int) -> int:
@@ -129,31 +188,63 @@ def updates(rows: int) -> int:
     return max(_FEWEST, -(-_PASSES * rows // (_BATCH * 500)) * 500)
 
 
-def configuration(folder: Path, rows: int, languages: int) -> str:
-    """Return the lines of a YAML file that depend on the data.
+def next_commands(out: Path, source: str, reverse: bool) -> list[str]:
+    """Return the commands that train, inflect a word, and decode, measure and show the dev set.
 
     Args:
-        folder: of the files.
-        rows: of the training data.
+        out: the folder that is filled.
+        source: of the word.
+        reverse: whether forms are written right to left.
+    """
+    language, tags, lemma = decode_source(source.split())
+    model = str(out / "model")
+    dev, reference, output, report, page = (
+        str(out / f"dev.{ending}") for ending in ("src", "tgt", "out", "report.jsonl", "html")
+    )
+    return next_lines(
+        [
+            ["train", "-config", str(out / CONFIGURATION)],
+            [
+                *("inflect", "--reversed" if reverse else "--model", model),
+                *(language, lemma, ";".join(tags)),
+            ],
+            [
+                *("translate", "-model", model, "-src", dev, "-output", output),
+                *("-n_best", "5", "-exactness_report", report),
+            ],
+            [
+                *("evaluate", "--source", dev, "--reference", reference),
+                *("--predictions", output, "--nbest", "5"),
+            ],
+            ["report", "-model", model, "-report", report, "-output", page],
+        ]
+    )
+
+
+def configuration(out: Path, rows: int, languages: int, commands: Sequence[str]) -> str:
+    """Return the text of a configuration that trains a model on one CPU core.
+
+    Args:
+        out: the folder that is filled.
+        rows: of the training data, which decide how long to train.
         languages: how many there are.
+        commands: for the comment at its head.
     """
     steps = updates(rows)
     data = {
-        name: {"path_src": f"{folder / split}.src", "path_tgt": f"{folder / split}.tgt"}
+        name: (out / f"{split}.src", out / f"{split}.tgt")
         for name, split in (("words", "train"), ("valid", "dev"))
     }
-    return "\n".join(
-        [
-            "# For a configuration as in the README:",
-            yaml.safe_dump({"data": data}, sort_keys=False, allow_unicode=True).rstrip(),
-            f"batch_size: {_BATCH}",
-            f"train_steps: {steps}  # {steps * _BATCH / max(rows, 1):.0f} passes over the data",
-            f"attention_warmup_steps: {steps // 4}",
-            f"valid_steps: {steps // 20}",
-            f"selection: {'exact_match' if languages == 1 else 'macro_accuracy'}",
-            "keep_checkpoint: 1  # besides the best",
-        ]
+    settings = _MODEL.format(
+        batch=_BATCH,
+        steps=steps,
+        warmup=steps // 4,
+        often=steps // 20,
+        passes=steps * _BATCH / rows,
+        rows=rows,
+        selection="exact_match" if languages == 1 else "macro_accuracy",
     )
+    return training_file(data, out / "model", ["", settings], commands)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

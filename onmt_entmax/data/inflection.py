@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, write_files
+from onmt_entmax.files import read_lines
 
 SPACE = "▁"
 LANGUAGE = "lang="
@@ -154,14 +154,14 @@ def as_pair(language: str, row: Row) -> tuple[str, str]:
     return " ".join(source), " ".join(encode_word(row.form))
 
 
-def write_pairs(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> None:
-    """Write `PATH.src` and `PATH.tgt` for each path, all or none."""
+def pair_texts(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> dict[Path, str]:
+    """Return the contents of `PATH.src` and `PATH.tgt` for the pairs of each path."""
     texts = {}
     for path, some in pairs.items():
         for side, suffix in enumerate(("src", "tgt")):
             lines = (pair[side] + "\n" for pair in some)
             texts[path.with_name(f"{path.name}.{suffix}")] = "".join(lines)
-    write_files(texts)
+    return texts
 
 
 def language_of(path: Path, number: int, line: str) -> str:

@@ -2,8 +2,8 @@
 
 import json
 import os
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,25 +15,23 @@ from onmt_entmax.cli import prepare_sigmorphon
 from onmt_entmax.cli.main import run as run_command
 from onmt_entmax.data.inflection import decode_word, encode_source, encode_word, read_rows
 from onmt_entmax.options.train import training_setup
-from tests.toy import write_config
+from tests.commands import run as execute
+from tests.commands import succeed
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
+NAMES = {"prepare": "prepare sigmorphon", "evaluate": "evaluate"}
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The real command, from another folder."""
-    command = [sys.executable, str(ROOT / "tools" / "sigmorphon.py"), *map(str, arguments)]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": path}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The real command."""
+    return execute("onmt_entmax", *NAMES[command].split(), *arguments)
 
 
 def call(command: str, *arguments: object) -> int:
-    """The exit status of `onmt-entmax prepare sigmorphon`, in this process."""
-    name = {"prepare": "prepare sigmorphon"}.get(command, command)
-    return run_command(name, list(map(str, arguments)), f"sigmorphon.py {command}")
+    """The exit status of the command, in this process."""
+    return run_command(NAMES[command], list(map(str, arguments)), f"onmt-entmax {NAMES[command]}")
 
 
 def refused(capsys, *arguments: object) -> str:
@@ -41,7 +39,7 @@ def refused(capsys, *arguments: object) -> str:
     assert call(*arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith(f"sigmorphon.py {arguments[0]}: error: ")
+    assert captured.err.startswith(f"onmt-entmax {NAMES[arguments[0]]}: error: ")
     assert captured.err.count("\n") == 1
     return captured.err
 
@@ -128,6 +126,7 @@ class TestSamplesEndToEnd:
             "dev.tgt",
             "train.src",
             "train.tgt",
+            "train.yaml",
         ]
 
     def test_forms_from_right_to_left(self, prepared, tmp_path):
@@ -196,17 +195,62 @@ class TestSamplesEndToEnd:
 
 
 class TestExample:
-    """The lines of a configuration that `prepare` prints."""
+    """The configuration that `prepare` writes, and the commands that it prints."""
 
-    def test_they_are_yaml_that_fits_the_data(self, tmp_path, capsys):
-        folder = tmp_path / "a, b"
-        call("prepare", "--data", SAMPLES, "--languages", "english", "--out", folder)
-        printed = yaml.safe_load(capsys.readouterr().out.split("\n\n")[1])
-        assert printed["data"]["valid"]["path_tgt"] == f"{folder}/dev.tgt"
-        assert printed["data"]["words"]["path_src"] == f"{folder}/train.src"
-        config = yaml.safe_load(write_config(tmp_path).read_text()) | printed
-        training_setup(["-config", str(write_config(tmp_path, **config))])
-        assert (printed["selection"], printed["keep_checkpoint"]) == ("exact_match", 1)
+    def test_the_printed_commands_lead_to_a_report(self, tmp_path, capsys):
+        """With fewer updates and a smaller model; the same commands are in the configuration."""
+        folder = tmp_path / "a: b"
+        for language in ("english", "german"):
+            for part in ("train", "dev"):
+                rows = (SAMPLES / f"{language}-{part}").read_text().splitlines(keepends=True)
+                (tmp_path / f"{language}-{part}").write_text("".join(rows[:20]))
+        assert call("prepare", "--data", tmp_path, "--out", folder) == 0
+        *_, printed = capsys.readouterr().out.partition("next:\n")
+        commands = [shlex.split(line)[1:] for line in printed.splitlines()]
+        written = (folder / "train.yaml").read_text()
+        head = written[: written.index("\ndata:")]
+        assert [shlex.split(line)[2:] for line in head.splitlines() if "  onmt" in line] == commands
+        quick = {"train_steps": 2, "valid_steps": 1, "rnn_size": 8, "word_vec_size": 8}
+        quick |= {"warmup_steps": 1, "attention_warmup_steps": 1, "max_length": 4}
+        (folder / "train.yaml").write_text(yaml.safe_dump(yaml.safe_load(written) | quick))
+        for command in commands:
+            succeed("onmt_entmax", *command)
+        assert [name for name, *_ in commands] == [
+            "train", "inflect", "translate", "evaluate", "report",
+        ]  # fmt: skip
+        assert "</html>" in (folder / "dev.html").read_text()
+
+    @pytest.mark.parametrize(
+        ("languages", "selection"), [(["english"], "exact_match"), (["all"], "macro_accuracy")]
+    )
+    def test_the_configuration_fits_the_data(self, tmp_path, capsys, languages, selection):
+        folder = tmp_path / "data"
+        arguments = ["--data", SAMPLES, "--languages", *languages, "--out", folder, "--reverse"]
+        assert call("prepare", *arguments) == 0
+        assert f"inflect --reversed {folder}/model english " in capsys.readouterr().out
+        setup = training_setup(["-config", str(folder / "train.yaml")])
+        rows = len((folder / "train.src").read_text().splitlines())
+        steps = prepare_sigmorphon.updates(rows)
+        training = setup.training
+        assert (training.train_steps, training.valid_steps) == (steps, steps // 20)
+        assert (training.selection, setup.model.generator_alpha) == (selection, 1.5)
+
+    def test_it_is_replaced_only_if_nobody_changed_it(self, tmp_path, capsys):
+        arguments = ["--data", SAMPLES, "--out", tmp_path]
+        assert call("prepare", *arguments) == call("prepare", *arguments, "--reverse") == 0
+        with (tmp_path / "train.yaml").open("a") as file:
+            file.write("layers: 1\n")
+        before = (tmp_path / "train.tgt").read_text()
+        capsys.readouterr()
+        assert "train.yaml: was changed" in refused(capsys, "prepare", *arguments)
+        assert (tmp_path / "train.tgt").read_text() == before
+
+    def test_a_word_with_a_line_end_ends_no_comment(self, tmp_path, capsys):
+        for part in ("train", "dev"):
+            (tmp_path / f"x-{part}").write_text("a\u2028layers: 7\tb\tN\n")
+        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
+        assert yaml.safe_load((tmp_path / "out" / "train.yaml").read_text())["layers"] == 2
+        assert r"x 'a\u2028layers: 7' N" in capsys.readouterr().out
 
     def test_updates_grow_with_the_data(self):
         steps = [prepare_sigmorphon.updates(rows) for rows in (1, 1000, 10_000, 100_000)]
@@ -214,7 +258,8 @@ class TestExample:
 
     def test_only_training_has_an_example(self, tmp_path, capsys):
         call("prepare", "--data", SAMPLES, "--splits", "dev", "--out", tmp_path)
-        assert "train_steps" not in capsys.readouterr().out
+        assert "next:" not in capsys.readouterr().out
+        assert not (tmp_path / "train.yaml").exists()
 
 
 class TestBadInput:
@@ -241,7 +286,11 @@ class TestBadInput:
                 ["--setting", "high", "--languages", "old-irish"],
                 "no file old-irish-train-high; old-irish has dev, train-low",
             ),
-            ([], "no language has dev and train; there are dev, train-high, train-low"),
+            (
+                [],
+                "no language has <language>-dev and <language>-train; found only <language>-dev, "
+                "<language>-train-high, <language>-train-low; --setting chooses train-low, ",
+            ),
         ],
     )
     def test_wrong_choices(self, data, tmp_path, capsys, arguments, message):
@@ -267,8 +316,9 @@ class TestBadInput:
     def test_a_covered_test_set_is_no_test_set_of_another_language(self, data, tmp_path, capsys):
         (data / "welsh-covered-test").write_text("a\tab\tV\n")
         arguments = ("--data", data, "--splits", "test", "--out", tmp_path / "out")
-        message = "no language has test; there are covered-test, dev, train-high, train-low"
-        assert message in refused(capsys, "prepare", *arguments)
+        said = refused(capsys, "prepare", *arguments)
+        assert "no language has <language>-test; found only <language>-covered-test, " in said
+        assert "--setting" not in said
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -299,9 +349,18 @@ class TestBadInput:
     def test_missing_folder(self, tmp_path, capsys):
         arguments = ("prepare", "--data", tmp_path / "none", "--out", tmp_path / "out")
         assert "cannot be read (No such file" in refused(capsys, *arguments)
-        assert "no files named" in refused(
-            capsys, "prepare", "--data", tmp_path, "--out", tmp_path / "out"
+        said = refused(capsys, "prepare", "--data", tmp_path, "--out", tmp_path / "out")
+        assert (
+            "no files <language>-train (or <language>-train-<setting>) and <language>-dev" in said
         )
+
+    def test_letters_whose_marks_stand_alone_are_told(self, tmp_path, capsys):
+        for part, text in (("train", "u\u0308ber\ta\tV\nü\tü\tV\n"), ("dev", "ü\tü\tV\n")):
+            (tmp_path / f"german-{part}").write_text(text)
+        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{tmp_path}/german-train: 1 of 2 rows are not in Unicode's normal form NFC" in line
+        assert "V u \u0308 b" in (tmp_path / "out" / "train.src").read_text()
 
     def test_unwritable_output(self, data, tmp_path, capsys):
         (tmp_path / "file").write_text("")
