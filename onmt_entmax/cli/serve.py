@@ -3,7 +3,10 @@
     onmt-entmax serve                          # the pretrained model of 86 languages
     onmt-entmax serve run/mt/mine/de-en --open
 
-The page shows the outputs with their probabilities, the certificate, the lattice of all outputs and
+The page answers as you type. Its address has the query, and you may write one, such as
+http://127.0.0.1:8000/?language=spanish&lemma=preferir&tags=V;SBJV;PST;3;SG or ?sentence=Hallo.
+
+It shows the outputs with their probabilities, the certificate, the lattice of all outputs and
 the attention. A model of inflection gets language, word and tags; every other model a sentence,
 which goes through the subword transforms of its training (-transforms names others).
 
@@ -18,7 +21,6 @@ import ipaddress
 import logging
 import socket
 import threading
-import time
 import webbrowser
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -276,12 +278,11 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve the page until an interrupt, which ends the command as any other.
+    """Serve the page until an interrupt, the only end there is; return the exit status.
 
     Raises:
         UserError: the model cannot be read, or the address cannot be used.
     """
-    started = time.monotonic()
     options = parse_arguments(arguments)
     path = options.model or pretrained()
     bound = listening(options.host, options.port)
@@ -299,8 +300,8 @@ def main(arguments: Sequence[str]) -> int:
     server = waitress.create_server(app, sockets=[bound], max_request_body_size=_LARGEST)
     if not local:
         warn(f"whoever reaches {address} can use the page: it asks for no password")
-    print(f"{address}  (ready after {time.monotonic() - started:.1f} s; Ctrl-C ends)", flush=True)
+    print(f"{address}  (Ctrl-C ends)", flush=True)
     if options.open:
         webbrowser.open(address)
     server.run()  # returns at an interrupt
-    raise KeyboardInterrupt
+    return 0

@@ -1,7 +1,9 @@
-// The page of `onmt-entmax serve`: a form for a query, and the view of its answer.
-// The query stands in the address too, so that "back" works and an answer has a link.
+// The page of `onmt-entmax serve`: a form for a query, and the view of its answer, as one types.
+// The query stands in the address too, so that an answer has a link; after Enter, "back" returns to
+// it.
 
 const model = JSON.parse(at("model").textContent);
+const PAUSE = 250; // milliseconds without a key before what is typed is asked
 
 /** A field of the form with its label. */
 function field(label, input) {
@@ -41,40 +43,44 @@ function drawForm() {
   offer();
 }
 
-/** What the form holds, or what the address asks for. */
+/** What the form holds, the address of that, and what the page's address asks for. */
 const typed = () => Object.fromEntries(new FormData(at("question")));
-const linked = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+const address = () => `${location.pathname}#${new URLSearchParams(typed())}`;
+const linked = () =>
+  Object.fromEntries(new URLSearchParams(location.hash.slice(1) || location.search));
 
-function fillForm(query) {
-  for (const [name, value] of Object.entries(query)) {
-    if (at("question").elements[name]) at("question").elements[name].value = value;
-  }
-}
+let asking = false;
 
-let number = 0; // of the latest query: answers to earlier ones are not shown
-
+/** Show the answer to what the form holds. The model answers one query at a time, so ask but one. */
 async function ask() {
-  const query = typed();
-  const own = number += 1;
-  at("ask").disabled = true;
+  if (asking) return; // the loop below asks what the form holds by then
+  asking = true;
   at("state").className = "state muted";
   at("state").textContent = "Searching …";
-  let answer;
+  let asked, query, answer;
+  do {
+    asked = address();
+    query = typed();
+    answer = at("question").checkValidity() ? await answerTo(query) : null;
+  } while (asked !== address());
+  asking = false;
+  show(query, answer);
+}
+
+async function answerTo(query) {
   try {
     const response = await fetch("answer", { method: "POST", body: JSON.stringify(query),
       headers: { "Content-Type": "application/json" } });
-    answer = await response.json();
+    return await response.json();
   } catch {
-    answer = { error: "There is no answer. Does onmt-entmax serve still run?" };
+    return { error: "There is no answer. Does onmt-entmax serve still run?" };
   }
-  if (own === number) show(query, answer);
 }
 
 function show(query, answer) {
-  at("ask").disabled = false;
   at("state").className = "state alarm";
-  at("state").textContent = answer.error ?? "";
-  if (answer.error) {
+  at("state").textContent = answer?.error ?? "";
+  if (!answer || answer.error) {
     at("answer").replaceChildren();
     return;
   }
@@ -91,21 +97,31 @@ function show(query, answer) {
   }
 }
 
-/** Ask what the address says, if it asks anything. */
+/** Ask what the address says, or the example. */
 function follow() {
-  if (location.hash.length < 2) return;
-  fillForm(linked());
+  const query = linked();
+  const asked = Object.keys(query).length ? query : model.example;
+  for (const input of at("question").elements) {
+    if (input.name in asked) input.value = asked[input.name];
+  }
   ask();
 }
 
 drawForm();
 offerThemes();
-fillForm(model.example);
+let pause = 0;
+at("question").addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(() => {
+    history.replaceState(null, "", address());
+    ask();
+  }, PAUSE);
+});
 at("question").addEventListener("submit", (event) => {
   event.preventDefault();
-  const hash = `#${new URLSearchParams(typed())}`;
-  if (hash === location.hash) ask();
-  else location.hash = hash; // and so asks
+  clearTimeout(pause);
+  history.pushState(null, "", address());
+  ask();
 });
 window.addEventListener("hashchange", follow);
 follow();
