@@ -72,8 +72,9 @@ class Inventory:
             InflectionError: the language is unknown, or the lemma or a tag is empty.
         """
         if question.language not in self.languages:
-            near = difflib.get_close_matches(question.language, self.languages, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it knows {_some(self.languages)}"
+            near = difflib.get_close_matches(question.language, self.languages, n=1, cutoff=0.8)
+            known = ", ".join(self.languages)
+            hint = f"did you mean {near[0]!r}?" if near else f"it knows {known}"
             raise InflectionError(f"the model knows no language {question.language!r}; {hint}")
         if not question.lemma:
             raise InflectionError("the lemma is empty")
@@ -239,7 +240,7 @@ class Inflector:
         forms, certificate, finished = found(answers)
         # Outputs with start or padding symbols, which search excludes, are no forms.
         only = certificate.level == "exhaustive" and finished == 1
-        warnings = self._warnings(answers, forms)
+        warnings = self._warnings(question.language, answers, forms)
         return Inflection(question, forms, certificate, warnings, only)
 
     def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
@@ -264,9 +265,12 @@ class Inflector:
         certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
         return forms, certificate, record["finished"]
 
-    def _warnings(self, answers: Sequence[Answer], forms: Sequence[Form]) -> tuple[str, ...]:
+    def _warnings(
+        self, language: str, answers: Sequence[Answer], forms: Sequence[Form]
+    ) -> tuple[str, ...]:
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
-        found = [f"unknown {described(token)}" for token in unknown]
+        known = self._tags_of(language)
+        found = [f"unknown {described(token)}{meant(token, known)}" for token in unknown]
         causes = [
             likely_cause(Counter(answer.unknown), each.translator.vocabularies.source)
             for answer, each in zip(answers, self._directions, strict=True)
@@ -274,11 +278,34 @@ class Inflector:
         found += dict.fromkeys(cause for cause in causes if cause)
         found += dict.fromkeys(
             unseen_text(Counter(answer.unseen), each.translator.vocabularies.source)
+            + "".join(meant(token, known) for _, token in answer.unseen)
             for answer, each in zip(answers, self._directions, strict=True)
             if answer.unseen
         )
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
+
+    def _tags_of(self, language: str) -> list[str]:
+        """Return the tags that training saw in a language; all if the model does not say which."""
+        seen = self._directions[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
+        return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
+
+
+def meant(token: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean ...?)` of a tag that is not known; else an empty string.
+
+    The tag may be misspelt, in lower case, or several tags without semicolons between them.
+
+    Args:
+        token: of a source.
+        known: tags.
+    """
+    by_case = {tag.upper(): tag for tag in known}
+    parts = decode_tag(token).replace(",", " ").upper().split() if is_tag(token) else []
+    near = [difflib.get_close_matches(part, by_case, n=1, cutoff=0.7) for part in parts]
+    if not near or not all(near):
+        return ""
+    return f" (did you mean {';'.join(by_case[each[0]] for each in near)}?)"
 
 
 def described(token: str) -> str:
@@ -328,8 +355,3 @@ def _certificate(
         log_excluded_bound=math.log(forbidden) if forbidden else -math.inf,
         strict=all(part.strict for part in parts),
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

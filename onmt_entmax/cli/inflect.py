@@ -56,9 +56,11 @@ def read_question(line: str, language: str | None) -> Question:
     expected = ["lemma", "tags"] if language else ["language", "lemma", "tags"]
     columns = line.split("\t") if "\t" in line else line.split()
     if len(columns) != len(expected):
+        row = language is not None and len(columns) == 3
+        keep = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)" if row else ""
         raise UserError(
             f"expected {' '.join(expected)}, separated by tabs (or spaces), "
-            f"found {len(columns)} column{'s' * (len(columns) != 1)}"
+            f"found {len(columns)} column{'s' * (len(columns) != 1)}{keep}"
         )
     named, lemma, tags = [language, *columns] if language else columns
     return Question(str(named), str(lemma), tuple(str(tags).split(";")))
@@ -128,6 +130,8 @@ def as_json(answer: Inflection) -> str:
 
 def converse(inflector: Inflector, options: argparse.Namespace) -> None:
     """Inflect what a person types, line by line; errors do not end the conversation."""
+    expected = "lemma tags" if options.language else "language lemma tags"
+    print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
     for line in sys.stdin:
         if line.strip():
             try:

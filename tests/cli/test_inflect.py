@@ -101,6 +101,39 @@ class TestInflector:
         assert Inflector([model]).inflect("german", "aö", "V").warnings == ()
         assert Inflector([model]).inflect("english", "ao\u0308", "V").warnings == ()
 
+    @pytest.mark.parametrize(
+        ("language", "tags", "warnings"),
+        [
+            ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
+            (
+                "german",
+                "v;sbjv",
+                [f"unknown tag {t} (did you mean {t.upper()}?)" for t in ("v", "sbjv")],
+            ),
+            ("german", "V SBJV, PST", ["unknown tag V SBJV, PST (did you mean V;SBJV;PST?)"]),
+            ("german", "V;XYZ", ["unknown tag XYZ"]),
+            ("german", "V; ", ["unknown tag  "]),
+            ("german", "V XYZ", ["unknown tag V XYZ"]),
+            ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
+            (
+                "english",
+                "V;SBJV",
+                ["not seen in training for english: '+SBJV' (did you mean SUBJ?)"],
+            ),
+            ("english", "V;SUBJ", []),
+        ],
+    )
+    def test_a_tag_that_is_near_is_named(self, tmp_path, language, tags, warnings):
+        """Among those that training saw in the language."""
+        tokens = dict.fromkeys((*VOCABULARIES.source.tokens, "+V", "+PST", "+SBJV", "+SUBJ"))
+        seen = {
+            "lang=german": frozenset({"+V", "+PST", "+SBJV", "a"}),
+            "lang=english": frozenset({"+V", "+PST", "+SUBJ", "a"}),
+        }
+        source = Vocabulary(tuple(tokens), seen)
+        model = write_model(tmp_path / "tags", 3, Vocabularies(source, VOCABULARIES.target))
+        assert list(Inflector([model]).inflect(language, "a", tags).warnings) == warnings
+
     def test_spaces_around_a_tag_are_no_part_of_it(self, model):
         answer = Inflector([model]).inflect("german", "ab", "V; PST ")
         assert (answer.question.tags, answer.warnings) == (("V", "PST"), ())
@@ -116,6 +149,7 @@ class TestInflector:
         ("question", "message"),
         [
             (("germann", "a", "V"), "knows no language 'germann'; did you mean 'german'?"),
+            (("geralt", "a", "V"), "knows no language 'geralt'; it knows english, german"),
             (("xx", "a", "V"), "knows no language 'xx'; it knows english, german"),
             (("german", "", "V"), "the lemma is empty"),
             (("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'"),
@@ -285,6 +319,15 @@ class TestCommand:
         assert captured.err.count("\n") == 1
         assert message in captured.err
 
+    def test_a_row_of_training_data_is_told_from_a_query(self, model, tmp_path, capsys):
+        (tmp_path / "rows").write_text("a\tb\tV\n")
+        given = ["--model", str(model), "--language", "german", "--input", str(tmp_path / "rows")]
+        assert ended(inflect.main, given) == 2
+        assert "rows:1: expected lemma tags, " in (said := capsys.readouterr().err)
+        assert said.endswith(
+            "found 3 columns; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)\n"
+        )
+
     def test_the_real_command_without_a_model(self, tmp_path):
         done = run("onmt_entmax", "inflect", "--model", tmp_path / "nothing")
         assert done.returncode == 2
@@ -301,7 +344,9 @@ class TestCommand:
         assert ended(inflect.main, ["--model", str(model)]) == 0
         captured = capsys.readouterr()
         assert captured.out.startswith("english\ta\tV\t1\t")
-        assert captured.err.startswith("inflect.py: expected language lemma tags")
+        hint, line = captured.err.splitlines()
+        assert hint == "type language lemma tags, such as V;PST for tags; Ctrl-D ends"
+        assert line.startswith("inflect.py: expected language lemma tags")
 
 
 def test_numbers_out_of_range_are_refused(model):
