@@ -543,7 +543,7 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
         seconds = device.clock() - start
     found = {answer.source: answer for answer in answers}
     cases, furthest = [], 0.0
-    for expected in Translator.from_folders(MODEL).answers(sample):
+    for expected in Translator.from_folders(MODEL).answers(sample, TOGETHER // 4):
         pair = [
             (answer.result.certificate.level, [each.text for each in answer.hypotheses])
             for answer in (found[expected.source], expected)
