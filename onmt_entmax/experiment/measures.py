@@ -67,7 +67,7 @@ def bleu(work: Work) -> dict[str, Any]:
         UserError: the files differ in length.
     """
     _, references, predictions = _texts(work)
-    metric = BLEU(tokenize=_tokenizer(work))
+    metric = BLEU(tokenize=_tokenizer(work), force=True)
     value = metric.corpus_score(predictions, [references]).score
     return {"bleu": round(value, 4), "signature": str(metric.get_signature())}
 
@@ -87,7 +87,7 @@ def compared_bleu(trainings: Sequence[Training]) -> list[tuple[float, float]]:
     """
     texts = [_texts(training) for training in trainings]
     references = texts[0][1]
-    metric = BLEU(tokenize=_tokenizer(trainings[0]))
+    metric = BLEU(tokenize=_tokenizer(trainings[0]), force=True)
     systems: Any = [(str(i), predictions) for i, (_, _, predictions) in enumerate(texts)]
     test = PairedTest(systems, {"BLEU": metric}, [references], "bs", n_samples=1000)
     results: Any = next(values for name, values in test()[1].items() if name != "System")

@@ -9,6 +9,7 @@ import pytest
 
 from onmt_entmax.checkpoint import remember_best
 from onmt_entmax.cli import experiment
+from onmt_entmax.experiment import measures
 from onmt_entmax.experiment.matrix import Cell
 from onmt_entmax.experiment.measures import last_measurement, measure
 from onmt_entmax.experiment.runner import Processes, Runner, Stopped
@@ -104,3 +105,13 @@ def test_all_runs_are_apart_where_each_is_better_or_each_is_worse(others, apart)
 def test_the_papers_figures_are_of_the_same_setting(tmp_path: Path, paper, told) -> None:
     line = markdown([read(write_matrix(tmp_path, paper=paper))]).splitlines()[-1]
     assert f"{told[0]} of the words, one form for {told[1]}. UZH (2018): {told[2]}." in line
+
+
+def test_nothing_is_said_about_tokenised_translations(monkeypatch, caplog) -> None:
+    """sacrebleu warns of a hundred lines that end in a tokenised period."""
+    lines = ["a b c d ."] * 100
+    monkeypatch.setattr(measures, "_texts", lambda work: (lines, lines, lines))
+    monkeypatch.setattr(measures, "_tokenizer", lambda work: "none")
+    assert measures.bleu(None)["bleu"] == pytest.approx(100)
+    assert measures.compared_bleu([None, None]) == [(0.0, 1.0)]
+    assert not caplog.records
