@@ -158,18 +158,22 @@ def prepare(options: argparse.Namespace) -> str:
     keep_configuration(options.out)
     raw, downloaded = read_corpus(options, corpus)
     pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
+    read, held = len(pairs["train"]), 0
     if "val" not in pairs:
         pairs |= hold_out(pairs["train"], options.val_size, options.seed)
+        held = len(pairs["val"])
     _refuse_blanks(pairs["val"], options.val, "the development set")
     if TEST in pairs:
         _refuse_blanks(pairs[TEST], options.test, "the test set")
     else:
         _refuse_other_tests([text_path(options.out, TEST, name) for name in languages])
-    read = len(pairs["train"])
+    shared = read - held - len(pairs["train"])
     models = model_paths(options.out, plan, languages)
     with TemporaryDirectory(prefix="learning") as folder:
         learned = model_paths(Path(folder), plan, languages)
-        pairs["train"] = _with_subwords(options, corpus, plan, learned, pairs["train"])
+        kept = _with_subwords(options, corpus, plan, learned, pairs["train"])
+        unfit = len(pairs["train"]) - len(kept)
+        pairs["train"] = kept
         contents = _texts(options.out, languages, pairs)
         contents |= {path: new.read_bytes() for path, new in zip(models, learned, strict=True)}
     following = next_commands(options.out, languages, plan)
@@ -178,7 +182,10 @@ def prepare(options: argparse.Namespace) -> str:
     record: dict[str, Any] = {
         "corpus": options.corpus,
         "languages": languages,
-        "pairs": {"read": read, **{part: len(pairs[part]) for part in _ALL if part in pairs}},
+        "pairs": {
+            **{"read": read, "shared_with_val": shared, "unfit": unfit},
+            **{part: len(pairs[part]) for part in _ALL if part in pairs},
+        },
         "subwords": {"type": plan.kind, "symbols": plan.symbols, "joint": plan.joint},
         "pyonmttok": pyonmttok().__version__,
         "downloaded": downloaded,
@@ -186,10 +193,10 @@ def prepare(options: argparse.Namespace) -> str:
     }
     # Old files are replaced only when all new ones are there: trained models may use them.
     write_files({**contents, options.out / RECORD: json.dumps(record, indent=2) + "\n"})
-    left_out = read - len(pairs["train"])
     note(
-        f"{options.out}: {len(pairs['train'])} pairs to train on ({left_out} left out), "
-        f"{len(pairs['val'])} to validate on, {len(pairs.get(TEST, ()))} to test on"
+        f"{options.out}: {len(pairs['train'])} pairs to train on, {len(pairs['val'])} to validate "
+        f"on, {len(pairs.get(TEST, ()))} to test on; left out: {shared} with a sentence of the "
+        f"development set, {unfit} empty, too long or too different in length"
     )
     return "\n".join(["next:", *(f"  {command}" for command in following)])
 

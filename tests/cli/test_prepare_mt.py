@@ -164,7 +164,7 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
     command = ["files", *files_of(tmp_path, ("ro", "en")), "--symbols", 60]
     command += ["--subwords", "separate"]
     done = succeed("onmt_entmax", "prepare", *command, "--out", "data", cwd=tmp_path)
-    assert "data: 300 pairs to train on (0 left out), 20 to validate on, 0 to test on" in done
+    assert "data: 300 pairs to train on, 20 to validate on, 0 to test on; left out: 0 " in done
     again = succeed("onmt_entmax", "prepare", *command, "--out", "again", cwd=tmp_path)
     first, second = prepared(tmp_path / "data"), prepared(tmp_path / "again")
     assert first.keys() == second.keys()
@@ -226,7 +226,7 @@ def test_a_known_corpus_from_a_local_folder(name: str, small, tmp_path: Path, ca
     arguments = [name, "--from", str(tmp_path / name), "--out", str(out)]
     assert ended(prepare_mt.main, arguments) == 0, capsys.readouterr().err
     record = json.loads((out / "prepare.json").read_text())
-    expected = {"read": 300, "train": 300, "val": 20, "test": 20}
+    expected = {"read": 300, "shared_with_val": 0, "unfit": 0, "train": 300, "val": 20, "test": 20}
     if "test" not in corpus.counts:
         del expected["test"]
     assert record["pairs"] == expected

@@ -32,7 +32,28 @@ def test_subwords_are_of_the_languages_they_are_for(tmp_path: Path, subwords: st
     for word, model in zip(words, models, strict=True):
         assert len(mt_text.tokeniser(plan, model)(word)) == 1
     record = json.loads((out / "prepare.json").read_text())
-    assert record["pairs"] == {"read": 21, "train": 20, "val": 1}
+    expected = {"read": 21, "shared_with_val": 0, "unfit": 1, "train": 20, "val": 1}
+    assert record["pairs"] == expected
+
+
+def test_every_pair_that_is_left_out_is_counted(tmp_path: Path, capsys) -> None:
+    pytest.importorskip("pyonmttok")
+    lines = {"de": [f"wort{n}" for n in range(30)], "en": [f"word{n // 3}" for n in range(30)]}
+    lines["de"] += ["", "x " * 99]
+    lines["en"] += ["nothing", "x"]
+    for name in lines:
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines[name]))
+    given = ["files", "--languages", *lines, "--train", *(tmp_path / name for name in lines)]
+    given += ["--val_size", 1, "--symbols", 12, "--out", tmp_path / "out"]
+    prepare_mt.prepare(prepare_mt.parse_arguments(list(map(str, given))))
+    record = json.loads((tmp_path / "out" / "prepare.json").read_text())
+    expected = {"read": 32, "shared_with_val": 2, "unfit": 2, "train": 27, "val": 1}
+    assert record["pairs"] == expected
+    told = capsys.readouterr()
+    assert (
+        "27 pairs to train on, 1 to validate on, 0 to test on; left out: 2 with a sentence of the "
+        "development set, 2 empty, too long or too different in length"
+    ) in told.out + told.err
 
 
 def test_what_is_downloaded_has_the_size_that_its_makers_name(
