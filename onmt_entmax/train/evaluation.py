@@ -31,6 +31,9 @@ from onmt_entmax.train import Evaluate, TrainingConfig
 UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning is due
 
 
+DECODED = ("exact_match", "macro_accuracy", "bleu")  # measures that need decoding
+
+
 @dataclass(frozen=True)
 class ValidationConfig:
     """Measures and sizes of a validation; named as the options are."""
@@ -42,6 +45,15 @@ class ValidationConfig:
     valid_beam_size: int = 1
     max_length: int = 100  # tokens per output
     valid_bleu_tokenize: str = "13a"  # as sacrebleu names it
+
+    def conditions(self, measure: str) -> str:
+        """Return how a measure is taken, such as `at most 1,000 pairs, greedy`; may be empty."""
+        decoded = measure in DECODED
+        size = self.valid_decode_size if decoded else self.valid_loss_size
+        known = [f"at most {size:,} pairs"] if size else []
+        if decoded:
+            known.append(f"beam {self.valid_beam_size}" if self.valid_beam_size > 1 else "greedy")
+        return ", ".join(known)
 
 
 def make_evaluate(
@@ -88,8 +100,7 @@ def make_evaluate(
         return [make_batch(group, vocabularies) for group in reversed(groups)]
 
     forced = batches(config.valid_loss_size)
-    decodes = config.selection in ("exact_match", "macro_accuracy", "bleu")
-    decoded = batches(config.valid_decode_size) if decodes else []
+    decoded = batches(config.valid_decode_size) if config.selection in DECODED else []
     search = SearchConfig(
         beam_size=config.valid_beam_size, max_length=config.max_length, stop="first"
     )

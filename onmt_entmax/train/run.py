@@ -171,7 +171,7 @@ def run_training(
             if resumed is not None and resumed.state is not None:
                 trainer.load_state_dict(resumed.state)
             outcome = trainer.train()
-    return _report_end(outcome, folder, following, tell)
+    return _report_end(outcome, folder, validation, following, tell)
 
 
 # --- resuming --------------------------------------------------------------------------------
@@ -529,7 +529,9 @@ def _describe(
     )
 
 
-def _report_end(outcome: Outcome, folder: Path, following: str, tell: Tell) -> int:
+def _report_end(
+    outcome: Outcome, folder: Path, validation: ValidationConfig, following: str, tell: Tell
+) -> int:
     """Say how the run ended, its best checkpoint and what follows; return its exit status."""
     if outcome.signal is not None:
         tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
@@ -540,8 +542,9 @@ def _report_end(outcome: Outcome, folder: Path, following: str, tell: Tell) -> i
     if best is None:
         tell(f"last checkpoint: {folder}/step_{outcome.step}")
     else:
-        value = measure(best["metric"], best["value"])
-        tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set")
+        value, taken = measure(best["metric"], best["value"]), validation.conditions(best["metric"])
+        how = f" ({taken})" if taken else ""
+        tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")
     tell(f"next: {following}")
     return 0
 
@@ -559,7 +562,11 @@ def next_command(folder: Path, data: DataConfig) -> str:
     try:
         language, tags, lemma = decode_source(first.source.split() if first else ())
     except ValueError:
-        files = ["-src", corpus.path_src, "-output", str(folder / "dev.txt")]
+        # Where `prepare` proposes it, but never in the place of the reference.
+        output = folder.parent / f"{Path(corpus.path_src).stem}.out"
+        if output.absolute() == Path(corpus.path_tgt).absolute():
+            output = folder / output.name
+        files = ["-src", corpus.path_src, "-output", str(output)]
         return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
     query = [language, lemma, ";".join(tags)]
     return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *query])

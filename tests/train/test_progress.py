@@ -11,6 +11,7 @@ from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.corpus import CorpusConfig, DataConfig
 from onmt_entmax.train import OptimizerConfig, TrainingConfig, progress
+from onmt_entmax.train.evaluation import ValidationConfig
 from onmt_entmax.train.progress import Progress, Standing, duration, measure
 from onmt_entmax.train.records import Records
 from onmt_entmax.train.run import next_command
@@ -134,6 +135,14 @@ def test_measures_have_units():
     ]  # fmt: skip
 
 
+def test_the_conditions_of_a_measure():
+    assert ValidationConfig().conditions("loss") == ""
+    assert ValidationConfig().conditions("bleu") == "at most 1,000 pairs, greedy"
+    every = ValidationConfig(valid_decode_size=0, valid_loss_size=20, valid_beam_size=5)
+    assert every.conditions("token_accuracy") == "at most 20 pairs"
+    assert every.conditions("exact_match") == "beam 5"
+
+
 class TestEnd:
     def data(self, folder: Path, source: str, **changes: object) -> DataConfig:
         (folder / "dev.src").write_text(source)
@@ -150,22 +159,28 @@ class TestEnd:
     def test_any_other_model_translates_the_development_set(self, tmp_path):
         data = self.data(tmp_path, "a b\n", transforms=("filtertoolong", "onmt_tokenize"))
         assert next_command(Path("run/mine"), data) == (
-            f"onmt-entmax translate -model run/mine -src {tmp_path}/dev.src "
-            "-output run/mine/dev.txt"
+            f"onmt-entmax translate -model run/mine -src {tmp_path}/dev.src -output run/dev.out"
         )
+
+    def test_the_proposed_output_is_not_the_reference(self, tmp_path):
+        data = self.data(tmp_path, "a b\n")
+        (tmp_path / "dev.tgt").rename(tmp_path / "dev.out")
+        valid = replace(data.valid, path_tgt=str(tmp_path / "dev.out"))
+        command = next_command(tmp_path / "model", replace(data, valid=valid))
+        assert command.endswith(f"-output {tmp_path}/model/dev.out")
 
     def test_the_last_lines_can_be_pasted(self, tmp_path, capsys):
         config = write_config(tmp_path, train_steps=4, valid_steps=4)
-        assert train(["-config", str(config)]) == 0
+        assert train(["-config", str(config), "-valid_loss_size", "20"]) == 0
         *_, finished, best, following = capsys.readouterr().err.splitlines()
         run = tmp_path / "run"
         assert finished == "finished at step 4 (train_steps)"
         assert best.startswith(f"best checkpoint: {run}/step_4, loss ")
-        assert best.endswith(" on the development set")
+        assert best.endswith(" on the development set (at most 20 pairs)")
         words = following.split()
         assert words[:3] == ["next:", "onmt-entmax", "translate"]
         assert translate(words[3:]) == 0
-        assert len((run / "dev.txt").read_text().splitlines()) == 40
+        assert len((tmp_path / "valid.out").read_text().splitlines()) == 40
 
     def test_without_a_development_set_the_last_checkpoint_is_named(self, tmp_path, capsys):
         config = yaml.safe_load(write_config(tmp_path, train_steps=2).read_text())
