@@ -215,6 +215,17 @@ def test_alpha_of_each_head(small: None, length: int) -> None:
         assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-4)
 
 
+def test_alphas_above_two_among_many_rows() -> None:
+    """A program looks for them in several tiles, of which the last has fewer rows."""
+    alpha = torch.linspace(1.1, 1.9, 70, device=DEVICE).view(-1, 1)
+    alpha[[3, 40, 69]] = 2.5
+    scores = some(70, 50)
+    ours = entmax(scores, alpha)
+    for row in (2, 3, 40, 68, 69):
+        alone = entmax_oracle(scores[row : row + 1], float(alpha[row]))
+        assert torch.allclose(ours[row : row + 1].double(), alone, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("length", [7, pytest.param(100, marks=slow)])
 def test_gradients_above_two(small: None, length: int) -> None:
     """One alpha a row, on both sides of 2, up to where Jacobian weights are infinite."""

@@ -39,7 +39,8 @@ for capability in (80, 90):
         part = "all" if not each_row else "steep" if work == tl.float64 else "flat"
         for result, of in (("probabilities", part), ("logs", "all"), ("", "all")):
             assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
-                            result=result, part=of, each_row=each_row, height=4, width=64, **form)
+                            result=result, part=of, each_row=each_row, height=4, width=64,
+                            tiles=8 if of == "steep" else 1, **form)
         assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
                         result="probabilities", part=part, each_row=each_row, width=2048, room=256,
                         **form)

@@ -49,6 +49,8 @@ _REGISTERS = 1 << 15
 _TILE = 1 << 14
 _ROOM = 1024
 _LEAST_WIDTH = 16
+# Tiles of short rows in which a program looks for alphas above 2.
+_LOOKED_THROUGH = 8
 # Losses that are added at once.
 _SUMMED = 4096
 # Above this alpha a float64 threshold does not determine the smallest probabilities: see
@@ -247,8 +249,9 @@ def _start(
     constants = {"each_row": alphas.each_row, "part": part, "result": result, **form.constants}
     short = short_rows(n, form.work)
     if short is not None:
-        grid = (blocks(rows, short["height"]),)
-        triton_kernels.solve_short[grid](*given, rows, n, **constants, **short)
+        tiles = _LOOKED_THROUGH if part == "steep" else 1
+        grid = (blocks(rows, tiles * short["height"]),)
+        triton_kernels.solve_short[grid](*given, rows, n, tiles=tiles, **constants, **short)
         return
     columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
     triton_kernels.solve_long[(rows,)](

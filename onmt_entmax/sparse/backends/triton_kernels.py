@@ -254,14 +254,38 @@ def solve_short(
     scores, out, shifted, maxima, thresholds, alpha, inner, count, rows, n,
     each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+    tiles: tl.constexpr,
 ):  # fmt: skip
-    """Solve rows that fit in registers, ``height`` of them a program: one read, one write.
+    """Solve rows that fit in registers, ``tiles`` times ``height`` a program: one read, one write.
 
     ``result`` is "probabilities" or "logs" (to ``out``), or "" for the shifted conjugate, maximum
     and threshold. ``part`` is "all", or with one alpha a row "flat" to write what is right for
     alpha up to 2 only, or "steep" to write the rows above 2 alone.
     """
-    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
+    first = tl.program_id(0) * (tiles * height)
+    wanted = 1
+    if part == "steep":
+        # Alphas above 2 are rare: most programs for them end here.
+        row = first + tl.arange(0, tiles * height)
+        beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
+        wanted = tl.max((beta > 1).to(tl.int32), 0)
+    if wanted > 0:
+        for tile in range(tiles):
+            _solve_rows(
+                scores, out, shifted, maxima, thresholds, alpha, inner, count,
+                first + tile * height, rows, n, each_row, part, result, log_form, power, work,
+                height, width,
+            )  # fmt: skip
+
+
+@triton.jit
+def _solve_rows(
+    scores, out, shifted, maxima, thresholds, alpha, inner, count, first, rows, n,
+    each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
+    power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Solve ``height`` rows from ``first`` on, as :func:`solve_short` describes."""
+    row = (first + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     real = row < rows
@@ -271,7 +295,6 @@ def solve_short(
         beta = tl.where(beta > 1, 1.0, beta)
     wanted = 1
     if part == "steep":
-        # Alphas above 2 are rare: most programs for them end here.
         real = real & (beta > 1)
         wanted = tl.max(tl.max(real.to(tl.int32), 1), 0)
     if wanted > 0:
