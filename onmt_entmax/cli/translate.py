@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str]) -> int:
             return send_answers(lambda: _predictions(translation_setup(arguments), processes)[0])
         setup = translation_setup(arguments)
         summary = run_translation(setup, processes)
+    if not setup.chosen:
+        print(f"wrote {setup.output}", file=sys.stderr)
     print(summary.text())
     return 0
 

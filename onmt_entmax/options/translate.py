@@ -61,6 +61,7 @@ class TranslationSetup:
     prefixes: Path | None  # a file of target prefixes, one for each line of `src`
     constraints: Path | None  # a file of constraints, one line for each line of `src`
     output: Path
+    chosen: bool  # whether the user named the output
     exactness_report: Path | None
     alignments: Path | None  # a file of alignments, one line for each line of `output`
     task: SearchTask
@@ -144,6 +145,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         prefixes=_prefixes(options),
         constraints=_constraints(options),
         output=output,
+        chosen=options.given("output"),
         exactness_report=report,
         alignments=aligned,
         task=_task(options),

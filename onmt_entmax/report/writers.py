@@ -291,6 +291,12 @@ class Summary(Counts):
             (self.undecided, "of these undecided"),
         ]
         counted = [f"{self.sentences} sentences", *(f"{n} {what}" for n, what in rare if n)]
+        satisfied = []
+        if limits := rates.get("satisfied_percent"):
+            least, most = (f"{each:6.2f}" for each in limits)
+            until = f" to {most.strip()} %" if most != least else ""
+            label = "mean probability that the constraints hold"
+            satisfied = [f"  {label:43} {least} %{until}"]
         return "\n".join(
             [", ".join(counted)]
             + [
@@ -298,6 +304,7 @@ class Summary(Counts):
                 for label, (name, unit) in described.items()
                 if name in rates
             ]
+            + satisfied
             + self.advice()
         )
 

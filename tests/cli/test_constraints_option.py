@@ -119,7 +119,11 @@ def test_constraints_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (summary["constrained"], summary["impossible"]) == (3, 1)
     least, most = summary["satisfied_percent"]
     assert 0 < least <= most < 67
-    assert "1 for which the constraints allow no output" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "1 for which the constraints allow no output" in told.out
+    until = f" to {most:.2f} %" if most > least else ""
+    assert f"  mean probability that the constraints hold  {least:6.2f} %{until}\n" in told.out
+    assert told.err == ""
 
 
 @pytest.mark.parametrize(
@@ -160,3 +164,13 @@ def test_too_many_constraints_name_their_line(monkeypatch: pytest.MonkeyPatch) -
     wishes = [LineConstraints((("a b c d",),)), LineConstraints((("a",),))]
     with pytest.raises(UserError, match="constraints of line 1: needs an automaton of more than"):
         list(translator().answers(SOURCES[:2], constraints=wishes))
+
+
+def test_the_output_is_named_if_the_user_did_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").write_text("a b c\n")
+    assert main(["-model", str(MODEL), "-src", "in"]) == 0
+    assert capsys.readouterr().err == "wrote pred.txt\n"
+    assert (tmp_path / "pred.txt").read_text() == "c b a\n"

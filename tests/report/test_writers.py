@@ -133,6 +133,14 @@ def test_most_outputs_being_empty_is_told() -> None:
     assert "2 whose best output is empty" in summary.text()
 
 
+def test_limits_of_what_constraints_hold_are_told() -> None:
+    summary = Summary(sentences=4, constrained=2, satisfied=[1.0, 1.5])
+    label = "  mean probability that the constraints hold "
+    assert f"{label}  50.00 % to 75.00 %" in summary.text().splitlines()
+    summary.satisfied = [1.0, 1.0]
+    assert f"{label}  50.00 %" in summary.text().splitlines()
+
+
 def test_what_was_recomputed_is_told() -> None:
     summary = Summary()
     for agrees in (True, True, False, None):
