@@ -1,4 +1,4 @@
-"""The base class of errors that a user can fix, and a hint for misspelt words."""
+"""The base class of errors that a user can fix, and the wording of messages."""
 
 import difflib
 import unicodedata
@@ -28,12 +28,18 @@ def printable(text: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean ...?` with the only known word that starts so, else the most similar.
+    """Return `; did you mean ...?` with the shortest known word that starts so, or one like it.
 
     If no word is similar, return an empty string.
     """
     words = list(known)
-    found = [name for name in words if len(word) > 2 and name.startswith(word)]
-    if len(found) != 1:
+    begun = [name for name in words if len(word) > 2 and name.startswith(word)]
+    found = [min(begun, key=len)] if begun else []
+    if not found:
         found = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 sentence` or `2 sentences`."""
+    return f"{number} {noun}" + "s" * (number != 1)

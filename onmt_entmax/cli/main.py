@@ -25,7 +25,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
         "prepare fetch-multilabel": ("fetch_multilabel", "download multi-label data sets"),
         "prepare fetch-snli": ("fetch_snli", "download the SNLI corpus of sentence pairs"),
-        "prepare mt": ("prepare_mt", "make training files for translation, of `files` or a corpus"),
+        "prepare mt": (
+            "prepare_mt",
+            "make training files for translation: `prepare files`, or a corpus",
+        ),
     },
     "Train and predict": {
         "train": ("train", "train a model"),

@@ -76,6 +76,10 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
 
 
 def _read(address: str, limits: Limits, progress: bool) -> bytes:
+    if "://" not in address:
+        raise DownloadError(
+            f"{address}: is no address: it begins with https://, or with file:// for a local file"
+        )
     content = bytearray()
     try:
         with urllib.request.urlopen(address, timeout=limits.response) as answer:

@@ -129,7 +129,8 @@ def read_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> O
     origin = {**dict.fromkeys(file, str(path)), **dict.fromkeys(given, "command line")}
     for name, action in known.items():
         if action.required and canonical(action) == name and not origin.get(name):
-            raise OptionError(f"{path or 'command line'}: {name}: this option is required")
+            hint = "" if path else f"; give -{name}, or -config FILE with it"
+            raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
     return Options(values, origin)
 
 

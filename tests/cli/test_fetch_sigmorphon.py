@@ -151,7 +151,9 @@ def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys):
     assert "run again, or use a local copy (-h says how)" in error
     error = refused(capsys, *asked, "--url", f"{url}/nothing")
     assert "no norman-train-low in task1/all or task1/surprise" in error
-    assert "cannot download: unknown url type" in refused(capsys, *asked, "--url", "nonsense")
+    assert "low: is no address: it begins with https:" in refused(
+        capsys, *asked, "--url", "nonsense"
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.cli import prepare_mt
-from onmt_entmax.cli.main import CORPORA
+from onmt_entmax.cli.main import CORPORA, GROUPS
 from onmt_entmax.data import parallel
 from onmt_entmax.data import parallel as mt_text
 from onmt_entmax.errors import UserError
@@ -292,6 +292,7 @@ def test_a_larger_corpus_is_trained_on_for_longer(pairs: int, steps: int, tmp_pa
 
 def test_the_words_that_may_follow_prepare_are_its_corpora() -> None:
     assert set(CORPORA) == {"files", *parallel.CORPORA}
+    assert "`prepare files`" in GROUPS["Prepare data"]["prepare mt"][1]
     done = run("onmt_entmax", "prepare", "wmt16", "--out", "x")
     assert done.returncode == 2
     assert done.stderr.startswith("onmt-entmax prepare: error: wmt16 is not downloaded: name your ")

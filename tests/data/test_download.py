@@ -89,7 +89,7 @@ def test_other_answers_are_one_line(url: str) -> None:
         download(f"{url}/none", LIMITS)
     with pytest.raises(DownloadError, match="/broken: cannot download: 500 "):
         download(f"{url}/broken", LIMITS)
-    for address in ("nonsense", "http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"):
+    for address in ("http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"):
         with pytest.raises(DownloadError, match="cannot download"):
             download(address, LIMITS)
 
@@ -111,6 +111,16 @@ def test_an_encrypted_address_does_not_lead_to_one_that_is_not(
     monkeypatch.setattr("urllib.request.urlopen", opened)
     with pytest.raises(DownloadError, match="leads to http://host/file, which is not encrypted"):
         download("https://host/file", LIMITS)
+
+
+def test_a_path_is_no_address(tmp_path) -> None:
+    (tmp_path / "file").write_text("text")
+    path = str(tmp_path / "file")
+    with pytest.raises(DownloadError) as caught:
+        download(path, LIMITS)
+    said = "is no address: it begins with https://, or with file:// for a local file"
+    assert str(caught.value) == f"{path}: {said}"
+    assert download(f"file://{path}", LIMITS) == b"text"
 
 
 def test_a_checksum_is_compared() -> None:

@@ -103,6 +103,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
     ("flags", "message"),
     [
         (["-rnn_siz", "3"], "-rnn_siz: no such option; did you mean 'rnn_size'"),
+        (["-train_", "3"], "-train_: no such option; did you mean 'train_from'"),
         (["-keep", "3"], "-keep: no such option; did you mean 'keep_checkpoint'"),
         (["-rnn_size"], "expected one value, got 0"),
         (["-rnn_size", "3", "4"], "expected one value, got 2"),
@@ -170,9 +171,15 @@ def test_hostile_configurations_end_in_a_short_line(tmp_path, text, message) -> 
     assert len(str(caught.value)) < 400
 
 
-def test_a_required_option_is_asked_for() -> None:
-    with pytest.raises(OptionError, match="data: this option is required"):
+def test_a_required_option_is_asked_for(tmp_path) -> None:
+    with pytest.raises(OptionError) as caught:
         read_options(training_parser(), [])
+    said = "data: this option is required; give -data, or -config FILE with it"
+    assert str(caught.value) == f"command line: {said}"
+    path = tmp_path / "c.yaml"
+    path.write_text("layers: 1")
+    with pytest.raises(OptionError, match=r"c\.yaml: data: this option is required$"):
+        read_options(training_parser(), ["-config", str(path)])
 
 
 @pytest.mark.parametrize("command", ["training", "translation"])

@@ -227,6 +227,10 @@ def test_the_search_of_a_translation(tmp_path) -> None:
         translation_setup([*arguments, *drawn[:-1], "avg"])
     with pytest.raises(UserError, match="model: this option is required"):
         translation_setup(["-src", str(source)])
+    with pytest.raises(UserError, match="-beam: no such option; did you mean 'beam_size'"):
+        translation_setup(["-src", str(source), "-beam", "5"])
+    with pytest.raises(UserError, match="or -config FILE with it"):
+        translation_setup(["-src", str(source)])
 
 
 def test_the_groups_of_a_translation(tmp_path) -> None:
