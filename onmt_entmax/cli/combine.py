@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
@@ -48,7 +48,8 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
         for path, record in zip(paths, records, strict=True):
             if record is None or records[0] is None:
                 short = path if record is None else paths[0]
-                raise UserError(f"{short}: {number - 1} sentences, but another report has more")
+                size = counted(number - 1, "sentence")
+                raise UserError(f"{short}: {size}, but another report has more")
             if record["source"] != records[0]["source"]:
                 raise UserError(f"{path}:{number}: another source than in {paths[0]}")
         yield list(records)
@@ -131,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
         for file in files[2:]:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}
             print(json.dumps(found | of, indent=2, ensure_ascii=False), file=file)
-    print(f"{options.output}: {found['sentences']} sentences")
+    print(f"{options.output}: {counted(found['sentences'], 'sentence')}")
     print(f"  every possible output found    {found['exhaustive_percent']:6.2f}%")
     print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f}%")
     print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f}%")

@@ -39,7 +39,7 @@ from onmt_entmax.data.inflection import (
     pair_texts,
     read_rows,
 )
-from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import naming, write_files
 
 SPLITS = ("train", "dev", "test")
@@ -163,7 +163,8 @@ def prepare(options: argparse.Namespace) -> None:
         contents[options.out / CONFIGURATION] = text
     write_files(contents)
     for name, some in pairs.items():
-        print(f"{options.out / name}.{{src,tgt}}: {len(some)} rows, {len(languages)} languages")
+        size = f"{counted(len(some), 'row')}, {counted(len(languages), 'language')}"
+        print(f"{options.out / name}.{{src,tgt}}: {size}")
     if left_out:
         print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
     if commands:

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.transforms import splits
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.measures import Counts
@@ -87,7 +87,7 @@ def drawings(
     if positions and left_out == len(positions):
         raise UserError(f"no sentence can be drawn: {reason}")
     if left_out:
-        warn(f"no pictures of {left_out} sentences: {reason}")
+        warn(f"no pictures of {counted(left_out, 'sentence')}: {reason}")
 
 
 def number_of_details(text: str) -> int:
@@ -134,5 +134,5 @@ def main(arguments: Sequence[str]) -> int:
     with replaced_when_done([options.output]) as (file,):
         pictures = drawings(translator, records, options.details)
         write_page(file, title, records, pictures, notes)
-    print(f"{options.output}: {len(records)} sentences")
+    print(f"{options.output}: {counted(len(records), 'sentence')}")
     return 0

@@ -57,7 +57,7 @@ function drawSummary() {
   at("notice").hidden = !notes.length;
   at("summary").append(
     el("div", { class: "card" },
-      el("p", { class: "big" }, el("b", {}, all.toLocaleString("en")), " sentences"),
+      el("p", { class: "big" }, el("b", {}, all.toLocaleString("en")), all === 1 ? " sentence" : " sentences"),
       blank ? el("p", { class: "muted" }, left) : null,
       el("p", {}, el("b", {}, share(levels[0][1], all)), " all possible outputs found"),
       el("p", {}, el("b", {}, share(proven, all)), " most probable output proven"),
@@ -156,7 +156,7 @@ function rowOf(place) {
   const meter = el("span", { class: "meter" });
   meter.style.setProperty("--p", hypothesis ? hypothesis.prob : 0);
   const cells = [
-    String(record.id),
+    String(record.id + 1), // people count lines from 1, programs from 0
     line(record.source),
     hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
       record.unfinished ? line(record.unfinished) : ""),
@@ -248,7 +248,7 @@ function showSentence(index) {
       button("Next", "N", () => turn(1), state.active >= state.shown.length - 1),
       el("span", { class: "muted" }, `${state.active + 1} of ${state.shown.length}`)),
     el("h2", { id: "title", tabindex: "-1" },
-      el("span", { class: "muted" }, `Line ${record.id}`), " ", line(record.source)),
+      el("span", { class: "muted" }, `Line ${record.id + 1}`), " ", line(record.source)),
     ...viewOf(record, drawing));
 }
 

@@ -129,7 +129,8 @@ function hypothesesOf(record, view, pictures) {
     shown.length ? list : el("p", {}, record.unfinished ? "None finished within the length limit." : "None."),
     more > 0 ? note(`${more} more are in the report, too many to show here.`) : null,
     unlisted > 0
-      ? note(`${unlisted} more were found; a larger n_best lists them.`) : null);
+      ? note(unlisted === 1 ? "1 more was found; a larger n_best lists it."
+        : `${unlisted} more were found; a larger n_best lists them.`) : null);
 }
 
 /** The smallest minimum at which the lattice has few enough leaves. */

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from onmt_entmax.errors import counted
 from onmt_entmax.files import is_stream
 from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.mbr import MbrCounts, as_dict
@@ -266,8 +267,9 @@ class Summary(Counts):
         """Return the summary as lines of text."""
         if self.sampled:
             return (
-                f"{self.sentences} sentences, {self.samples} samples: {self.distinct} different "
-                f"ones of their sentence, {self.cut} cut by the length limit"
+                f"{counted(self.sentences, 'sentence')}, {counted(self.samples, 'sample')}: "
+                f"{self.distinct} different ones of their sentence, {self.cut} cut by the length "
+                "limit"
             )
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         lacks = bool(self.source.counts)
@@ -283,14 +285,15 @@ class Summary(Counts):
             "source positions of nonzero attention": ("mean_attention_support", "per step"),
         }
         rare = [
-            (self.blank, "blank lines"),
             (self.unfinished, "without a finished output"),
             (self.impossible, "for which the constraints allow no output"),
             (self.empty, "whose best output is empty"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
             (self.undecided, "of these undecided"),
         ]
-        counted = [f"{self.sentences} sentences", *(f"{n} {what}" for n, what in rare if n)]
+        numbers = [counted(self.sentences, "sentence")]
+        numbers += [counted(self.blank, "blank line")] if self.blank else []
+        numbers += [f"{n} {what}" for n, what in rare if n]
         satisfied = []
         if limits := rates.get("satisfied_percent"):
             least, most = (f"{each:6.2f}" for each in limits)
@@ -298,7 +301,7 @@ class Summary(Counts):
             label = "mean probability that the constraints hold"
             satisfied = [f"  {label:43} {least} %{until}"]
         return "\n".join(
-            [", ".join(counted)]
+            [", ".join(numbers)]
             + [
                 f"  {label:43} {rates[name]:6.2f} {unit}"
                 for label, (name, unit) in described.items()

@@ -321,8 +321,8 @@ def test_bad_input_is_one_line_and_writes_nothing(
     output = tmp_path / "output"
     for arguments, message in (
         ([], "name the reports to combine"),
-        (["--reports", one, two], "one.jsonl: 1 sentences, but another report has more"),
-        (["--reports", two, one], "one.jsonl: 1 sentences, but another report has more"),
+        (["--reports", one, two], "one.jsonl: 1 sentence, but another report has more"),
+        (["--reports", two, one], "one.jsonl: 1 sentence, but another report has more"),
         (["--reports", one, other], "other.jsonl:1: another source than in"),
         (["--reports", broken], "broken.jsonl:1: not a record of an -exactness_report"),
         (["--reversed", empty], "empty.jsonl: the report is empty"),

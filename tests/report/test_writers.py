@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from onmt_entmax.errors import counted
 from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
 from onmt_entmax.search import (
     Certificate,
@@ -82,9 +83,16 @@ def test_rare_kinds_are_told() -> None:
         summary.add(given)
     first = summary.text().splitlines()[0]
     assert first == (
-        "2 sentences, 1 blank lines, 1 without a finished output, "
+        "2 sentences, 1 blank line, 1 without a finished output, "
         "1 for which the constraints allow no output"
     )
+
+
+def test_one_sentence_is_not_several() -> None:
+    assert Summary(sentences=1).text().splitlines()[0] == "1 sentence"
+    sampled = Summary(sentences=1, sampled=True, samples=2, distinct=1)
+    assert sampled.text().startswith("1 sentence, 2 samples: 1 different")
+    assert [counted(number, "line") for number in range(3)] == ["0 lines", "1 line", "2 lines"]
 
 
 def test_tokens_outside_the_vocabulary_are_told_beside_the_certificates() -> None:
