@@ -175,7 +175,7 @@ class Translator:
         pipe = build_transforms(transforms, options, self.vocabularies, first.folder)
         self.reader = Reader(self.vocabularies, pipe, first.right_to_left)
         self._compiler = ConstraintCompiler(
-            self.vocabularies.target, first.right_to_left, task.regex
+            self.vocabularies.target, first.right_to_left, task.regex, splits(pipe)
         )
         if unknown and task.sampling:
             raise TranslationError("replace_unk goes with a search, not with sampling")
@@ -311,10 +311,10 @@ class Translator:
             for example, result in self._search(examples, batch_size, forced, automata):
                 number = example.index
                 verification = self._verify(example, result, forced[number], automata[number])
-                answer = self._answer(texts[number], sources[number], result)
+                answer = self._answer(texts[number], sources[number], result, verification)
                 if self.task.mbr is not None:
                     answer = replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
-                found[number] = replace(answer, verification=verification)
+                found[number] = answer
             for number in texts:
                 yield found[number]
 
@@ -444,7 +444,13 @@ class Translator:
             *(self._verifier, batch, result, self._config, prefix, self.task.budget, automaton)
         )
 
-    def _answer(self, line: str, source: EncodedSource, result: SearchResult) -> Answer:
+    def _answer(
+        self,
+        line: str,
+        source: EncodedSource,
+        result: SearchResult,
+        verification: Verification | None,
+    ) -> Answer:
         best, length = result.best, len(source.words)
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
@@ -466,6 +472,7 @@ class Translator:
             attended=attended,
             merged=self._merged,
             scored=self._config.penalties.any,
+            verification=verification,
         )
 
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
