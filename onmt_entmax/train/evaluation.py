@@ -20,7 +20,7 @@ from onmt_entmax.data.corpus import (
     validation_pairs,
     validation_targets,
 )
-from onmt_entmax.data.transforms import copying
+from onmt_entmax.data.transforms import SUBWORDS, copying
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import named_exhaustion
@@ -89,7 +89,8 @@ def make_evaluate(
     pairs = validation_pairs(data, vocabularies)
     if not pairs:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    _warn_of_unknown(pairs, vocabularies, tell)
+    split = data.valid is not None and not SUBWORDS.isdisjoint(data.valid.transforms)
+    _warn_of_unknown(pairs, vocabularies, split, tell)
     examples = [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
     evenly = config.selection == "macro_accuracy"
 
@@ -124,7 +125,7 @@ def make_evaluate(
 
 
 def _warn_of_unknown(
-    pairs: Sequence[Pair], vocabularies: Vocabularies, tell: Callable[[str], None]
+    pairs: Sequence[Pair], vocabularies: Vocabularies, split: bool, tell: Callable[[str], None]
 ) -> None:
     sides = UnknownTokens(), UnknownTokens()
     for pair in pairs:
@@ -133,7 +134,7 @@ def _warn_of_unknown(
             counted.add(len(tokens), [t for t in copied.hide(tokens) if t not in vocabulary])
     for counted, name, vocabulary in zip(sides, ("source", "target"), vocabularies, strict=True):
         if counted.percent > UNKNOWN_LIMIT:
-            for line in counted.warnings(vocabulary, name):
+            for line in counted.warnings(vocabulary, name, split):
                 tell(f"warning: corpus 'valid': {line}")
 
 

@@ -9,7 +9,8 @@ from onmt_entmax.cli import report, serve, translate
 from onmt_entmax.data.unknown import UnknownTokens, likely_cause, readable
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.figures.sentence import sentence
-from onmt_entmax.search import SearchTask
+from onmt_entmax.search import LineConstraints, SearchTask
+from onmt_entmax.translator import TranslationError, Translator
 from tests.inflection_models import write_model
 
 LETTERS = Vocabulary((*SOURCE_SPECIALS, "lang=german", "+V", *"abcdeghilmnstuäö"))
@@ -61,7 +62,7 @@ def test_commands_know_whether_they_split_the_text(
 ) -> None:
     options = {"transforms": ["onmt_tokenize"] if split else []}
     options |= {f"{side}_onmttok_kwargs": "{'mode': 'space'}" for side in ("src", "tgt")}
-    target = Vocabulary((*TARGET_SPECIALS, "a"))
+    target = Vocabulary((*TARGET_SPECIALS, "a", "a￭", "￭a"))
     model = write_model(tmp_path / "m", 1, Vocabularies(SUBWORDS, target), options=options)
     (tmp_path / "source").write_text("Hunde\n")
     files = ["-src", str(tmp_path / "source"), "-output", str(tmp_path / "output")]
@@ -72,7 +73,13 @@ def test_commands_know_whether_they_split_the_text(
     answered = serve.Answering(model, SearchTask()).answer({"sentence": "Hunde"})
     told = [line for line in capsys.readouterr().err.splitlines() if "unk" in line]
     told += sentence([model], "Hunde", "a", None).warnings
-    assert len(told) == 3
+    translator = Translator.from_folders([model])
+    with pytest.raises(TranslationError, match="'Hunde' is not in the target") as prefixed:
+        list(translator.answers(["ein"], prefixes=["Hunde"]))
+    with pytest.warns(UserWarning, match="no output has 'Hunde'") as constrained:
+        list(translator.answers(["ein"], constraints=[LineConstraints((("Hunde",),))]))
+    told += [str(prefixed.value), *(str(each.message) for each in constrained)]
+    assert len(told) == 5
     for each in (*told, str(answered["causes"]["unknown"])):
         assert ("-transforms" in each) != split
 

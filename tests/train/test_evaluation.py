@@ -20,6 +20,7 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.train import evaluation
 from onmt_entmax.train.evaluation import make_evaluate, sample_examples
 from onmt_entmax.translator import Translator
+from tests.models import words
 from tests.toy import write_config
 
 
@@ -142,3 +143,16 @@ def test_a_wrong_value_gets_one_line(
         training_setup(["-config", str(path)])
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_splitting_is_no_cause_if_the_development_set_is_split(tmp_path: Path, split: bool) -> None:
+    kept = {f"{side}_onmttok_kwargs": "{'mode': 'space'}" for side in ("src", "tgt")}
+    names = ["onmt_tokenize" if split else "filtertoolong"]
+    setup = training_setup(["-config", str(write_config(tmp_path, transforms=names, **kept))])
+    (tmp_path / "valid.src").write_text("Hunde\n")
+    (tmp_path / "valid.tgt").write_text("ein\n")
+    told: list[str] = []
+    make_evaluate(setup.data, setup.validation, words(["￭es"], ["ein"]), told.append)
+    (warning,) = told
+    assert ("-transforms" in warning) != split
