@@ -232,16 +232,16 @@ def test_an_interrupt_ends_the_real_command(words: Path) -> None:
 # --- in the browser ------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
-    browser = Browser(tmp_path / "profile")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
     yield browser
     browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def site(words: Path) -> Iterator[str]:
     app = serve.application(serve.Answering(words, TASK), "words", local=True)
     server = make_server("127.0.0.1", 0, app, threaded=True)
