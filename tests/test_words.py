@@ -127,6 +127,10 @@ def test_certificates_are_of_tokens_and_stay_what_they_are(folder: Path, tmp_pat
         records.append([json.loads(line) for line in lines(report)])
     for plain, replaced in zip(*records, strict=True):
         texts = [[h.pop("text") for h in record["hypotheses"]] for record in (plain, replaced)]
+        known = [
+            h.pop("tokens", text) for h, text in zip(replaced["hypotheses"], texts[1], strict=True)
+        ]
+        assert known == texts[0]
         # A word that was replaced may read like another output.
         whole = plain["certificate"] == "exhaustive" and plain["finished"] <= 3
         assert ("slack" in replaced) != whole
