@@ -228,7 +228,7 @@ def test_an_installed_package_finds_the_model_of_the_checkout_it_runs_in(model, 
     [
         ("@", "0" * 64, "has another checksum than the known file"),
         ("@.none", "0" * 64, "cannot download"),
-        ("inflection-86", "0" * 64, "inflection-86: cannot download: unknown url type"),
+        ("inflection-86", "0" * 64, "inflection-86: is no address: it begins with https"),
     ],
 )
 def test_what_cannot_be_fetched_leaves_nothing(archive, cache, capsys, address, sha256, message):
