@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.inflection import is_language
 from onmt_entmax.data.transforms import build_transforms, copying, with_seed
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines
 from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
@@ -193,23 +193,18 @@ def all_pairs(data: DataConfig) -> Iterator[Pair]:
             )
 
 
-def seen_tokens(data: DataConfig, vocabulary: Vocabulary) -> dict[str, frozenset[str]]:
-    """Return the known source tokens of each language in the training data.
-
-    Args:
-        data: corpora; unless every source begins with a language, nothing is returned.
-        vocabulary: of the sources; what an earlier training saw is kept.
+def tokens_by_language(data: DataConfig) -> dict[str, set[str]]:
+    """Return the source tokens of each language; nothing unless every source begins with one.
 
     Raises:
         CorpusError: a corpus has no pair.
     """
-    seen = {language: set(tokens) for language, tokens in vocabulary.seen.items()}
+    found: dict[str, set[str]] = {}
     for (language, *tokens), _ in all_pairs(data):
         if not is_language(language):
             return {}
-        seen.setdefault(language, set()).update(tokens)
-    known = set(vocabulary.tokens)
-    return {each: frozenset(seen[each] & known) for each in seen if each in known}
+        found.setdefault(language, set()).update(tokens)
+    return found
 
 
 def _pairs_of(lines: Sequence[Line], pipe: TransformPipe, data: DataConfig) -> list[Pair]:

@@ -29,6 +29,7 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
+from onmt_entmax.data.inflection import is_language
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
 Grouping = Callable[[Integers, Integers], list[Integers]]
@@ -201,6 +202,18 @@ class TokenNumbers:
             for side, names in zip((self.source, self.target), self.names, strict=True)
         )
         return source, target
+
+    def by_language(self) -> dict[str, set[str]]:
+        """Return what `tokens_by_language` returns, without reading the lines again."""
+        names, lengths = np.asarray(self.names[0], object), self.source.lengths
+        firsts = self.source.ids[self.source.starts[:-1][lengths > 0]]
+        languages, language = np.unique(firsts, return_inverse=True)
+        if not all(map(is_language, names[languages])):
+            return {}
+        found = np.zeros((len(languages), len(names)), np.bool_)
+        found[np.repeat(language.astype(np.int32), lengths[lengths > 0]), self.source.ids] = True
+        found[np.arange(len(languages)), languages] = False
+        return {names[first]: set(names[own]) for first, own in zip(languages, found, strict=True)}
 
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs | None:
         """Return the pairs as vocabulary ids.

@@ -110,6 +110,19 @@ class Vocabulary:
         structural = (DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
         return token in self._ids and token not in structural
 
+    def seeing(self, found: Mapping[str, Iterable[str]]) -> Vocabulary:
+        """Return the vocabulary after a training that found these tokens of each language.
+
+        What an earlier training saw is kept; without any languages, nothing is.
+        """
+        seen = {
+            language: frozenset(self.seen.get(language, ()))
+            | {t for t in found[language] if t in self}
+            for language in found
+            if language in self
+        }
+        return replace(self, seen={**self.seen, **seen} if found else {})
+
     def unseen(self, source: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the tokens of a source that are known, but not from sources of its language.
 

@@ -35,7 +35,7 @@ from onmt_entmax.data.corpus import (
     check_corpus,
     extra_specials,
     read_lines,
-    seen_tokens,
+    tokens_by_language,
 )
 from onmt_entmax.data.inflection import decode_source
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
@@ -136,8 +136,8 @@ def run_training(
             refuse_too_large(model, vocabularies, copies, device)
             network = build_model(model, vocabularies)
             _load_vectors(run, network, vocabularies, tell)
-        source = replace(vocabularies.source, seen=seen_tokens(data, vocabularies.source))
-        vocabularies = vocabularies._replace(source=source)
+        languages = tokens_by_language(data) if tokens is None else tokens.by_language()
+        vocabularies = vocabularies._replace(source=vocabularies.source.seeing(languages))
         pairs = None if tokens is None else tokens.encode(vocabularies)
         del tokens  # frees its memory
         if run.label_smoothing_prior == "unigram":

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,8 +17,9 @@ from onmt_entmax.data.corpus import (
     check_corpus,
     extra_specials,
     read_pairs,
-    seen_tokens,
+    tokens_by_language,
 )
+from onmt_entmax.data.encoded import read_tokens
 from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
 from onmt_entmax.data.vocabulary import (
     SOURCE_SPECIALS,
@@ -243,12 +245,18 @@ def test_what_is_seen_of_each_language(tmp_path: Path) -> None:
 
     one = corpus_of("one", "lang=x +V a b", "lang=y +V c", "lang=x d")
     two = corpus_of("two", "lang=y b")
+
+    def seen(known: Vocabulary, *corpora: CorpusConfig) -> Mapping[str, frozenset[str]]:
+        found = tokens_by_language(data(*corpora))
+        assert read_tokens(data(*corpora)).by_language() == found
+        return known.seeing(found).seen
+
     source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "lang=y", "+V", *"abc"))
-    seen = seen_tokens(data(one, two), source)
-    assert seen == {"lang=x": {"+V", "a", "b"}, "lang=y": {"+V", "b", "c"}}
+    both = seen(source, one, two)
+    assert both == {"lang=x": {"+V", "a", "b"}, "lang=y": {"+V", "b", "c"}}
     # An earlier training is not forgotten.
-    assert seen_tokens(data(two), replace(source, seen=seen)) == seen
-    assert seen_tokens(data(one, corpus_of("three", "a b")), source) == {}
+    assert seen(replace(source, seen=both), two) == both
+    assert seen(source, one, corpus_of("three", "a b")) == {}
 
 
 @pytest.mark.parametrize(
