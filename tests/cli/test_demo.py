@@ -75,7 +75,7 @@ def test_an_environment_that_was_not_finished_is_made_anew(tmp_path: Path) -> No
     (tmp_path / ".venv").mkdir()
 
     def first() -> str:
-        command = ["make", "--dry-run", "test", "PYTHON=python3.12"]
+        command = ["make", "--no-print-directory", "--dry-run", "test", "PYTHON=python3.12"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()[0]
 
