@@ -1,6 +1,7 @@
 """What `onmt-entmax experiment` measures, compares and says as it ends."""
 
 import json
+import logging
 import signal
 import time
 from pathlib import Path
@@ -109,6 +110,7 @@ def test_the_papers_figures_are_of_the_same_setting(tmp_path: Path, paper, told)
 
 def test_nothing_is_said_about_tokenised_translations(monkeypatch, caplog) -> None:
     """sacrebleu warns of a hundred lines that end in a tokenised period."""
+    caplog.set_level(logging.WARNING, "sacrebleu")
     lines = ["a b c d ."] * 100
     monkeypatch.setattr(measures, "_texts", lambda work: (lines, lines, lines))
     monkeypatch.setattr(measures, "_tokenizer", lambda work: "none")
