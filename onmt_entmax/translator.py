@@ -31,7 +31,7 @@ from onmt_entmax.model import (
 )
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
-from onmt_entmax.report.alignment import Alignment, alignment
+from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.report.writers import Answer, Decoded, Drawn
 from onmt_entmax.search import (
@@ -467,7 +467,7 @@ class Translator:
             result=result,
             hypotheses=tuple(self._decoded(h, source) for h in result.hypotheses),
             unfinished=(
-                None if result.unfinished is None else self._text(result.unfinished, source)
+                None if result.unfinished is None else self._decoded(result.unfinished, source).text
             ),
             attended=attended,
             merged=self._merged,
@@ -476,24 +476,21 @@ class Translator:
         )
 
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
-        text = self._text(hypothesis, source)
-        shown = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
-        tokens = " ".join(self.reader.turned(shown))
-        aligned = self._alignment(hypothesis, source)
-        return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
-
-    def _alignment(self, hypothesis: Hypothesis, source: EncodedSource) -> Alignment | None:
-        if not self._align or hypothesis.attention is None:
-            return None
         target = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
-        return alignment(
-            *(hypothesis.attention, source.words, target),
-            *(self.dense_attention, self.reader.backwards),
-        )
+        tokens, attention = " ".join(self.reader.turned(target)), hypothesis.attention
+        aligned = None
+        if attention is not None and self._align:
+            aligned = alignment(
+                *(attention, source.words, target, self.dense_attention, self.reader.backwards)
+            )
+        if attention is not None and self._unknown:
+            target = self._unknown.replace(target, source.words, attention)
+        text = self.reader.postprocess(target)
+        return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
     def _sampled(self, line: str, source: EncodedSource, drawn: Sequence[Sample]) -> Answer:
         as_hypotheses = [Hypothesis(each.tokens, each.log_prob, each.log_prob) for each in drawn]
-        texts = [self._text(hypothesis, source) for hypothesis in as_hypotheses]
+        texts = [self._decoded(hypothesis, source).text for hypothesis in as_hypotheses]
         return Answer(
             id=source.example.index,
             source=line,
@@ -502,12 +499,6 @@ class Translator:
             unseen=source.unseen,
             samples=tuple(map(Drawn, texts, drawn)),
         )
-
-    def _text(self, hypothesis: Hypothesis, source: EncodedSource) -> str:
-        tokens = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
-        if self._unknown and hypothesis.attention is not None:
-            tokens = self._unknown.replace(tokens, source.words, hypothesis.attention)
-        return self.reader.postprocess(tokens)
 
 
 def check_memory(
