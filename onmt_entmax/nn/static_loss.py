@@ -2,7 +2,8 @@
 
 The forward pass computes scores for a chunk of rows, replaces them by the loss's gradient in the
 scores, and multiplies this with states and weights at once. Nothing is read back from the GPU.
-`static_loss_triton.py` has the kernels; without Triton, PyTorch operations replace them.
+`static_loss_triton.py` has the kernels; PyTorch operations replace them without Triton and for
+alpha above 2.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from torch.autograd import Function
 from onmt_entmax.nn.output import OutputLayer, OutputLoss
 from onmt_entmax.sparse.arguments import alpha_text
 from onmt_entmax.sparse.autograd import conjugate_operator
-from onmt_entmax.sparse.backends import has_kernels
+from onmt_entmax.sparse.backends import LARGEST_ALPHA, has_kernels
 from onmt_entmax.sparse.conjugate import row_groups
 
 # Scores of a chunk: 512 MB in float32.
 _SCORES = 1 << 27
-# Above this alpha, float32 kernels are not exact.
-MOST_ALPHA = 2.0
+# Above this alpha, the kernels of `static_loss_triton.py` are not exact; those of entmax are.
+_LARGEST_FUSED_ALPHA = 2.0
 
 
 def reason_against(layer: OutputLayer) -> str | None:
     """Return why the static loss cannot train a layer, or None if it can."""
-    if layer.alpha > MOST_ALPHA:
-        return f"the output's alpha is {alpha_text(layer.alpha)}, above {MOST_ALPHA:g}"
+    if layer.alpha > LARGEST_ALPHA:
+        return f"the output's alpha is {alpha_text(layer.alpha)}, above {LARGEST_ALPHA:g}"
     if layer.weight.dtype not in (torch.float32, torch.float64):
         return f"the output layer is of type {layer.weight.dtype}"
     return None
@@ -155,10 +156,10 @@ def row_losses(scores: Tensor, target: Tensor, weight: Tensor, alpha: float) -> 
         scores: ``(rows, n)``, contiguous; kernels overwrite them with the gradient.
         target: ``(rows,)`` int64.
         weight: factors of the gradient, ``(rows,)``; 0 for ignored rows.
-        alpha: in [1, 2].
+        alpha: in [1, 3].
     """
     n = scores.shape[1]
-    if has_kernels(scores):
+    if alpha <= _LARGEST_FUSED_ALPHA and has_kernels(scores):
         from onmt_entmax.nn import static_loss_triton
 
         solved = RowLosses(*static_loss_triton.solve_rows(scores, target, weight, alpha))

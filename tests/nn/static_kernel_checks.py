@@ -11,12 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from onmt_entmax.model import ModelConfig
 from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import static, static_triton
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.backends import triton
+from tests.nn.test_static import CONFIG as RECURRENT
 from tests.nn.test_static import batch_of, gradients, padded
-from tests.nn.test_static_transformer import model_of, padded_loss
+from tests.nn.test_static_transformer import CONFIG, model_of, padded_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ALPHAS = (1.0, 1.05, 1.2, 1.33, 1.5, 2.0)
@@ -70,7 +72,7 @@ def assert_loss(scores: Tensor, alpha: float) -> None:
     assert (found.margins == 0).tolist() == (expected.margins == 0).tolist()
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alpha", [*ALPHAS, 2.5])
 def test_loss_of_short_rows(alpha: float) -> None:
     for spread in (0.0, 0.3, 4.0):
         assert_loss(torch.randn(9, 50, device=DEVICE) * spread, alpha)
@@ -173,14 +175,23 @@ def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_long_sources_have_no_kernel() -> None:
-    assert static_triton.covers(torch.empty(1, 512, 4, device=DEVICE))
-    assert not static_triton.covers(torch.empty(1, 513, 4, device=DEVICE))
+def test_long_sources_and_alpha_above_2_have_no_attention_kernel() -> None:
+    assert static_triton.covers(torch.empty(1, 512, 4, device=DEVICE), 1.5)
+    assert not static_triton.covers(torch.empty(1, 513, 4, device=DEVICE), 1.5)
+    assert not static_triton.covers(torch.empty(1, 512, 4, device=DEVICE), 2.5)
 
 
-def test_an_update_of_a_transformer() -> None:
+ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [(CONFIG, {}), (RECURRENT, ABOVE_2), (RECURRENT, {"global_attention": "mlp", **ABOVE_2})],
+    ids=["transformer", "general", "mlp"],
+)
+def test_an_update(config: ModelConfig, options: dict[str, object]) -> None:
     """Loss and all gradients in float32, of learned and fixed alphas, beside float64 on the CPU."""
-    model, batch = model_of(enc_layers=1, dec_layers=1), padded(batch_of(3))
+    model, batch = model_of(config, enc_layers=1, dec_layers=1, **options), padded(batch_of(3))
     triton.failures.append(RuntimeError("left out on purpose"))
     try:
         expected = gradients(padded_loss(model, batch), model)

@@ -20,9 +20,7 @@ from onmt_entmax.nn.lstm.cells import dropout_mask
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
 from onmt_entmax.sparse.arguments import alpha_text
-from onmt_entmax.sparse.backends import backend_for, has_kernels
-
-MOST_ALPHA = 2.0  # of the attention kernels
+from onmt_entmax.sparse.backends import LARGEST_ALPHA, backend_for, has_kernels
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,10 @@ def reason_against(encoder: nn.Module, decoder: nn.Module) -> str | None:
     if not isinstance(decoder, FastInputFeedRNNDecoder) or not decoder._is_covered():
         return "the decoder is not an input-feeding LSTM with global attention"
     alpha = decoder._alpha()
-    if alpha > MOST_ALPHA:
-        return f"the attention's alpha is {alpha_text(alpha)}, above {MOST_ALPHA:g}"
+    if alpha > LARGEST_ALPHA:
+        return f"the attention's alpha is {alpha_text(alpha)}, above {LARGEST_ALPHA:g}"
     if encoder.matmul_dtype is not None:
-        return "products in bfloat16 are not supported"
+        return "`matmul_dtype: bfloat16` is for CPUs; on a GPU, `tf32` is faster"
     return None
 
 
@@ -569,7 +567,7 @@ class DotAttention:
     Args:
         bank: source vectors ``(rows, source, hidden)``, contiguous.
         lengths: real source positions of each row, ``(rows,)`` int64, at least 1.
-        alpha: in [1, 2].
+        alpha: in [1, 3].
         weights: parameters of `GlobalAttention` by name.
         steps: number of decoder steps.
         factors: dropout factors of the outputs, ``(steps, rows, hidden)``, or None.
@@ -611,7 +609,7 @@ class DotAttention:
 
     def _find_kernels(self, lengths: Tensor) -> Any:
         kernels = _kernels_for(self._bank)
-        if kernels is None or not kernels.covers(self._keys):
+        if kernels is None or not kernels.covers(self._keys, self._alpha):
             return None
         return kernels.Attend(self._keys, self._values, lengths, self._alpha)
 

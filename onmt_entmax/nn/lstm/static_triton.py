@@ -26,7 +26,9 @@ from onmt_entmax.sparse.solvers import whole_power
 
 _CELLS = 512  # hidden units of a program
 _TILE = 8192  # elements of source vectors in a tile of attention
-LONGEST = 512  # most source positions of the attention kernels
+# Of the attention kernels: most source positions, and the largest alpha that float32 is exact for.
+LONGEST = 512
+LARGEST_ALPHA = 2.0
 
 
 @triton.jit
@@ -335,6 +337,7 @@ class Attend:
         )  # fmt: skip
 
 
-def covers(keys: Tensor) -> bool:
-    """Return whether the attention kernels take such keys."""
-    return keys.shape[1] <= LONGEST and keys.dtype in (torch.float32, torch.float64)
+def covers(keys: Tensor, alpha: float) -> bool:
+    """Return whether the attention kernels take such keys and this alpha."""
+    fits = keys.shape[1] <= LONGEST and alpha <= LARGEST_ALPHA
+    return fits and keys.dtype in (torch.float32, torch.float64)

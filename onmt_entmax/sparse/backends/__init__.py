@@ -19,6 +19,9 @@ from onmt_entmax.sparse.conjugate import SPARSE_PART, Conjugate
 
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+# Of kernels. Above it, a float64 threshold does not determine the smallest probabilities: see
+# `logs_above_two` in solvers.py.
+LARGEST_ALPHA = 3.0
 
 
 class Backend(Protocol):

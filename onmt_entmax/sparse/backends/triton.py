@@ -35,7 +35,7 @@ import triton.language as tl
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import has_memory
-from onmt_entmax.sparse.backends import pytorch, triton_kernels
+from onmt_entmax.sparse.backends import LARGEST_ALPHA, pytorch, triton_kernels
 from onmt_entmax.sparse.conjugate import SPARSE_PART, Conjugate, Entries
 from onmt_entmax.sparse.solvers import has_power_form, whole_power
 
@@ -53,9 +53,6 @@ _LEAST_WIDTH = 16
 _LOOKED_THROUGH = 8
 # Losses that are added at once.
 _SUMMED = 4096
-# Above this alpha a float64 threshold does not determine the smallest probabilities: see
-# `logs_above_two`.
-_LARGEST_ALPHA = 3.0
 # Longer rows would need more programs than the second dimension of a grid has.
 _LONGEST = 1 << 27
 
@@ -68,7 +65,7 @@ failures: list[Exception] = []
 def covers(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> bool:
     """Return whether kernels take these arguments: an alpha that they solve, tensors in memory."""
     tensors = [given for given in (scores, alpha, *others) if isinstance(given, Tensor)]
-    exact = isinstance(alpha, Tensor) or alpha <= _LARGEST_ALPHA
+    exact = isinstance(alpha, Tensor) or alpha <= LARGEST_ALPHA
     return exact and scores.shape[-1] < _LONGEST and all(has_memory(tensor) for tensor in tensors)
 
 
