@@ -82,9 +82,7 @@ class Suggester:
             raise SuggestionError("the source is blank: give its tokens, between spaces")
         target = self._reader.vocabularies.target
         encoded = self._reader.encode(words)
-        copied = encoded.copied
-        written = copied.hide(given)
-        for token in written:
+        for token in given:
             if not target.can_write(token):
                 cause = likely_cause({token: 1}, target)
                 raise SuggestionError(
@@ -92,15 +90,15 @@ class Suggester:
                     + (f"; {cause}" if cause else "")
                 )
         batch = make_batch([encoded.example], self._reader.vocabularies)
-        found = search_suggestion(self._stepper, batch, target.encode(written), max_length)
+        found = search_suggestion(self._stepper, batch, target.encode(given), max_length)
         return Suggestions(
             log_prob=found.log_prob,
             excluded_at=found.excluded_at,
             continuations=tuple(
-                Continuation(copied.show([target.tokens[token]])[0], log_prob)
+                Continuation(target.tokens[token], log_prob)
                 for token, log_prob in found.continuations
             ),
-            completion=tuple(copied.show(target.decode(found.completion))),
+            completion=tuple(target.decode(found.completion)),
             complete=found.complete,
             unknown=encoded.unknown,
             unseen=encoded.unseen,

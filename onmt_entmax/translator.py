@@ -292,9 +292,9 @@ class Translator:
                     )
                 words, beginning = self.reader.preprocess(line, prefix)
                 source = self.reader.encode(words, number)
-                forced[number] = self._prefix(number, source.copied.hide(beginning))
+                forced[number] = self._prefix(number, beginning)
                 if words:
-                    automata[number] = self._automaton(line, source, wish)
+                    automata[number] = self._automaton(number, line, wish)
                     sources[number] = source
                 elif line.split():
                     raise TranslationError(
@@ -334,15 +334,13 @@ class Translator:
             )
         return target.encode(tokens)
 
-    def _automaton(
-        self, line: str, source: EncodedSource, wish: LineConstraints
-    ) -> Automaton | None:
+    def _automaton(self, number: int, line: str, wish: LineConstraints) -> Automaton | None:
         """Return the automaton of a line's constraints; None without any."""
 
         def tokens(phrase: str) -> list[str]:
-            return source.copied.hide(self.reader.preprocess(line, phrase)[1])
+            return self.reader.preprocess(line, phrase)[1]
 
-        return self._compiler.automaton(wish, tokens, source.example.index + 1)
+        return self._compiler.automaton(wish, tokens, number + 1)
 
     def _search(
         self,
@@ -476,7 +474,7 @@ class Translator:
         )
 
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
-        target = source.copied.show(self.vocabularies.target.decode(hypothesis.tokens))
+        target = self.vocabularies.target.decode(hypothesis.tokens)
         tokens, attention = " ".join(self.reader.turned(target)), hypothesis.attention
         aligned = None
         if attention is not None and self._align:

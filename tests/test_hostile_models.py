@@ -289,8 +289,6 @@ OPTIONS = [
     ("bart", {"poisson_lambda": 0}),
     ("bart", {"replace_length": 7}),
     ("bart", {"mask_length": "page"}),
-    ("copychars", {"copy_symbols": 10**12}),
-    ("copychars", {"copy_rate": [0.1]}),
     ("tokendrop", {"tokendrop_temperature": float("nan")}),
     ("switchout", {"switchout_temperature": -float("inf")}),
     ("filtertoolong", {"src_seq_length": 0}),

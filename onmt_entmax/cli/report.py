@@ -48,7 +48,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
         else reader.preprocess(record["source"], h["text"])[1]
         for h in record["hypotheses"]
     ]
-    outputs = [tuple(names.encode(question.copied.hide(target))) for target in targets]
+    outputs = [tuple(names.encode(target)) for target in targets]
     if not question.words or len(set(outputs)) < len(outputs):
         return None
     batch = make_batch([question.example], translator.vocabularies)
@@ -59,7 +59,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
         alike = abs(now - known) <= CLOSE or abs(math.exp(now) - math.exp(known)) <= SMALL
         if not alike:  # a nan is not
             return None
-    return drawing(lattice, question.words, question.copied.show(names.tokens), names.eos)
+    return drawing(lattice, question.words, names.tokens, names.eos)
 
 
 def drawings(

@@ -121,12 +121,11 @@ def score_pairs(
     done = 0
     while window := list(islice(supply, WINDOW)):
         sources = [reader.encode(source, done + i) for i, (source, _) in enumerate(window)]
-        written = [read.copied.hide(pair[1]) for read, pair in zip(sources, window, strict=True)]
         examples = [
             replace(source.example, target=vocabularies.target.encode(target))
-            for source, target in zip(sources, written, strict=True)
+            for source, (_, target) in zip(sources, window, strict=True)
         ]
-        for example, target in zip(examples, written, strict=True):
+        for example, (_, target) in zip(examples, window, strict=True):
             if len(target) > LONG:
                 where = f"line {example.index + 1}: its {len(target):,} target tokens"
                 warnings.warn(f"{where} take a step of the decoder each", stacklevel=2)
@@ -143,15 +142,15 @@ def score_pairs(
                     f"line {longest}: longer than a Transformer model reads ({error})"
                 ) from None
             scores.update(zip(batch.indices, found, strict=True))
-        for i, source in enumerate(sources):
-            possible = [vocabularies.target.can_write(token) for token in written[i]]
+        for source, (_, target) in zip(sources, window, strict=True):
+            possible = [vocabularies.target.can_write(token) for token in target]
             yield Scored(
-                tuple(window[i][1]),
-                without_impossible(possible, scores[done + i]),
+                tuple(target),
+                without_impossible(possible, scores[source.example.index]),
                 len(source.words),
                 source.unknown,
                 source.unseen,
-                tuple(t for t, p in zip(written[i], possible, strict=True) if not p),
+                tuple(t for t, can in zip(target, possible, strict=True) if not can),
             )
         done += len(window)
 

@@ -136,7 +136,7 @@ class Answering:
         if outputs:
             batch = make_batch([source.example], translator.vocabularies)
             lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
-            drawn = drawing(lattice, source.words, source.copied.show(names.tokens), names.eos)
+            drawn = drawing(lattice, source.words, names.tokens, names.eos)
         record = answer.record()
         known = translator.vocabularies.source
         causes = {

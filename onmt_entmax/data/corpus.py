@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.inflection import is_language
-from onmt_entmax.data.transforms import build_transforms, copying, with_seed
+from onmt_entmax.data.transforms import build_transforms, with_seed
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import count_lines
@@ -242,12 +242,7 @@ def check_corpus(corpus: CorpusConfig) -> None:
 def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
     """Return the token ids of a pair."""
     source, target = pair
-    copied = copying(source, vocabularies)
-    return Example(
-        vocabularies.source.encode(copied.hide(source)),
-        vocabularies.target.encode(copied.hide(target)),
-        index,
-    )
+    return Example(vocabularies.source.encode(source), vocabularies.target.encode(target), index)
 
 
 def validation_pairs(config: DataConfig, vocabularies: Vocabularies) -> list[Pair]:
@@ -258,7 +253,7 @@ def validation_pairs(config: DataConfig, vocabularies: Vocabularies) -> list[Pai
 
 def validation_targets(
     pairs: Sequence[Pair], config: DataConfig, vocabularies: Vocabularies
-) -> tuple[list[str], Callable[[int, Sequence[int]], str]]:
+) -> tuple[list[str], Callable[[Sequence[int]], str]]:
     """Return the references of `validation_pairs` as text, and a function from ids to text.
 
     References pass through the transforms and back, so that an irreversible change, such as
@@ -267,9 +262,8 @@ def validation_targets(
     assert config.valid is not None, "only called with a development set"
     pipe = build_pipe(config.valid, config, vocabularies)
 
-    def to_text(index: int, output: Sequence[int]) -> str:
-        copied = copying(pairs[index][0], vocabularies)
-        text: str = pipe.apply_reverse(" ".join(copied.show(vocabularies.target.decode(output))))
+    def to_text(output: Sequence[int]) -> str:
+        text: str = pipe.apply_reverse(" ".join(vocabularies.target.decode(output)))
         return text
 
     return [pipe.apply_reverse(" ".join(target)) for _, target in pairs], to_text

@@ -215,15 +215,8 @@ class TokenNumbers:
         found[np.arange(len(languages)), languages] = False
         return {names[first]: set(names[own]) for first, own in zip(languages, found, strict=True)}
 
-    def encode(self, vocabularies: Vocabularies) -> EncodedPairs | None:
-        """Return the pairs as vocabulary ids.
-
-        Returns:
-            None if the vocabularies have placeholders for copied characters, since these differ
-            between lines.
-        """
-        if vocabularies.target.copy_symbols:
-            return None
+    def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
+        """Return the pairs as vocabulary ids."""
         source, target = (
             _Side(_table(names, vocabulary)[side.ids], side.starts)
             for side, names, vocabulary in zip(

@@ -10,7 +10,6 @@ from typing import Any
 from torch import Tensor
 
 from onmt_entmax.data.batch import Example
-from onmt_entmax.data.transforms import Copying, copying
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import DefaultTokens, Transform, TransformPipe
@@ -22,14 +21,12 @@ class EncodedSource:
 
     Attributes:
         words: its tokens after the transforms; empty for a blank line or one that they drop.
-        copied: the placeholders of its unknown characters.
         example: its ids.
         unknown: its tokens that are not in the vocabulary, which the model reads as `<unk>`.
         unseen: its tokens that training saw, but not in its language; see `Vocabulary.unseen`.
     """
 
     words: tuple[str, ...]
-    copied: Copying
     example: Example
     unknown: tuple[str, ...]
     unseen: tuple[tuple[str, str], ...] = ()
@@ -70,13 +67,12 @@ class Reader:
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        vocabulary, copied = self.vocabularies.source, copying(words, self.vocabularies)
-        read = copied.hide(words)
-        ids = vocabulary.encode(read)
+        vocabulary = self.vocabularies.source
+        ids = vocabulary.encode(words)
         lacks = vocabulary.unk in ids  # rare, and faster than a look at each token
-        unknown = tuple(token for token in read if token not in vocabulary) if lacks else ()
+        unknown = tuple(token for token in words if token not in vocabulary) if lacks else ()
         unseen = vocabulary.unseen(words)
-        return EncodedSource(tuple(words), copied, Example(ids, None, index), unknown, unseen)
+        return EncodedSource(tuple(words), Example(ids, None, index), unknown, unseen)
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""

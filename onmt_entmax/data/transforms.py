@@ -1,13 +1,4 @@
-"""OpenNMT-py's transforms, our transform `copychars`, and the seeding of both.
-
-`copychars` copies characters that training never saw. The distinct unknown characters of a sentence
-get numbered placeholders, `<copy1>` for the first, on both sides: the model says where a character
-goes without having a token for it (the copyable model of Luong et al. 2015, "Addressing the Rare
-Word Problem in Neural Machine Translation", section 3.1, for characters). The transform trains this
-by hiding known characters of some pairs. A model whose vocabularies have placeholders always uses
-them: in training, validation, translation and scoring. Within a sentence the renaming is one to
-one, so certificates of outputs with placeholders hold for the outputs with characters.
-"""
+"""OpenNMT-py's transforms, and the seeding of their random choices."""
 
 from __future__ import annotations
 
@@ -16,26 +7,22 @@ import os
 import random
 import sys
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy
 import torch
 
-from onmt_entmax.data.vocabulary import COPY_SYMBOL, Vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import (
     AVAILABLE_TRANSFORMS,
-    ArgumentParser,
     ONMTTokenizerTransform,
     Transform,
     TransformPipe,
-    register_transform,
 )
 from onmt_entmax.rules import shown
 
@@ -192,106 +179,6 @@ def _reason(error: Exception) -> str:
     if "model_file" in message:  # as sentencepiece calls it
         return f"{message}: src_subword_model and tgt_subword_model name them"
     return message
-
-
-# --- copychars -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Copying:
-    """The placeholders of one sentence and the characters that they stand for."""
-
-    symbols: Mapping[str, str]
-    """Placeholder of each hidden character."""
-
-    def hide(self, tokens: Iterable[str]) -> list[str]:
-        """Replace characters by placeholders, as the model reads and writes them."""
-        return [self.symbols.get(token, token) for token in tokens]
-
-    def show(self, tokens: Iterable[str]) -> list[str]:
-        """Replace placeholders by characters; an unused placeholder stays."""
-        characters = {symbol: character for character, symbol in self.symbols.items()}
-        return [characters.get(token, token) for token in tokens]
-
-
-def copying(source: Sequence[str], vocabularies: Vocabularies) -> Copying:
-    """Assign placeholders to the unknown characters of a source, in order of occurrence.
-
-    A character is a token of one code point. Unknown words and tags stay unknown; so do characters
-    that one of the vocabularies has (otherwise two outputs would be the same text), and
-    characters for which no placeholder is left.
-    """
-    free = [s for s in vocabularies.target.copy_symbols if s in vocabularies.source]
-    if not free:
-        return Copying({})
-    unknown = dict.fromkeys(
-        token
-        for token in source
-        if len(token) == 1 and not any(token in vocabulary for vocabulary in vocabularies)
-    )
-    free = [symbol for symbol in free if symbol not in source]  # copychars may have used some
-    return Copying(dict(zip(unknown, free, strict=False)))
-
-
-@register_transform("copychars")
-class CopyCharacters(Transform):
-    """Hide characters of some training pairs behind placeholders, so that the model learns to copy.
-
-    A character can be hidden if it occurs equally often in source and target, as a copied one does.
-    Its weight is its rank in the vocabulary, which favours rare characters: vocabularies are
-    ordered by frequency, and frequency is about proportional to 1 / rank. Half of the chosen pairs
-    hide one character, a quarter two, and so on.
-    """
-
-    _ranks: Mapping[str, int] = {}
-
-    @classmethod
-    def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the options of the transform."""
-        add = parser.add_argument_group("Transform/Copychars").add_argument
-        add("-copy_symbols", type=int, default=4, help="Number of placeholders.")
-        add(
-            "-copy_rate",
-            type=float,
-            default=0.1,
-            help="Share of training pairs that get placeholders.",
-        )
-
-    @classmethod
-    def get_specials(cls, opts: Any) -> tuple[set[str], set[str]]:
-        """Return the placeholders, for source and target."""
-        symbols = {COPY_SYMBOL.format(i) for i in range(1, opts.copy_symbols + 1)}
-        return symbols, set(symbols)
-
-    def warm_up(self, vocabs: Any = None) -> None:
-        """Read the known characters; without vocabularies, nothing is hidden."""
-        super().warm_up(vocabs)
-        if vocabs is not None:
-            ranks = {token: rank for rank, token in enumerate(vocabs["src"].itos, 1)}
-            known = ranks.keys() & vocabs["tgt"].itos
-            self._ranks = {token: ranks[token] for token in known if len(token) == 1}
-
-    def apply(
-        self, example: dict[str, Any], is_train: bool = False, stats: Any = None, **kwargs: Any
-    ) -> dict[str, Any]:
-        """Return the pair; in training, `copy_rate` of the pairs with hidden characters."""
-        if not is_train or not self._ranks or random.random() >= self.opts.copy_rate:
-            return example
-        counts = Counter(example["tgt"])
-        candidates = [
-            token
-            for token, count in Counter(example["src"]).items()
-            if token in self._ranks and counts[token] == count
-        ]
-        number = 1
-        while number < self.opts.copy_symbols and random.random() < 0.5:
-            number += 1
-        # Weighted sampling without replacement (Efraimidis and Spirakis 2006).
-        keys = {token: random.random() ** (1 / self._ranks[token]) for token in candidates}
-        chosen = set(sorted(candidates, key=keys.__getitem__)[-number:])
-        ordered = [token for token in candidates if token in chosen]
-        hidden = Copying({token: COPY_SYMBOL.format(i) for i, token in enumerate(ordered, 1)})
-        return example | {"src": hidden.hide(example["src"]), "tgt": hidden.hide(example["tgt"])}
 
 
 # --- seeding ---------------------------------------------------------------------------------

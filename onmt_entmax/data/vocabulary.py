@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from onmt_entmax.rules import shown
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
 SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
 TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
-COPY_SYMBOL = "<copy{}>"  # placeholders from 1 on, see the transform copychars
 
 
 class VocabularyError(UserError):
@@ -95,12 +93,6 @@ class Vocabulary:
     def eos(self) -> int:
         """Id of the end symbol of a target."""
         return self._ids[DefaultTokens.EOS]
-
-    @cached_property
-    def copy_symbols(self) -> tuple[str, ...]:
-        """The placeholders for unknown characters, see the transform copychars."""
-        symbols = map(COPY_SYMBOL.format, itertools.count(1))
-        return tuple(itertools.takewhile(self.__contains__, symbols))
 
     def __contains__(self, token: str) -> bool:
         return token in self._ids

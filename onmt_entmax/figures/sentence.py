@@ -72,12 +72,11 @@ def sentence(
         if not answer.hypotheses:
             raise UserError("no output of the model finished; give a --target")
         ids = list(answer.hypotheses[0].hypothesis.tokens)
-        given = question.copied.show(names.decode(ids))
+        given = names.decode(ids)
     else:
-        ids = names.encode(question.copied.hide(given))
+        ids = names.encode(given)
     told: list[str] = []
-    written = question.copied.hide(given)
-    lacking = tuple(token for token in written if target and not names.can_write(token))
+    lacking = tuple(token for token in given if target and not names.can_write(token))
     for side, tokens, unknown, unseen in (
         ("source", words, question.unknown, question.unseen),
         ("target", given, lacking, ()),
@@ -88,8 +87,7 @@ def sentence(
         told += counted.warnings(getattr(translator.vocabularies, side), side, split)
     batch = make_batch([question.example], translator.vocabularies)
     lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
-    shown = tuple(question.copied.show(names.tokens))
-    return Sentence(question.words, (*given, END), lattice.nodes, shown, tuple(told))
+    return Sentence(question.words, (*given, END), lattice.nodes, names.tokens, tuple(told))
 
 
 def draw_attention(drawn: Sentence) -> Figure:

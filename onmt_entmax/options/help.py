@@ -78,10 +78,8 @@ TRAINING = Help(
             "matmul_dtype": "Type of products in training.",
             "cuda_graphs": "Updates on a GPU as CUDA graphs.",
         },
-        "Smoothing and copying": {
+        "Smoothing": {
             "label_smoothing_prior": "Distribution for label_smoothing.",
-            "copy_symbols": "Placeholders of the transform copychars.",
-            "copy_rate": "Share of training pairs that get placeholders.",
         },
         "Run (OpenNMT-py's options from here on)": {
             "config": "YAML file with any of these options.",

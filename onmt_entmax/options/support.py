@@ -162,8 +162,6 @@ RULES: Mapping[str, Rule] = {
     # transforms
     "src_seq_length": _LIMIT,
     "tgt_seq_length": _LIMIT,
-    "copy_symbols": whole(1, 10_000),
-    "copy_rate": SHARE,
     "switchout_temperature": _TEMPERATURE,
     "tokendrop_temperature": _TEMPERATURE,
     "tokenmask_temperature": _TEMPERATURE,

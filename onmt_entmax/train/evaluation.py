@@ -20,7 +20,7 @@ from onmt_entmax.data.corpus import (
     validation_pairs,
     validation_targets,
 )
-from onmt_entmax.data.transforms import SUBWORDS, copying
+from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import named_exhaustion
@@ -129,9 +129,8 @@ def _warn_of_unknown(
 ) -> None:
     sides = UnknownTokens(), UnknownTokens()
     for pair in pairs:
-        copied = copying(pair[0], vocabularies)
         for counted, tokens, vocabulary in zip(sides, pair, vocabularies, strict=True):
-            counted.add(len(tokens), [t for t in copied.hide(tokens) if t not in vocabulary])
+            counted.add(len(tokens), [token for token in tokens if token not in vocabulary])
     for counted, name, vocabulary in zip(sides, ("source", "target"), vocabularies, strict=True):
         if counted.percent > UNKNOWN_LIMIT:
             for line in counted.warnings(vocabulary, name, split):
@@ -189,14 +188,14 @@ def _decoded_text(
     batches: Sequence[Batch],
     vocabularies: Vocabularies,
     search: SearchConfig,
-    to_text: Callable[[int, Sequence[int]], str],
+    to_text: Callable[[Sequence[int]], str],
 ) -> dict[int, str]:
     """Return the text of the best output of each sentence, by the index of its example."""
     stepper = ModelStepper(model, vocabularies.target)
     texts: dict[int, str] = {}
     for batch in batches:
         for index, result in zip(batch.indices, beam_search(stepper, batch, search), strict=True):
-            texts[index] = to_text(index, result.best.tokens if result.best else ())
+            texts[index] = to_text(result.best.tokens if result.best else ())
     return texts
 
 

@@ -70,7 +70,6 @@ def test_answers_that_are_sure(tmp_path: Path) -> None:
         record("lang=x +V h", "none", ("i", 0.9)),
         record("lang=x +V j", "exhaustive"),
         record("lang=x +V k", "exhaustive", ("<unk> k", 1.0)),
-        record("lang=x +V l", "exhaustive", ("l <copy2>", 1.0)),
     ]
     report.write_text("\n".join(lines) + "\n")
     assert list(pseudo_labels(report, 0.75)) == [("lang=x +V a", "b"), ("lang=x +V c", "d")]

@@ -51,9 +51,7 @@ def from_text(data: DataConfig, **vocabulary: bool) -> Vocabularies:
 
 def in_memory(data: DataConfig, vocabularies: Vocabularies) -> encoded.EncodedPairs:
     assert encoded.covers(data)
-    pairs = encoded.read_tokens(data).encode(vocabularies)
-    assert pairs is not None
-    return pairs
+    return encoded.read_tokens(data).encode(vocabularies)
 
 
 def assert_same(first: Batch, second: Batch) -> None:
@@ -112,13 +110,6 @@ def test_random_transforms_and_large_files_are_read_every_time(
     assert not encoded.covers(replace(data, corpora=(corpus,)))
     monkeypatch.setattr(encoded, "MAX_BYTES", 10)
     assert not encoded.covers(data)
-
-
-def test_placeholders_are_read_every_time(data: DataConfig) -> None:
-    vocabularies = build_vocabularies(
-        VocabularyConfig(), all_pairs(data), (["<copy1>"], ["<copy1>"])
-    )[0]
-    assert encoded.read_tokens(data).encode(vocabularies) is None
 
 
 def test_a_corpus_without_pairs_is_named(data: DataConfig) -> None:

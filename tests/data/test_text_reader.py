@@ -8,12 +8,12 @@ import torch
 
 from onmt_entmax.data.reader import Reader, UnknownWords, read_phrase_table
 from onmt_entmax.data.transforms import build_transforms
-from onmt_entmax.data.vocabulary import COPY_SYMBOL, Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 
 VOCABULARIES = Vocabularies(
-    Vocabulary(("<blank>", "<unk>", "a", "b", COPY_SYMBOL.format(1))),
-    Vocabulary(("<blank>", "<unk>", "<s>", "</s>", "b", "a", COPY_SYMBOL.format(1))),
+    Vocabulary(("<blank>", "<unk>", "a", "b")),
+    Vocabulary(("<blank>", "<unk>", "<s>", "</s>", "b", "a")),
 )
 
 
@@ -30,13 +30,12 @@ def test_without_transforms_texts_are_tokens_between_spaces() -> None:
     assert not reader.merges
 
 
-def test_a_question_has_ids_and_placeholders() -> None:
-    question = Reader(VOCABULARIES).encode(["a", "ж", "unknown"], 7)
-    assert question.words == ("a", "ж", "unknown")
-    assert question.copied.symbols == {"ж": COPY_SYMBOL.format(1)}
-    assert list(question.example.source) == [2, 4, 1]
+def test_a_question_has_ids_and_unknown_tokens() -> None:
+    question = Reader(VOCABULARIES).encode(["a", "ж", "b"], 7)
+    assert question.words == ("a", "ж", "b")
+    assert list(question.example.source) == [2, 1, 3]
     assert (question.example.index, question.example.target) == (7, None)
-    assert question.unknown == ("unknown",)  # a character with a placeholder is known
+    assert question.unknown == ("ж",)
     assert Reader(VOCABULARIES).encode(["a", "<unk>"]).unknown == ()
 
 

@@ -33,7 +33,7 @@ ACCEPTED = {
         OFF: "src_words_min_frequency tgt_words_min_frequency switchout_temperature "
         "tokendrop_temperature tokenmask_temperature src_subword_nbest tgt_subword_nbest "
         "src_subword_alpha tgt_subword_alpha src_vocab_threshold tgt_vocab_threshold "
-        "permute_sent_ratio rotate_ratio insert_ratio random_ratio mask_ratio copy_rate "
+        "permute_sent_ratio rotate_ratio insert_ratio random_ratio mask_ratio "
         "max_relative_positions accum_steps early_stopping adagrad_accumulator_init max_grad_norm "
         "dropout attention_dropout dropout_steps adam_beta1 adam_beta2 label_smoothing "
         "average_decay start_decay_steps num_workers attention_warmup_steps valid_decode_size "

@@ -335,8 +335,8 @@ def test_another_folder_has_a_best_of_its_own(begun: list[str], tmp_path: Path) 
 def test_tokens_that_a_model_does_not_know(begun: list[str], tmp_path: Path) -> None:
     """The model would read and learn them as `<unk>`."""
     for more in ([], ["-reset_optim", "all", "-save_model", tmp_path / "new"]):
-        with pytest.raises(CheckpointError, match=r"run: cannot continue: .* '<copy1>'"):
-            changed(begun, "-train_from", tmp_path / "run", "-transforms", "copychars", *more)
+        with pytest.raises(CheckpointError, match=r"run: cannot continue: .* '<mask>'"):
+            changed(begun, "-train_from", tmp_path / "run", "-transforms", "tokenmask", *more)
     assert not (tmp_path / "new").exists()
 
 
