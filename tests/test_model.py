@@ -10,7 +10,7 @@ from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model, count_parameters, with_tokens_in_order
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
-from onmt_entmax.sparse.functional import entmax
+from onmt_entmax.sparse.functional import entmax, entmax_loss
 from tests.models import small_transformer, words
 
 SMALL = ModelConfig(
@@ -115,6 +115,18 @@ def test_every_kind_of_model_learns(name: str) -> None:
     assert result.tokens == 2 + 1 + 4 + 3  # with the end symbols
     unused = [name for name, p in model.named_parameters() if p.grad is None]
     assert not unused
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_loss_is_of_real_targets(name: str, alpha: float) -> None:
+    changed = dataclasses.replace(CONFIGS[name], generator_alpha=alpha)
+    model, pad = build_model(changed, VOCABULARIES).eval(), VOCABULARIES.target.pad
+    hidden, target = model.hidden_states(BATCH)
+    found = model.generator.loss(hidden, target, pad)
+    scores, real = model.generator.scores(hidden)[target != pad], target[target != pad]
+    torch.testing.assert_close(found.loss, entmax_loss(scores, real, alpha, reduction="sum"))
+    assert found.tokens == len(real)
 
 
 def reordered(vocabulary: Vocabulary) -> Vocabulary:

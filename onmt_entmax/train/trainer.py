@@ -57,25 +57,6 @@ _SHORTER = (
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
 
 
-class TrainingLoss(nn.Module):
-    """The loss of a batch.
-
-    Args:
-        model: the model to train.
-        label_smoothing: part of a target that is spread over the vocabulary.
-        pad: target id that is ignored.
-    """
-
-    def __init__(self, model: SparseNMTModel, label_smoothing: float, pad: int) -> None:
-        super().__init__()
-        self.model, self.label_smoothing, self.pad = model, label_smoothing, pad
-
-    def forward(self, batch: Batch) -> OutputLoss:
-        """Return the loss, summed over all targets of a batch."""
-        hidden, target = self.model.hidden_states(batch)
-        return self.model.generator.loss(hidden, target, self.pad, self.label_smoothing)
-
-
 class Measurements:
     """Running averages of the loss, accuracy, support size and speed, for the log."""
 
@@ -224,7 +205,6 @@ class Trainer:
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
         self.no_graphs: str | None = None  # why updates on a GPU are without graphs
         self.padded = self._padded_updates()
-        self.loss = TrainingLoss(model, config.label_smoothing, run.vocabularies.target.pad)
         self._transfer = Transfer(device_of(model))
         self._pending = PendingValues(self._delay())
         self._measurements = Measurements()
@@ -259,6 +239,12 @@ class Trainer:
                 self._validate(planned=False)
             self._save()
         return outcome
+
+    def loss(self, batch: Batch) -> OutputLoss:
+        """Return the loss, summed over all targets of a batch on the model's device."""
+        hidden, target = self.model.hidden_states(batch)
+        pad = self.run.vocabularies.target.pad
+        return self.model.generator.loss(hidden, target, pad, self.config.label_smoothing)
 
     def _next_batches(self, stream: Iterator[Batch]) -> list[Batch]:
         """Return the batches of the next update, for all processes together."""

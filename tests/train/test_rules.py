@@ -15,7 +15,6 @@ from onmt_entmax.checkpoint import best_step
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.train import OptimizerConfig, Trainer
 from onmt_entmax.train.optimiser import learning_rate_schedule
-from onmt_entmax.train.trainer import TrainingLoss
 from tests.train.test_trainer import after_each_update, resumed, trainer_of, weights
 
 
@@ -77,12 +76,11 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
     start symbols."""
     trainer = trainer_of(
         tmp_path, rnn_size=8, optim="sgd", learning_rate=0.5, max_grad_norm=0, dropout=0.0,
-        normalization=normalization, accum_count=[1, 3], accum_steps=[0, 1], train_steps=2,
-        valid_steps=100,
+        label_smoothing=0.1, normalization=normalization, accum_count=[1, 3], accum_steps=[0, 1],
+        train_steps=2, valid_steps=100,
     )  # fmt: skip
     measuring(trainer, 1.0)
     model, pad = copy.deepcopy(trainer.model).train(), trainer.batches.vocabularies.target.pad
-    loss_of = TrainingLoss(model, trainer.config.label_smoothing, pad)
     stream = TrainingBatches(trainer.batches.config, trainer.batches.vocabularies)
     first, *others = islice(stream, 4)
     for batches in ([first], others):
@@ -90,7 +88,8 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
             "sents": sum(batch.target.size(1) for batch in batches),
             "tokens": sum(int((batch.target[1:] != pad).sum()) for batch in batches),
         }
-        loss = sum(loss_of(batch).loss for batch in batches) / sizes[normalization]
+        results = [model.generator.loss(*model.hidden_states(batch), pad, 0.1) for batch in batches]
+        loss = sum(result.loss for result in results) / sizes[normalization]
         parameters = list(model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():

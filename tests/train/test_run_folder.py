@@ -244,15 +244,15 @@ def test_the_batch_of_a_nonfinite_update_is_not_written_elsewhere(
     tmp_path: Path, monkeypatch
 ) -> None:
     run = tmp_path / "run"
-    loss = trainer.TrainingLoss.forward
+    loss = trainer.Trainer.loss
 
-    def infinite(self: trainer.TrainingLoss, batch: object) -> object:
+    def infinite(self: trainer.Trainer, batch: object) -> object:
         if run.exists():
             shutil.rmtree(run)
         result = loss(self, batch)
         return result._replace(loss=result.loss * torch.inf)
 
-    monkeypatch.setattr(trainer.TrainingLoss, "forward", infinite)
+    monkeypatch.setattr(trainer.Trainer, "loss", infinite)
     with pytest.raises(TrainingError, match="the loss is"):
         train(short(tmp_path))
     assert not run.exists()

@@ -16,7 +16,7 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
-from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.output import OutputLayer, OutputLoss
 from onmt_entmax.opennmt import (
     Embeddings,
     InputFeedRNNDecoder,
@@ -25,7 +25,6 @@ from onmt_entmax.opennmt import (
     Optimizer,
     RNNEncoder,
 )
-from onmt_entmax.train.trainer import TrainingLoss
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
@@ -78,7 +77,6 @@ class Contender:
 
     def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
         self.model, self.pad = model, pad
-        self.loss_of = TrainingLoss(model, 0.0, pad)
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 
@@ -91,6 +89,12 @@ class Contender:
         self.update()
         end = clock()
         return end - start, end - between
+
+    def loss_of(self, batch: Batch) -> OutputLoss:
+        """Return the loss of a batch, as `Trainer.loss`."""
+        hidden, target = self.model.hidden_states(batch)
+        loss: OutputLoss = self.model.generator.loss(hidden, target, self.pad)
+        return loss
 
     def backward(self, batch: Batch) -> None:
         """Run forward, loss and backward."""
