@@ -203,7 +203,8 @@ class Runner:
 
     Args:
         matrix: the matrix.
-        trainings: the runs to do. Ensembles follow when all runs of a cell are done.
+        trainings: the runs to do, which `check` accepts. Ensembles follow when all runs of a cell
+            are done.
         jobs: how many run at a time.
         cores: the processor of each job; empty for any.
     """
@@ -225,12 +226,7 @@ class Runner:
         self._bar = tqdm(total=len(trainings), unit="run", disable=None)
 
     def run(self) -> int:
-        """Run everything; return the exit status.
-
-        Raises:
-            UserError: see `check`; nothing was started.
-        """
-        check(self.matrix, self.trainings)
+        """Run everything; return the exit status."""
         for training in self.trainings:
             if not is_locked(training.folder):
                 write_configuration(training)
