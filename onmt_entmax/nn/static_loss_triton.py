@@ -12,6 +12,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton as entmax
 from onmt_entmax.sparse.backends.triton_kernels import (
+    bases,
     beta_of,
     curve,
     extreme_thresholds,
@@ -49,8 +50,8 @@ def _short_rows_kernel(
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
     start, ceiling = extreme_thresholds(beta, n, log_form, power)
-    threshold = solve_tile(below, start, ceiling, beta, log_form, power)
-    probability, _, base = curve(below, threshold, beta, log_form, power)
+    threshold, probability, _ = solve_tile(below, start, ceiling, beta, log_form, power)
+    base = bases(below, threshold, probability, beta, log_form, power)
     energy = tl.sum(probability * base, 1, keep_dims=True)
     excess = shifted_conjugate(threshold, start, energy, beta)
     own = tl.sum(tl.where(column == target, tile, 0.0), 1, keep_dims=True)

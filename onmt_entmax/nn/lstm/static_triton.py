@@ -16,7 +16,6 @@ from torch import Tensor
 from onmt_entmax.sparse.backends import triton as entmax
 from onmt_entmax.sparse.backends.triton_kernels import (
     beta_of,
-    curve,
     extreme_thresholds,
     jacobian_weights,
     result_at,
@@ -161,10 +160,10 @@ def _attend_kernel(
     beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
     below = tile - tl.max(tile, 1, keep_dims=True)
     start, ceiling = extreme_thresholds(beta, source, log_form, power)
-    threshold = solve_tile(below, start, ceiling, beta, log_form, power)
-    probability, _, _ = curve(below, threshold, beta, log_form, power)
-    total = tl.sum(probability, 1, keep_dims=True)
-    probability = result_at(below, threshold, beta, total, "probabilities", log_form, power, False)
+    threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
+    probability = result_at(
+        below, threshold, probability, beta, total, "probabilities", log_form, power, False
+    )
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)
     for begin in range(0, hidden, width):

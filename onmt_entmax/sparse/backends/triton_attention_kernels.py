@@ -126,7 +126,7 @@ def attend(
     least, ceiling = extreme_thresholds(beta, keys, log_form, power)
     threshold = least
     column = tl.arange(0, width)
-    scores = tl.zeros((height, width), work)
+    scores, p = tl.zeros((height, width), work), tl.zeros((height, width), work)
     if single:
         read = _rows(key, column, keys, key_row, size, wide)
         scores = _scores(
@@ -135,7 +135,7 @@ def attend(
         )  # fmt: skip
         maximum = tl.max(scores, 1, keep_dims=True)
         maximum = tl.where(maximum == -_INFINITY, 0.0, maximum)
-        threshold = solve_tile(scores - maximum, threshold, ceiling, beta, log_form, power)
+        threshold, p, _ = solve_tile(scores - maximum, threshold, ceiling, beta, log_form, power)
     else:
         maximum = tl.full((height, 1), -_INFINITY, work)
         for begin in range(0, end, width):
@@ -175,13 +175,13 @@ def attend(
                 queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column,
                 scale, masking, precision, work,
             )  # fmt: skip
-        p, _, _ = curve(scores - maximum, threshold, beta, log_form, power)
+            p, _, _ = curve(scores - maximum, threshold, beta, log_form, power)
         total += tl.sum(p, 1, keep_dims=True)
-        p = p.to(tl.float32)
+        weights = p.to(tl.float32)
         if has_dropout:
-            p *= _noise(seed, at, row, begin + column, keys, dropped)
+            weights *= _noise(seed, at, row, begin + column, keys, dropped)
         given = _rows(value, begin + column, keys, value_row, value_size, value_wide)
-        result += tl.dot(p.to(given.dtype), given, input_precision=precision)
+        result += tl.dot(weights.to(given.dtype), given, input_precision=precision)
     total = tl.where(total == 0, 1.0, total)
     result /= total.to(tl.float32)
     _store_rows(out + at * queries * value_size, result, row, queries, value_size, value_wide)

@@ -26,6 +26,10 @@ _STEPS = tl.constexpr(100)
 # Tiles of a long row that are loaded at once, and lanes that its bound is solved for.
 _AHEAD = tl.constexpr(3)
 _LANES = tl.constexpr(1024)
+# Short rows from this width on start from a bound: so many steps on so many lanes.
+_LONGER = tl.constexpr(256)
+_FEW = tl.constexpr(32)
+_FEW_STEPS = tl.constexpr(3)
 _INFINITY = tl.constexpr(float("inf"))
 # Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
 _VARIOUS = ("inner", "count", "rows", "ignore_index")
@@ -153,15 +157,32 @@ def step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power
 
 
 @triton.jit
-def solve_tile(below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return thresholds (rows, 1) of a tile (rows, width) that is padded with -inf.
+def bases(below, threshold, probability, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the bases of scores whose probabilities are known; see :func:`curve`."""
+    if power == -1:
+        return tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
+    part = beta * (below - threshold)
+    if log_form:
+        # At alpha = 1 a score of -inf would give nan.
+        part = 1.0 + tl.where(beta == 0, 0.0, part)
+    return tl.where(part <= 0, 0.0, part)
 
-    ``threshold`` is a lower bound to start from, ``ceiling`` an upper one.
+
+@triton.jit
+def solve_tile(
+    below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr,
+    most: tl.constexpr = _STEPS,
+):  # fmt: skip
+    """Solve a tile (rows, width) that is padded with -inf, in at most ``most`` steps.
+
+    ``threshold`` is a lower bound to start from, ``ceiling`` an upper one. Returns the thresholds
+    (rows, 1), and at them the probabilities and their sums.
     """
     low, high = threshold, ceiling
+    probability, total = tl.zeros_like(below), tl.zeros_like(threshold)
     going = 1
     steps = 0
-    while (going > 0) & (steps < _STEPS):
+    while (going > 0) & (steps < most):
         probability, slope, _ = curve(below, threshold, beta, log_form, power)
         total = tl.sum(probability, 1, keep_dims=True)
         slope = tl.sum(slope, 1, keep_dims=True)
@@ -170,7 +191,22 @@ def solve_tile(below, threshold, ceiling, beta, log_form: tl.constexpr, power: t
         )
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
-    return threshold
+    # The last step moves no threshold, but for bisection.
+    if log_form and below.dtype == tl.float64:
+        probability, _, _ = curve(below, threshold, beta, log_form, power)
+        total = tl.sum(probability, 1, keep_dims=True)
+    return threshold, probability, total
+
+
+@triton.jit
+def _lower_bound(
+    lanes, least, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr, most: tl.constexpr
+):  # fmt: skip
+    """Return a lower bound of the threshold: about that of some scores, the lanes (rows, lanes)."""
+    bound, _, _ = solve_tile(lanes, least, ceiling, beta, log_form, power, most)
+    # Against rounding, which could raise the bound above the threshold.
+    slack = 1e-14 if lanes.dtype == tl.float64 else 4e-6
+    return tl.maximum(bound - slack * (1.0 - least + tl.abs(bound)), least)
 
 
 @triton.jit
@@ -197,14 +233,14 @@ def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr
 
 @triton.jit
 def result_at(
-    below, threshold, beta, total,
+    below, threshold, probability, beta, total,
     result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """Return probabilities or log-probabilities at the threshold, to be stored in float64 if wide.
 
-    Both have the support of the same bases.
+    ``probability`` has those that do not sum to exactly 1. Both have the support of the same bases.
     """
-    probability, _, base = curve(below, threshold, beta, log_form, power)
+    base = bases(below, threshold, probability, beta, log_form, power)
     outside = base <= 0
     if result == "logs":
         inside = tl.where(outside, 1.0, base)
@@ -302,19 +338,25 @@ def _solve_rows(
         tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
         maximum = tl.max(tile, 1, keep_dims=True)
         below = tile - maximum
-        start, ceiling = extreme_thresholds(beta, n, log_form, power)
-        threshold = solve_tile(below, start, ceiling, beta, log_form, power)
-        probability, _, base = curve(below, threshold, beta, log_form, power)
+        least, ceiling = extreme_thresholds(beta, n, log_form, power)
+        start = least
+        if power == 0 and work == tl.float32 and width >= _LONGER:
+            # A step on all scores takes longer than these on a few.
+            lanes = tl.max(tl.reshape(below, (height, width // _FEW, _FEW)), 1)
+            start = _lower_bound(lanes, least, ceiling, beta, log_form, power, _FEW_STEPS)
+        threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
         if result == "":
+            base = bases(below, threshold, probability, beta, log_form, power)
             energy = tl.sum(probability * base, 1, keep_dims=True)
-            dual = shifted_conjugate(threshold, start, energy, beta)
+            dual = shifted_conjugate(threshold, least, energy, beta)
             tl.store(shifted + row, dual, mask=real)
             tl.store(maxima + row, maximum, mask=real)
             tl.store(thresholds + row, threshold, mask=real)
         else:
-            total = tl.sum(probability, 1, keep_dims=True)
             wide: tl.constexpr = out.dtype.element_ty == tl.float64
-            finished = result_at(below, threshold, beta, total, result, log_form, power, wide)
+            finished = result_at(
+                below, threshold, probability, beta, total, result, log_form, power, wide
+            )
             tl.store(out + place, finished, mask=there)
 
 
@@ -383,10 +425,7 @@ def solve_row(
     if width > _LANES:
         lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
-    threshold = solve_tile(lanes - maximum, least, ceiling, beta, log_form, power)
-    # Against rounding, which could raise the bound above the threshold.
-    slack = 1e-14 if work == tl.float64 else 4e-6
-    threshold = tl.maximum(threshold - slack * (1.0 - least + tl.abs(threshold)), least)
+    threshold = _lower_bound(lanes - maximum, least, ceiling, beta, log_form, power, _STEPS)
     found = _list_candidates(
         scores, columns, n, maximum, threshold, beta, log_form, power, width, room
     )
@@ -398,9 +437,8 @@ def solve_row(
     few = tl.where(listed, few, -_INFINITY)
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     if found <= room:
-        threshold = solve_tile(few, threshold, ceiling, beta, log_form, power)
-        probability, _, base = curve(few, threshold, beta, log_form, power)
-        total = tl.sum(probability, 1, keep_dims=True)
+        threshold, probability, total = solve_tile(few, threshold, ceiling, beta, log_form, power)
+        base = bases(few, threshold, probability, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)
     else:
         low, high = threshold, ceiling
@@ -473,11 +511,17 @@ def _write_row(
         else:
             tile = tl.load(scores + column, mask=column < n, other=-_INFINITY)
             below = tile.to(maximum.dtype) - maximum
-            finished = result_at(below, threshold, beta, total, result, log_form, power, wide)
+            probability, _, _ = curve(below, threshold, beta, log_form, power)
+            finished = result_at(
+                below, threshold, probability, beta, total, result, log_form, power, wide
+            )
         tl.store(out + column, finished, mask=column < n)
     if found <= room:
         tl.debug_barrier()  # the zeros must come first
-        finished = result_at(few, threshold, beta, total, result, log_form, power, wide)
+        probability, _, _ = curve(few, threshold, beta, log_form, power)
+        finished = result_at(
+            few, threshold, probability, beta, total, result, log_form, power, wide
+        )
         tl.store(out + place, finished, mask=listed)
 
 
@@ -758,8 +802,8 @@ def loss_short(
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
     start, ceiling = extreme_thresholds(beta, n, log_form, power)
-    threshold = solve_tile(below, start, ceiling, beta, log_form, power)
-    probability, _, base = curve(below, threshold, beta, log_form, power)
+    threshold, probability, _ = solve_tile(below, start, ceiling, beta, log_form, power)
+    base = bases(below, threshold, probability, beta, log_form, power)
     energy = tl.sum(probability * base, 1, keep_dims=True)
     dual = shifted_conjugate(threshold, start, energy, beta)
     margins = dual * 0.0
