@@ -22,7 +22,13 @@ from onmt_entmax.sparse.arguments import valid_alpha
 from onmt_entmax.sparse.backends import backend_for
 from onmt_entmax.sparse.conjugate import Conjugate, row_groups
 from onmt_entmax.sparse.functional import log_entmax
-from onmt_entmax.sparse.solvers import Candidates, has_power_form, margins, nonzero
+from onmt_entmax.sparse.solvers import (
+    Candidates,
+    checked_softmax,
+    has_power_form,
+    margins,
+    nonzero,
+)
 
 # Scores in a group of rows for the loss and `OutputLayer.support`. A group has at least so many
 # rows, since each group reads all weights once.
@@ -317,7 +323,8 @@ class PreparedOutput:
         if self._alpha == 1 and len(groups) > 1:
             whole = hidden.new_empty(len(hidden), self._vocabulary)
             for begin, end in groups:
-                _log_softmax(self._scores(hidden[begin:end]), whole[begin:end])
+                scores = self._scores(hidden[begin:end])
+                checked_softmax(torch.log_softmax(scores, -1, out=whole[begin:end]), scores)
             return whole
         if not self._finds_support:
             log_probs = log_entmax(self._scores(hidden), self._alpha)
@@ -350,13 +357,6 @@ def _among_candidates(found: Candidates, alpha: float, vocabulary: int) -> Suppo
     inside = (values != -torch.inf).nonzero().squeeze(1)
     position, row, values = (x[inside] for x in (found.position, found.row, values))
     return Support(len(found.scores), vocabulary, row, position - row * vocabulary, values)
-
-
-def _log_softmax(scores: Tensor, out: Tensor) -> None:
-    """Write `log_entmax` with alpha 1 into ``out``."""
-    torch.log_softmax(scores, -1, out=out)
-    if bool(out[:, 0].isnan().any()):
-        log_entmax(scores, 1)  # raises for rows that are -inf everywhere
 
 
 # --- The training loss --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from onmt_entmax.sparse.autograd import (
     log_entmax_operator,
 )
 from onmt_entmax.sparse.backends import has_kernels, kernels_for
-from onmt_entmax.sparse.solvers import MEDIUM, refuse_rows_without_answer, smallest
+from onmt_entmax.sparse.solvers import MEDIUM, checked_softmax, smallest
 
 __all__ = ["entmax", "entmax_loss", "log_entmax"]
 
@@ -69,7 +69,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
     elif isinstance(alpha, Tensor):
         result = EntmaxFunction.apply(rows, alpha)
     elif alpha == 1:
-        result = _checked_softmax(torch.softmax(rows, -1, working_type(rows)), rows)
+        result = checked_softmax(torch.softmax(rows, -1, working_type(rows)), rows)
     elif is_traced():
         result = entmax_operator(rows, alpha)
     elif rows.shape[-1] >= MEDIUM and rows.numel() >= _LONG_WORK and not has_kernels(rows):
@@ -95,7 +95,7 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
     elif isinstance(alpha, Tensor):
         result = LogEntmaxFunction.apply(rows, alpha)
     elif alpha == 1:
-        result = _checked_softmax(torch.log_softmax(rows, -1, working_type(rows)), rows)
+        result = checked_softmax(torch.log_softmax(rows, -1, working_type(rows)), rows)
         if result.requires_grad:
             # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
             result = torch.where(result == -torch.inf, -torch.inf, result)
@@ -149,14 +149,6 @@ def _returned_type(scores: Tensor) -> torch.dtype:
     if dtype.itemsize < 4 and torch.is_autocast_enabled(scores.device.type):
         return torch.float32
     return dtype
-
-
-def _checked_softmax(result: Tensor, scores: Tensor) -> Tensor:
-    """Return a softmax, unless a row of the scores is -inf everywhere (the result is nan there)."""
-    looking = scores.device.type == "cpu" and not is_traced()
-    if looking and bool(result.detach()[..., 0].isnan().any()):
-        refuse_rows_without_answer(scores.amax(-1))
-    return result
 
 
 def entmax_loss(

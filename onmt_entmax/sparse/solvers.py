@@ -33,6 +33,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from onmt_entmax.sparse.arguments import is_traced
+
 SMALLEST_POWER_ALPHA = 1.1
 # Up to this exponent, whole powers are computed as products.
 _MOST_PRODUCTS = 10
@@ -123,6 +125,20 @@ def refuse_rows_without_answer(maxima: Tensor) -> None:
         raise ValueError(
             "a row of scores is -inf everywhere and has no probabilities; leave at least one finite"
         )
+
+
+def checked_softmax(result: Tensor, scores: Tensor) -> Tensor:
+    """Return a softmax, or its logarithm, unless a row of its scores is -inf everywhere.
+
+    Where reading would synchronise, such a row stays nan.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    looking = scores.device.type == "cpu" and not is_traced()
+    if looking and bool(result.detach()[..., 0].isnan().any()):
+        refuse_rows_without_answer(scores.amax(-1))
+    return result
 
 
 def whole_power(exponent: float) -> int:

@@ -7,9 +7,9 @@ from onmt_entmax.sparse import jacobian
 from onmt_entmax.sparse.arguments import has_memory
 from onmt_entmax.sparse.conjugate import CACHED, conjugate, row_groups, write_probabilities
 from onmt_entmax.sparse.solvers import (
+    checked_softmax,
     has_power_form,
     power,
-    refuse_rows_without_answer,
     rounded,
     solve_log,
     solve_power,
@@ -35,7 +35,7 @@ def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
             margin = solve_power(scores, alpha).margin
             return rounded(power(margin, alpha - 1), margin > 0, scores.dtype)
         if alpha == 1:
-            return _checked(torch.softmax(scores, -1), scores)
+            return checked_softmax(torch.softmax(scores, -1), scores)
     logs = solve_log(scores, alpha).log_probabilities
     return rounded(logs.exp(), logs > -torch.inf, scores.dtype)
 
@@ -48,15 +48,8 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
             margin = solve_power(scores, alpha).margin
             return margin.mul_(alpha - 1).log_().div_(alpha - 1).to(scores.dtype)
         if alpha == 1:
-            return _checked(torch.log_softmax(scores, -1), scores)
+            return checked_softmax(torch.log_softmax(scores, -1), scores)
     return solve_log(scores, alpha).log_probabilities.to(scores.dtype)
-
-
-def _checked(result: Tensor, scores: Tensor) -> Tensor:
-    """Return a softmax, unless a row of the scores is -inf everywhere."""
-    if bool(result[..., 0].isnan().any()):
-        refuse_rows_without_answer(scores.amax(-1))
-    return result
 
 
 def scores_gradient(
