@@ -41,5 +41,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 sentence` or `2 sentences`."""
-    return f"{number} {noun}" + "s" * (number != 1)
+    """Return `1 sentence` or `2,000 sentences`."""
+    return f"{number:,} {noun}" + "s" * (number != 1)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.figures.style import output_stem, picture_paths, prepare, write_figure
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
@@ -214,7 +214,8 @@ def read_words(options: argparse.Namespace) -> list[Word]:
     records = list(read_report(options.report))
     for path, lines in zip([*paths, options.report], [*columns, records], strict=True):
         if len(lines) != len(columns[0]):
-            raise UserError(f"{path}: {len(lines)} lines, but {paths[0]} has {len(columns[0])}")
+            found = counted(len(lines), "line")
+            raise UserError(f"{path}: {found}, but {paths[0]} has {len(columns[0])}")
     words = []
     for number, (source, target, prediction, record) in enumerate(
         zip(*columns, records, strict=True), 1
@@ -248,7 +249,8 @@ def read_training(prefix: Path, reverse: bool) -> Training:
     source, target = _pair(prefix)
     sources, targets = list(read_lines(source)), list(read_lines(target))
     if len(sources) != len(targets):
-        raise UserError(f"{target}: {len(targets)} lines, but {source} has {len(sources)}")
+        found = counted(len(targets), "line")
+        raise UserError(f"{target}: {found}, but {source} has {len(sources)}")
     training = Training()
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
         training.add(*_decoded(source, number, line), _word(form, reverse))
@@ -357,8 +359,9 @@ def page(words: Sequence[Word], training: Training, languages: int) -> str:
         examples,
     ]
     head = (
-        f"{len(words)} words of {len(groups)} languages: {accuracy(words):.2f} % right, "
-        f"{macro:.2f} % averaged over languages, {len(wrong)} errors."
+        f"{counted(len(words), 'word')} of {counted(len(groups), 'language')}: "
+        f"{accuracy(words):.2f} % right, {macro:.2f} % averaged over languages, "
+        f"{counted(len(wrong), 'error')}."
     )
     return "\n\n".join([head, *(markdown_table(rows[0], rows[1:]) for rows in tables)]) + "\n"
 

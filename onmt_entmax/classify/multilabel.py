@@ -328,7 +328,7 @@ def split(rows: int, folds: int, seed: int) -> list[Tensor]:
         ClassificationError: there are fewer rows than folds.
     """
     if rows < folds:
-        raise ClassificationError(f"{rows} rows with labels are too few for {folds} folds")
+        raise ClassificationError(f"too few rows with labels for {folds} folds: {rows}")
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
     return list(order.tensor_split(folds))
 

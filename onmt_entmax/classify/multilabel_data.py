@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import read_bytes, read_lines
 
 _LARGEST_XML = 1 << 24  # bytes
@@ -116,7 +116,8 @@ def read_label_names(path: Path) -> list[str]:
         if not name or names.count(name) > 1:
             raise UserError(f"{path}: label {name!r} is listed twice or has no name")
     if len(names) < 2:
-        raise UserError(f"{path}: lists {len(names)} labels; a distribution needs at least two")
+        found = counted(len(names), "label")
+        raise UserError(f"{path}: lists {found}; a distribution needs at least two")
     return names
 
 
@@ -194,7 +195,7 @@ def _cells(line: str, count: int) -> list[tuple[int, str]]:
     if not line.startswith("{"):
         values = _split(line)
         if len(values) != count:
-            raise ValueError(f"{len(values)} values for {count} attributes")
+            raise ValueError(f"{counted(len(values), 'value')} for {counted(count, 'attribute')}")
         return list(enumerate(values))
     if not line.endswith("}"):
         raise ValueError("a sparse row ends in }")
@@ -367,7 +368,8 @@ def _svmlight(path: Path, names: list[str] | None, like: Examples | None) -> Exa
         list(like.names) if like else [str(n) for n in sorted({n for row in numbered for n in row})]
     )
     if len(known) < 2:
-        raise UserError(f"{path}: has {len(known)} labels; a distribution needs at least two")
+        found = counted(len(known), "label")
+        raise UserError(f"{path}: has {found}; a distribution needs at least two")
     if features.shape[1] * len(known) > _MOST_DENSE:
         raise UserError(
             f"{path}: {features.shape[1]:,} features and {len(known)} labels have too many weights"

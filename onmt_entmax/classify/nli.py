@@ -35,7 +35,7 @@ from onmt_entmax.classify.nli_data import (
 from onmt_entmax.classify.settings import checked
 from onmt_entmax.data.vectors import fill, read_vectors
 from onmt_entmax.data.vocabulary import Vocabulary, VocabularyError
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import write_files, write_folder
 from onmt_entmax.options.train import ALPHAS
 from onmt_entmax.parsing import ParseError, parse_json
@@ -346,9 +346,10 @@ def _read(settings: Settings, say: Callable[[str], None]) -> tuple[list[Pair], l
         selection, more = read_pairs(Path(settings.dev), settings.lowercase)
         unlabelled += more
         source = settings.dev
-    say(f"{len(pairs):,} pairs to train on, {len(selection):,} to choose the epoch ({source})")
+    chosen = f"{len(selection):,} to choose the epoch ({source})"
+    say(f"{counted(len(pairs), 'pair')} to train on, {chosen}")
     if unlabelled:
-        say(f"{unlabelled:,} pairs without a label left out")
+        say(f"{counted(unlabelled, 'pair')} without a label left out")
     return pairs, selection
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
 from onmt_entmax.parsing import ParseError, parse_json
@@ -119,7 +119,8 @@ def _sick(path: Path) -> Iterator[_Row]:
     for number, line in enumerate(lines, 2):
         cells = line.split("\t")
         if len(cells) != len(names):
-            raise PairsError(f"{path}:{number}: {len(cells)} columns, but line 1 has {len(names)}")
+            found = counted(len(cells), "column")
+            raise PairsError(f"{path}:{number}: {found}, but line 1 has {len(names)}")
         yield number, cells[label], _WORD.findall(cells[first]), _WORD.findall(cells[second])
 
 

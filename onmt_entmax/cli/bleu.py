@@ -39,7 +39,7 @@ from sacrebleu.significance import PairedTest
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import pyonmttok, read_lines
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
 
@@ -241,12 +241,12 @@ def read_texts(
         if not text:
             raise UserError(f"{path}: the file is empty")
         if len(text) != sentences * nbest:
-            each = f"{nbest} for each of {sentences} lines of" if nbest > 1 else "as in"
+            each = f"{nbest} for each of {counted(sentences, 'line')} of" if nbest > 1 else "as in"
             hint = ""
             if nbest == 1 and len(text) % sentences == 0:
                 hint = f" (n-best lists? --nbest {len(text) // sentences})"
             raise UserError(
-                f"{path}: has {len(text)} lines, expected {sentences * nbest}, "
+                f"{path}: has {counted(len(text), 'line')}, expected {sentences * nbest}, "
                 f"{each} the reference{hint}"
             )
         texts.append(text)

@@ -68,7 +68,7 @@ def shares(weights: Sequence[float], count: int, of: str) -> list[float]:
         UserError: they are not `count` positive numbers.
     """
     if len(weights) != count:
-        raise UserError(f"--weights has {len(weights)} numbers for {count} {of}")
+        raise UserError(f"--weights has {counted(len(weights), 'number')} for {counted(count, of)}")
     total = sum(weights)
     if not (all(weight > 0 for weight in weights) and total < float("inf")):
         raise UserError("--weights must be positive numbers, whose sum a float can hold")
@@ -104,7 +104,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     count = len(options.reports) + len(options.reversed)
     if not count:
         raise UserError("name the reports to combine: --reports, --reversed or both")
-    options.weights = shares(options.weights or [1.0] * count, count, "reports")
+    options.weights = shares(options.weights or [1.0] * count, count, "report")
     return options
 
 

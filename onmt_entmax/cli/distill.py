@@ -37,7 +37,7 @@ from onmt_entmax.data.inflection import (
     order_tokens,
     pair_texts,
 )
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.experiment import runner
 from onmt_entmax.experiment.matrix import digest
 from onmt_entmax.files import followed, read_lines, refuse_overwriting, write_files, write_text
@@ -153,7 +153,7 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     if not lines:
         raise UserError(f"{options.train}: no lemma can be combined with other tags")
     write_files({out: "".join(lines)})
-    print(f"{out}: {len(lines)} queries", flush=True)
+    print(f"{out}: queries: {len(lines):,}", flush=True)
 
 
 def begin(work: Path, wanted: dict[str, Any], options: argparse.Namespace) -> None:
@@ -215,7 +215,7 @@ def keep(report: Path, options: argparse.Namespace) -> None:
         )
     generator.shuffle(pairs)
     write_files(pair_texts({options.out: pairs}))
-    print(f"{options.out}.{{src,tgt}}: {len(pairs)} pairs")
+    print(f"{options.out}.{{src,tgt}}: {counted(len(pairs), 'pair')}")
 
 
 def distill(options: argparse.Namespace) -> None:
@@ -269,7 +269,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if not count:
         raise UserError("name the models to distill: --models, --reversed or both")
     if options.weights:
-        shares(options.weights, count, "models")
+        shares(options.weights, count, "model")
     for name, value in (("each", options.each), ("beam", options.beam)):
         if not 1 <= value <= 10_000:
             raise UserError(f"--{name} must be from 1 to 10,000, not {value}")

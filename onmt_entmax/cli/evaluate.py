@@ -18,7 +18,7 @@ from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import decode_word, language_of
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import LanguageScores, Score, edit_distance, score_by_language
 from onmt_entmax.rules import whole
@@ -64,14 +64,14 @@ def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScore
     nbest = options.nbest
     if len(references) != len(sources):
         raise UserError(
-            f"{options.reference}: {len(references)} lines, but {options.source} has "
+            f"{options.reference}: {counted(len(references), 'line')}, but {options.source} has "
             f"{len(sources)}; there must be one line for each source line"
         )
     if not sources:
         raise UserError(f"{options.source}: no lines")
     if len(predictions) != nbest * len(sources):
         raise UserError(
-            f"{options.predictions}: {len(predictions)} lines, but {options.source} has "
+            f"{options.predictions}: {counted(len(predictions), 'line')}, but {options.source} has "
             f"{len(sources)}; there must be {nbest} for each source line (--nbest)"
         )
     languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]

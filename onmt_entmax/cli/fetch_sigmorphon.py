@@ -24,7 +24,7 @@ from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.download import Limits, NotThereError, download, is_there
 from onmt_entmax.data.download import check as compare
 from onmt_entmax.data.inflection import SETTINGS, read_rows, rows_of
-from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import read_bytes, read_lines, text_lines, write_files
 from onmt_entmax.rules import positive
 
@@ -146,10 +146,10 @@ def fetch(options: argparse.Namespace) -> None:
         check(content, name, checksums.get(name))
         write_files({options.out / name: content})
         new += 1
-    counted = f"{sum(rows or 0 for rows in files.values())} rows"
-    if options.test:
-        counted += " besides the test sets"
-    print(f"{options.out}: {len(files)} files, {counted}; {new} fetched, the rest was there")
+    rows = counted(sum(rows or 0 for rows in files.values()), "row")
+    rows += " besides the test sets" * options.test
+    found = f"{counted(len(files), 'file')}, {rows}"
+    print(f"{options.out}: {found}; {new} fetched, the rest was there")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -40,7 +40,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
-from onmt_entmax.errors import UserError, printable
+from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.released import model_folder, pretrained
@@ -60,7 +60,7 @@ def read_question(line: str, language: str | None) -> Question:
         keep = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)" if row else ""
         raise UserError(
             f"expected {' '.join(expected)}, separated by tabs (or spaces), "
-            f"found {len(columns)} column{'s' * (len(columns) != 1)}{keep}"
+            f"found {counted(len(columns), 'column')}{keep}"
         )
     named, lemma, tags = [language, *columns] if language else columns
     return Question(str(named), str(lemma), tuple(str(tags).split(";")))
@@ -221,7 +221,7 @@ def _check_query(options: argparse.Namespace) -> None:
     if len(options.query) != len(expected):
         if folder is not None:
             raise UserError(f"{folder}: a model is named with --model {folder}")
-        found = f"found {len(options.query)} word{'s' * (len(options.query) != 1)}"
+        found = f"found {counted(len(options.query), 'word')}"
         quote = 'quote tags: "V;PST"'
         raise UserError(f"expected {' '.join(expected)}, {found}; {quote}")
     if options.input:

@@ -62,7 +62,7 @@ from onmt_entmax.classify.multilabel import (
 from onmt_entmax.classify.multilabel_data import Examples, read_examples
 from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.experiment.table import spread
 from onmt_entmax.files import read_bytes, write_files
 from onmt_entmax.options.train import ALPHAS
@@ -170,9 +170,9 @@ def run(path: Path, test: Path | None) -> str:
     tested = read_examples(test, labels, training) if test else None
     examples = tested or training
     if empty := len(training) - len(training.labelled()):
-        warn(f"{settings.train}: {empty} of {len(training)} rows have no label and teach nothing")
+        warn(f"{settings.train}: rows without a label teach nothing: {empty} of {len(training)}")
     if absent := int((~training.labels.any(0)).sum()):
-        warn(f"{settings.train}: no row has {absent} of the {len(training.names)} labels")
+        warn(f"{settings.train}: labels that no row has: {absent} of {len(training.names)}")
     mark = ".test" if test else ""
     results = []
     for loss in settings.chosen_losses():
@@ -281,7 +281,8 @@ def markdown(
         line += [spread(result["label_mean_f1"]), f"{mean(result['labels_per_row']):.2f}"]
         lines.append([*line, f"{result['processor_seconds']:.0f}"])
     return (
-        f"{settings.name}, {where}, {rows:,} rows with labels, F1 in %, {settings.seeds} seeds\n\n"
+        f"{settings.name}, {where}, {counted(rows, 'row')} with labels, F1 in %, "
+        f"{counted(settings.seeds, 'seed')}\n\n"
         f"{markdown_table([*head, 'labels a row', 'seconds'], lines)}\n"
     )
 

@@ -43,6 +43,7 @@ from onmt_entmax.classify.nli import (
 from onmt_entmax.classify.nli_data import LABELS, Pair, encode, read_pairs
 from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.errors import counted
 from onmt_entmax.experiment.table import spread
 from onmt_entmax.figures.premise import Attended, draw_premise
 from onmt_entmax.figures.style import check_folder, model_names, prepare, write_figure
@@ -104,7 +105,8 @@ def of_evaluation(options: argparse.Namespace) -> None:
     label, count = counts.most_common(1)[0]
     share, words = 100 * count / len(judged.pairs), judged.measures.words
     print(
-        f"{len(judged.pairs):,} pairs, {words:.2f} words a premise, {share:.2f} % {LABELS[label]}"
+        f"{counted(len(judged.pairs), 'pair')}, {words:.2f} words a premise, "
+        f"{share:.2f} % {LABELS[label]}"
     )
     print(aligned_table([("run", "attention", "seed", "accuracy", "attended"), *rows]))
     if len(rows) > 1:

@@ -57,7 +57,7 @@ from onmt_entmax.data.parallel import (
     pyonmttok,
     read_pairs,
 )
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import FileError, followed, read_bytes, refuse_overwriting, write_files
 from onmt_entmax.rules import number, positive, whole
 
@@ -84,7 +84,7 @@ decay_method: cosine
 warmup_steps: 400
 max_grad_norm: 5
 batch_size: {batch}
-train_steps: {steps}                 # about {passes:.0f} passes over {pairs:,} pairs
+train_steps: {steps}                 # about {epochs} of {pairs}
 valid_steps: {often}
 save_checkpoint_steps: {often}
 keep_checkpoint: 1                # beside the best
@@ -194,9 +194,10 @@ def prepare(options: argparse.Namespace) -> str:
     # Old files are replaced only when all new ones are there: trained models may use them.
     write_files({**contents, options.out / RECORD: json.dumps(record, indent=2) + "\n"})
     note(
-        f"{options.out}: {len(pairs['train'])} pairs to train on, {len(pairs['val'])} to validate "
-        f"on, {len(pairs.get(TEST, ()))} to test on; left out: {shared} with a sentence of the "
-        f"development set, {unfit} empty, too long or too different in length"
+        f"{options.out}: {counted(len(pairs['train']), 'pair')} to train on, "
+        f"{len(pairs['val'])} to validate on, {len(pairs.get(TEST, ()))} to test on; left out: "
+        f"{shared} with a sentence of the development set, {unfit} empty, too long or too "
+        "different in length"
     )
     return "\n".join(["next:", *(f"  {command}" for command in following)])
 
@@ -266,22 +267,23 @@ def _with_subwords(
     """
     filled = [pair for pair in pairs if all(pair)]
     sides = [[pair[side] for pair in filled] for side in range(2)]
-    note(f"learning {plan.symbols} {plan.kind} subwords from {len(filled)} pairs")
+    note(f"learning {plan.symbols} {plan.kind} subwords from {counted(len(filled), 'pair')}")
     if plan.joint:
         tokenisers = [learn(plan, sides, models[0])] * 2
     else:
         tokenisers = [learn(plan, [sides[side]], models[side]) for side in range(2)]
-    counted = [
+    lengths = [
         [len(tokenise(line)) for line in lines]
         for tokenise, lines in zip(tokenisers, sides, strict=True)
     ]
     limit = options.max_tokens or corpus.max_tokens
     ratio = options.max_ratio or corpus.max_ratio
-    left = filter_pairs(filled, zip(*counted, strict=True), limit, ratio)
+    left = filter_pairs(filled, zip(*lengths, strict=True), limit, ratio)
     if not left:
         raise UserError(
             f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
-            f"side, and the others are longer than {limit} subwords or too different in length"
+            f"side, and the others are longer than {counted(limit, 'subword')} or too different in "
+            "length"
         )
     return left
 
@@ -354,7 +356,11 @@ def configuration(
         *([f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []),
         "",
         _MODEL.format(
-            batch=_BATCH, steps=steps, often=steps // 8, pairs=pairs, passes=steps * _BATCH / pairs
+            batch=_BATCH,
+            steps=steps,
+            often=steps // 8,
+            pairs=counted(pairs, "pair"),
+            epochs=counted(round(steps * _BATCH / pairs), "epoch"),
         ),
     ]
     data = dict(zip(("train", "valid"), files, strict=True))

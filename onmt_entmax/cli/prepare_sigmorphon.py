@@ -62,7 +62,7 @@ decay_method: cosine
 warmup_steps: 300
 attention_warmup_steps: {warmup}      # attention starts as softmax
 batch_size: {batch}
-train_steps: {steps}                 # about {passes:.0f} passes over {rows:,} rows
+train_steps: {steps}                 # about {epochs} of {rows}
 valid_steps: {often}
 save_checkpoint_steps: {often}
 keep_checkpoint: 1                # beside the best
@@ -174,13 +174,13 @@ def prepare(options: argparse.Namespace) -> None:
 def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
     spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
     if spaced:
-        warn(f"{path}: {spaced} tags with spaces around them, which makes other tags")
+        warn(f"{path}: tags with spaces around them, which makes other tags: {spaced:,}")
     other = sum(not is_normalized("NFC", row.lemma + "\t" + row.form) for row in rows)
     if other:
         warn(
-            f"{path}: {other} of {len(rows)} rows are not in Unicode's normal form NFC, so that "
-            "letters and their marks are separate tokens; normalise the file, or write queries so "
-            "too"
+            f"{path}: rows that are not in Unicode's normal form NFC: {other:,} of {len(rows):,}; "
+            "letters and their marks are separate tokens there; normalise the file, or write "
+            "queries so too"
         )
 
 
@@ -241,8 +241,8 @@ def configuration(out: Path, rows: int, languages: int, commands: Sequence[str])
         steps=steps,
         warmup=steps // 4,
         often=steps // 20,
-        passes=steps * _BATCH / rows,
-        rows=rows,
+        epochs=counted(round(steps * _BATCH / rows), "epoch"),
+        rows=counted(rows, "row"),
         selection="exact_match" if languages == 1 else "macro_accuracy",
     )
     return training_file(data, out / "model", ["", settings], commands)

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.ending import warn
 from onmt_entmax.data.transforms import splits
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
 from onmt_entmax.options.help import ALL, TRANSLATION, help_text, is_help
 from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
@@ -63,10 +63,9 @@ def _predictions(
     lines = count_lines(setup.src)
     if lines == 0:
         raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
-    if setup.prefixes is not None and count_lines(setup.prefixes) != lines:
-        raise UserError(f"{setup.prefixes}: must have {lines} lines, as many as {setup.src}")
-    if setup.constraints is not None and count_lines(setup.constraints) != lines:
-        raise UserError(f"{setup.constraints}: must have {lines} lines, as many as {setup.src}")
+    for path in filter(None, (setup.prefixes, setup.constraints)):
+        if count_lines(path) != lines:
+            raise UserError(f"{path}: must have {counted(lines, 'line')}, as many as {setup.src}")
     for _ in _constraints(setup) or ():  # a line that is wrong ends the command before it works
         pass
     translator = Translator.from_folders(

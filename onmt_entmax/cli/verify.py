@@ -26,7 +26,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.checksums import LIST_NAME, differences
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 
 
 def model_folders(path: Path) -> list[Path]:
@@ -99,6 +99,6 @@ def main(arguments: Sequence[str]) -> int:
             print(line, file=sys.stderr)
         listed = sum((folder / LIST_NAME).exists() for folder in folders)
         if listed and not found:
-            print(f"{path}: {f'{listed} checkpoints' if is_run else 'all files'} as written")
+            print(f"{path}: {counted(listed, 'checkpoint') if is_run else 'all files'} as written")
         wrong |= bool(found)
     return 1 if wrong else 0

@@ -15,7 +15,7 @@ from onmt_entmax.data.batch import Example
 from onmt_entmax.data.inflection import is_language
 from onmt_entmax.data.transforms import build_transforms, with_seed
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import count_lines
 from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
 
@@ -232,8 +232,8 @@ def check_corpus(corpus: CorpusConfig) -> None:
     source, target = (count_lines(Path(path)) for path in (corpus.path_src, corpus.path_tgt))
     if source != target:
         raise CorpusError(
-            f"corpus {corpus.name!r}: {corpus.path_src} has {source} lines and "
-            f"{corpus.path_tgt} has {target}; they must correspond line by line"
+            f"corpus {corpus.name!r}: {corpus.path_src} has {counted(source, 'line')} and "
+            f"{corpus.path_tgt} has {target:,}; they must correspond line by line"
         )
     if source == 0:
         raise CorpusError(f"corpus {corpus.name!r}: {corpus.path_src} is empty")

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 
 SPACE = "▁"
@@ -132,7 +132,7 @@ def rows_of(lines: Iterable[str], name: str) -> list[Row]:
         if len(columns) != 3:
             raise UserError(
                 f"{name}:{number}: expected lemma, form and tags divided by tabs, "
-                f"found {len(columns)} column{'s' * (len(columns) != 1)}"
+                f"found {counted(len(columns), 'column')}"
             )
         lemma, form, tags = columns[0], columns[1], columns[2].split(";")
         if not lemma or not form or "" in tags:

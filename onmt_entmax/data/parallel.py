@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from onmt_entmax.data.download import Limits, check, download
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines as read_text_lines
 
 
@@ -260,7 +260,8 @@ def align(source: list[str], target: list[str], name: str) -> Pairs:
     """
     if len(source) != len(target):
         raise UserError(
-            f"{name}: {len(source)} and {len(target)} lines; they must correspond line by line"
+            f"{name}: {counted(len(source), 'line')} and {counted(len(target), 'line')}; they must "
+            "correspond line by line"
         )
     return list(zip(source, target, strict=True))
 
@@ -274,7 +275,7 @@ def check_counts(name: str, pairs: Mapping[str, Pairs], counts: Mapping[str, int
     for part, expected in counts.items():
         if part in pairs and len(pairs[part]) != expected:
             raise UserError(
-                f"{name}: {part} has {len(pairs[part])} pairs, expected {expected}; "
+                f"{name}: {part} has {counted(len(pairs[part]), 'pair')}, expected {expected:,}; "
                 "the copy is cut or another one"
             )
 
@@ -520,7 +521,7 @@ def hold_out(pairs: Pairs, size: int, seed: int) -> dict[str, Pairs]:
     distinct = sorted({pair for pair in pairs if all(pair)})
     if size >= len(distinct):
         raise UserError(
-            f"cannot hold out {size} of {len(distinct)} distinct pairs; "
+            f"cannot hold out {size:,} of {counted(len(distinct), 'distinct pair')}; "
             "lower --val_size, or name dev files with --val"
         )
     chosen = random.Random(seed).sample(distinct, size)
@@ -590,5 +591,5 @@ def learn(plan: SubwordPlan, texts: Iterable[Iterable[str]], model: Path) -> Any
     try:
         learner.learn(str(model))
     except RuntimeError as error:
-        raise UserError(f"cannot learn {plan.symbols} subwords: {error}") from None
+        raise UserError(f"cannot learn {counted(plan.symbols, 'subword')}: {error}") from None
     return tokeniser(plan, model)

@@ -96,17 +96,17 @@ class UnknownTokens:
         if self.counts:
             number = f"{self.counts.total():,} of {self.tokens:,}"
             where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
-            read = "the model reads <unk> instead" if side == "source" else "no output has them"
+            read = "the model reads <unk> instead of" if side == "source" else "no output has"
             cause = likely_cause(self.counts, vocabulary, split)
             if cause is None and self.percent > 100 * _MOST:
                 cause = "is the text in the language and the tokens of the training data?"
             found.append(
-                f"{number} {side} tokens ({self.percent:.2f} %){where} are not in the {side} "
-                f"vocabulary, and {read}: " + _named(self.counts) + (f"; {cause}" if cause else "")
+                f"{number} {side} tokens ({self.percent:.2f} %){where} not in the {side} "
+                f"vocabulary: {read} {_named(self.counts)}" + (f"; {cause}" if cause else "")
             )
         if self.unseen:
             number = f"{self.unseen.total():,} of {self.tokens:,} source tokens"
-            found.append(f"{number} were {unseen_text(self.unseen, vocabulary)}")
+            found.append(f"{number} {unseen_text(self.unseen, vocabulary)}")
         return found
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 
 
 def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> dict[int, Tensor]:
@@ -49,14 +49,15 @@ def _rows(path: Path, file: IO[str], kind: str, size: int) -> Iterator[tuple[int
     """Yield the number, word and columns of each line."""
     first = file.readline().split()
     if not first:
-        raise UserError(f"{path}: line 1 is empty; expected a word and {size} numbers")
+        raise UserError(f"{path}: line 1 is empty; expected a word and {counted(size, 'number')}")
     is_header = len(first) == 2
     if is_header != (kind == "word2vec"):
         other = "GloVe" if kind == "word2vec" else "word2vec"
         raise UserError(f"{path}: line 1 is not of {kind}; is embeddings_type {other}?")
     found = int(first[1]) if is_header and first[1].isdecimal() else len(first) - 1
     if found != size:
-        raise UserError(f"{path}: vectors of {found} numbers, but word_vec_size is {size}")
+        numbers = counted(found, "number")
+        raise UserError(f"{path}: vectors of {numbers}, but word_vec_size is {size}")
     if not is_header:
         yield 1, first[0], first[1:]
     for number, line in enumerate(tqdm(file, unit="vector", disable=None), 2):
@@ -68,9 +69,10 @@ def _vector(path: Path, number: int, values: list[str], size: int) -> Tensor:
     try:
         vector = torch.tensor([float(value) for value in values])
     except ValueError:
-        raise UserError(f"{path}: line {number}: expected a word and {size} numbers") from None
+        vector = torch.zeros(0)
     if len(vector) != size or not bool(vector.isfinite().all()):
-        raise UserError(f"{path}: line {number}: expected a word and {size} finite numbers")
+        wanted = counted(size, "finite number")
+        raise UserError(f"{path}: line {number}: expected a word and {wanted}")
     return vector
 
 

@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.data.inflection import decode_word, language_of
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.experiment.matrix import (
     Training,
     Work,
@@ -117,8 +117,8 @@ def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
     )
     if not len(sources) == len(references) == len(predictions):
         raise UserError(
-            f"{predicted}: {len(predictions)} lines, but {source} has {len(sources)} and "
-            f"{reference} {len(references)}"
+            f"{predicted}: {counted(len(predictions), 'line')}, but {source} has {len(sources)} "
+            f"and {reference} {len(references)}"
         )
     return sources, references, predictions
 

@@ -15,7 +15,7 @@ from onmt_entmax.data.batch import Example, group_by_length, make_batch
 from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.figures.style import PAGE, SOFT, colours, plain_numbers
 from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.search.forced import along_targets
@@ -208,9 +208,9 @@ def markdown(figures: Mapping[str, Any]) -> str:
     first = next(iter(figures.values()))
     parts = [
         "# Nonzeros per step",
-        f"{first['sentences']} sentences. *Forced*: along the references; *predicted*: along the "
-        "models' own outputs (beam search). Attention counts source positions, output the tokens "
-        "of the target vocabulary.",
+        f"{counted(first['sentences'], 'sentence')}. *Forced*: along the references; *predicted*: "
+        "along the models' own outputs (beam search). Attention counts source positions, output "
+        "the tokens of the target vocabulary.",
         table3(figures),
     ]
     for mode, said in MODES.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import write_files
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def _families(characters: frozenset[str]) -> list[str]:
     if missing:
         shown = " ".join(sorted(missing)[:10])
         print(
-            f"note: no font here has {len(missing)} characters ({shown}), so boxes stand in their "
-            "place; install a font that has them, such as Noto Sans",
+            f"note: no font here has {counted(len(missing), 'character')} ({shown}): boxes stand "
+            "there; install a font that has them, such as Noto Sans",
             file=sys.stderr,
         )
     # matplotlib would warn about each glyph, and about fonts without bold letters.

@@ -54,8 +54,8 @@ function proof(record) {
 function warnings(record) {
   const language = record.source.split(" ")[0].replace(/^lang=/, "");
   const said = {
-    unknown: "are not in the vocabulary. The model read <unk> instead, and the certificate holds for that input",
-    unseen: `were not seen in training for ${language}`,
+    unknown: "not in the vocabulary. The model read <unk> instead, and the certificate holds for that input",
+    unseen: `not seen in training for ${language}`,
   };
   const of = record.source_tokens ? ` of ${record.source_tokens}` : "";
   return Object.keys(said).flatMap((kind) => {

@@ -207,7 +207,7 @@ def test_rows_without_labels_teach_nothing():
         for data in (examples, more)
     ]
     torch.testing.assert_close(outcomes[0].probabilities, outcomes[1].probabilities)
-    with pytest.raises(ClassificationError, match="2 rows with labels are too few for 3 folds"):
+    with pytest.raises(ClassificationError, match="too few rows with labels for 3 folds: 2"):
         choose(examples.take(torch.arange(2)), SPARSEMAX, GRID, 1)
 
 

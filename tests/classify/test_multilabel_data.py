@@ -122,7 +122,7 @@ def test_lists_of_labels_that_do_not_fit(tmp_path):
 
     assert "label 'flags' is no attribute" in refused("b", "flags")
     assert "did you mean 'flag'" in refused("b", "flags")
-    assert "lists 1 labels" in refused("b")
+    assert "lists 1 label;" in refused("b")
     assert "'b' is listed twice" in refused("b", "b")
     (tmp_path / "bomb.xml").write_text('<!DOCTYPE a [<!ENTITY b "c">]><labels/>')
     with pytest.raises(UserError, match="no DOCTYPE"):

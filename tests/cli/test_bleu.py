@@ -108,7 +108,7 @@ def test_several_tokenisations_and_references(texts: Path, monkeypatch, capsys) 
     ("arguments", "message"),
     [
         (["missing", "--reference", "ref"], "missing: no such file"),
-        (["short", "--reference", "ref"], "short: has 1 lines, expected 60"),
+        (["short", "--reference", "ref"], "short: has 1 line, expected 60"),
         (["empty", "--reference", "ref"], "empty: the file is empty"),
         (["one", "one", "--reference", "ref"], "the same system is given twice"),
         (["five", "--reference", "ref"], "has 300 lines, expected 60, as in the reference (n-best"),

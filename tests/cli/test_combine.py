@@ -327,7 +327,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
         (["--reports", broken], "broken.jsonl:1: not a record of an -exactness_report"),
         (["--reversed", empty], "empty.jsonl: the report is empty"),
         (["--reports", tmp_path / "none"], "cannot be read"),
-        (["--reports", one, one, "--weights", 1], "--weights has 1 numbers for 2 reports"),
+        (["--reports", one, one, "--weights", 1], "--weights has 1 number for 2 reports"),
         (["--reports", one, one, "--weights", 1, 0], "--weights must be positive numbers"),
         (["--reports", one, one, "--weights", 0, 0], "--weights must be positive numbers"),
         (["--reports", one, one, "--weights", 2, -1], "--weights must be positive numbers"),

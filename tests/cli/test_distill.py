@@ -122,7 +122,7 @@ def test_a_line_end_in_a_report_is_none_in_a_pair(tmp_path: Path) -> None:
     ("more", "message"),
     [
         (["--out", "train"], "train.src"),
-        (["--out", "x", "--weights", 1], "--weights has 1 numbers for 2 models"),
+        (["--out", "x", "--weights", 1], "--weights has 1 number for 2 models"),
         (["--out", "x", "--weights", 0, 1], "--weights must be positive"),
         (["--out", "x", "--weights", "1e400", 1], "--weights must be positive"),
         (["--out", "x", "--weights", "nan", 1], "--weights must be positive"),

@@ -150,7 +150,7 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
     arguments = files(tmp_path, ["exhaustive", "optimal", "none"])
     picture = ["--picture", str(tmp_path / "errors")]
     assert ended(errors_inflection.main, [*arguments, *picture]) == 0
-    head = "3 words of 2 languages: 66.67 % right, 50.00 % averaged over languages, 1 errors."
+    head = "3 words of 2 languages: 66.67 % right, 50.00 % averaged over languages, 1 error."
     assert capsys.readouterr().out == head + "\n"
     page = (tmp_path / "errors.md").read_text(encoding="utf-8")
     for line in (
@@ -219,7 +219,7 @@ def test_forms_from_right_to_left_give_the_same_page(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("dev.pred", "a\n", "dev.pred: 1 lines, but"),
+        ("dev.pred", "a\n", "dev.pred: 1 line, but"),
         ("dev.pred", "g i n g\ns a h\nx\n", "report.jsonl:3: not of "),
         ("report.jsonl", "{}\n{}\n{}\n", "report.jsonl:1: not a record of an"),
         ("train.src", "a b\n", "train.src:1: expected a language first"),

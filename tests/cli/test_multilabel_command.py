@@ -68,7 +68,7 @@ def test_the_table_and_its_files(folder, capsys, monkeypatch):
     table, messages = capsys.readouterr()
     assert table.startswith("scene, nested cross-validation, 23 rows with labels, F1 in %, 2 seeds")
     assert "| 73.45 / 74.57 |" in next(x for x in table.splitlines() if "| sparsemax |" in x)
-    assert "1 of 24 rows have no label and teach nothing" in messages
+    assert "rows without a label teach nothing: 1 of 24" in messages
     assert (folder / "out" / "table.md").read_text() + "\n" == table
     result = json.loads((folder / "out" / "sparsemax.json").read_text())
     for chooser in ("micro_f1", "macro_f1"):
@@ -132,7 +132,7 @@ def test_close_alphas_have_files_of_their_own(folder):
         ({"train": "none.arff"}, "none.arff: cannot be read"),
         ({"out": "train.arff"}, "c.yaml: out: train.arff is not a folder"),
         ({"train": "pipe.svm"}, "pipe.svm: is not a regular file"),  # reading it would never end
-        ({"folds": 24}, "rows with labels are too few for 24 folds"),
+        ({"folds": 24}, "too few rows with labels for 24 folds"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(folder, keys, message):

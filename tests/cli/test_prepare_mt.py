@@ -412,7 +412,7 @@ def damaged(text: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: write(d / "dev.en", ["one"]), "20 and 1 lines"),
+        (lambda d: write(d / "dev.en", ["one"]), "20 lines and 1 line;"),
         (lambda d: write(d / "dev.en", ["a", *[""] * 19]), r"dev\.en: line 2 is empty on one"),
         (lambda d: [write(d / f"dev.{n}", []) for n in ("de", "en")], r"dev\.en: no lines"),
         (

@@ -105,9 +105,7 @@ def test_what_the_model_could_not_read_is_on_the_page(run: Path, capsys) -> None
     assert ended(report_page.main, arguments(run)) == 0
     warning, unseen = capsys.readouterr().err.splitlines()
     language = records[0]["source"].split()[0]
-    assert unseen == (
-        f"warning: 1 of 8 source tokens were not seen in training for {language}: 'x'"
-    )
+    assert unseen == f"warning: 1 of 8 source tokens not seen in training for {language}: 'x'"
     assert warning.startswith("warning: 2 of 8 source tokens (25.00 %), in 1 of 3 lines, ")
     (written,) = re.findall(r'id="notes">(.*)</script>', (run / "page.html").read_text())
     assert json.loads(written)[0] == warning.removeprefix("warning: ")

@@ -269,7 +269,7 @@ def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
     browser.until("at('title')?.textContent === 'ac german V'")
     assert browser("location.hash") == "#language=german&lemma=ac&tags=V"
     warning = browser("document.querySelector('#answer .alarm').textContent")
-    assert warning.startswith("1 of 4 source tokens are not in the vocabulary.")
+    assert warning.startswith("1 of 4 source tokens not in the vocabulary.")
     assert warning.endswith("character c")
     shown = "document.querySelectorAll('.lattice g.end').length"
     assert browser(shown) == browser("document.querySelectorAll('#hypotheses li').length") > 0

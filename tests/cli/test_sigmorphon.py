@@ -359,7 +359,8 @@ class TestBadInput:
             (tmp_path / f"german-{part}").write_text(text)
         assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
         (line,) = capsys.readouterr().err.splitlines()
-        assert f"{tmp_path}/german-train: 1 of 2 rows are not in Unicode's normal form NFC" in line
+        told = "german-train: rows that are not in Unicode's normal form NFC: 1 of 2;"
+        assert f"{tmp_path}/{told}" in line
         assert "V u \u0308 b" in (tmp_path / "out" / "train.src").read_text()
 
     def test_unwritable_output(self, data, tmp_path, capsys):

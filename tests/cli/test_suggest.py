@@ -149,7 +149,7 @@ def test_a_source_that_training_never_saw_is_told_once(tmp_path, capsys, monkeyp
     folder = str(write_model(tmp_path / "model"))
     assert ended(suggest.main, [folder, "--source", "c a", "--prefix", "x"]) == 0
     (warning,) = capsys.readouterr().err.splitlines()
-    assert warning.startswith("warning: 1 of 2 source tokens (50.00 %) are not in the source voc")
+    assert warning.startswith("warning: 1 of 2 source tokens (50.00 %) not in the source vocab")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\ny\n")))
     assert ended(suggest.main, [folder, "--source", "c a"]) == 0
     assert capsys.readouterr().err.splitlines() == [warning]

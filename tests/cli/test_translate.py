@@ -87,7 +87,7 @@ def test_tokens_that_training_never_saw_are_named(trained: Path, tmp_path: Path)
     (tmp_path / "in").write_text("a b\nfed x\n")
     files = ("-src", tmp_path / "in", "-output", tmp_path / "out", "-exactness_report")
     said = succeed("translate.py", "-model", trained / "run", *files, tmp_path / "report.jsonl")
-    assert "2 of 4 source tokens (50.00 %), in 1 of 2 lines, are not" in said
+    assert "2 of 4 source tokens (50.00 %), in 1 of 2 lines, not" in said
     assert "'fed', 'x'; the model reads characters" in said
     assert "source tokens outside the vocabulary         50.00 %" in said
     records = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
@@ -144,7 +144,7 @@ def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
     message = fail("translate.py", *arguments, "-tgt_prefix")
     assert "prefix of line 1: 'Q' is not in the target vocabulary" in message
     (tmp_path / "prefixes").write_text("a\nb\nc\n")
-    assert "must have 1 lines" in fail("translate.py", *arguments, "-tgt_prefix")
+    assert "must have 1 line, as" in fail("translate.py", *arguments, "-tgt_prefix")
 
 
 def test_an_ensemble_averages_probabilities(trained: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_splitting_is_no_cause_if_a_transform_has_split_the_text() -> None:
         assert likely_cause({unknown: 1}, vocabulary, split=True) is None
         counted = UnknownTokens()
         counted.add(9, (unknown,))
-        assert counted.warnings(vocabulary, split=True)[0].endswith(f"instead: {unknown!r}")
+        assert counted.warnings(vocabulary, split=True)[0].endswith(f"instead of {unknown!r}")
     assert likely_cause({"д": 1}, WORDS, split=True) is not None
 
 
@@ -102,8 +102,8 @@ def test_one_line_names_tokens_and_shares() -> None:
     assert unknown.warnings(LETTERS) == []
     unknown.add(4, ("x", "?", "x"))
     assert unknown.warnings(LETTERS) == [
-        "3 of 10 source tokens (30.00 %), in 1 of 2 lines, are not in the source vocabulary, and "
-        "the model reads <unk> instead: 'x' (2), '?'"
+        "3 of 10 source tokens (30.00 %), in 1 of 2 lines, not in the source vocabulary: the model "
+        "reads <unk> instead of 'x' (2), '?'"
     ]
     assert unknown.as_dict() == {
         "source_tokens": 10,
@@ -119,8 +119,8 @@ def test_a_long_list_is_cut_and_a_mark_is_named_by_its_number() -> None:
     unknown = UnknownTokens()
     unknown.add(12, [f"{n}?" for n in range(11)])
     (warning,) = unknown.warnings(LETTERS, "target")
-    assert "11 of 12 target tokens (91.67 %) are not in the target vocabulary" in warning
-    assert "no output has them: '0?', " in warning
+    assert "11 of 12 target tokens (91.67 %) not in the target vocabulary" in warning
+    assert "no output has '0?', " in warning
     assert " and 3 more; is the text in the language" in warning
     assert [readable(token) for token in ("\u0308", "ö", "")] == ["U+0308", "ö", ""]
 
@@ -142,7 +142,7 @@ SEVERAL = Vocabulary(
         ("", None),
         (
             "lang=spanish +V б в б",
-            "3 of 5 source tokens were not seen in training for spanish: 'б' (2), 'в'; "
+            "3 of 5 source tokens not seen in training for spanish: 'б' (2), 'в'; "
             "most have CYRILLIC letters, the training data LATIN",
         ),
         ("lang=russian +V a", "for russian: 'a'; most have LATIN letters, the training data CYRI"),
@@ -164,9 +164,7 @@ def test_tokens_of_several_languages_are_named_in_one_line() -> None:
     counted.add(4, ("x",), ((SPANISH, "б"), (RUSSIAN, "a")))
     unknown, unseen = counted.warnings(SEVERAL)
     assert "not in the source vocabulary" in unknown
-    assert unseen == (
-        "2 of 4 source tokens were not seen in training for spanish, russian: 'б', 'a'"
-    )
+    assert unseen == "2 of 4 source tokens not seen in training for spanish, russian: 'б', 'a'"
     assert counted.as_dict()["unseen_tokens"] == 2
 
 

@@ -35,7 +35,7 @@ def test_both_forms_give_the_vectors_of_known_words(tmp_path: Path, kind: str, h
         ("5 3\n" + GLOVE, "word2vec", 4, "vectors of 3 numbers"),
         ("5 3\n" + GLOVE, "GloVe", 3, "is embeddings_type word2vec"),
         (GLOVE, "word2vec", 3, "is embeddings_type GloVe"),
-        ("dog 1 2 3\nStraße 1 two 3\n", "GloVe", 3, "line 2: expected a word and 3 numbers"),
+        ("dog 1 2 3\nStraße 1 two 3\n", "GloVe", 3, "line 2: expected a word and 3 finite numbers"),
         ("dog 1 2 3\nStraße 1 nan 3\n", "GloVe", 3, "line 2: .* finite numbers"),
         ("dog 1 2 3\nStraße 1\n", "GloVe", 2, "vectors of 3 numbers"),
         ("", "GloVe", 3, "line 1 is empty; expected a word and 3 numbers"),

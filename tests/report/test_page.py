@@ -247,8 +247,8 @@ def test_unknown_tokens_stand_beside_the_certificate(browser: Browser, tmp_path:
     assert browser(told) == []
     browser("openSentence(1)")
     text, unseen = browser(told)
-    assert unseen == "1 of 5 source tokens were not seen in training for c: b"
-    assert text.startswith("3 of 5 source tokens are not in the vocabulary.")
+    assert unseen == "1 of 5 source tokens not seen in training for c: b"
+    assert text.startswith("3 of 5 source tokens not in the vocabulary.")
     assert text.endswith(": <b> (2)  x")
     browser.open(page(tmp_path, RECORDS, []))
     assert browser("at('notice').hidden") is True

@@ -105,7 +105,7 @@ def test_vocabularies_of_other_data_are_warned_of(begun: list[str], tmp_path: Pa
     assert changed(begun, "-overwrite", "-src_vocab", path) == 0
     printed = capsys.readouterr().err
     assert "warning: corpus 'valid': " in printed
-    assert " of 40 lines, are not in the source vocabulary" in printed
+    assert " of 40 lines, not in the source vocabulary" in printed
     assert "is the text in the language and the tokens of the training data?" in printed
     assert "target tokens (" not in printed
 
