@@ -238,18 +238,12 @@ class BeamSearch:
         options, state = continuations.options, self._state
         table = state.statistics.table
         sentence = state.sentence[options.row]
-        alive = np.bincount(
-            state.sentence, weights=options.continuations, minlength=len(table)
-        ).astype(np.int64)
-        table["strict"] &= table["finished"] + alive <= self._config.beam_size
-        at_limit = table["length"] == self._config.max_length
+        alive, at_limit = state.alive(continuations), state.at_limit
         overflows = table["may_narrow"] & (alive > table["beam"])
         table["beam"][overflows], table["may_narrow"][overflows] = 1, False
         # `options` may leave out prefixes that fit no beam; `alive` counts them.
-        table["truncated"] += np.where(at_limit, alive, 0)
-        table["dropped"] += np.where(at_limit, 0, np.maximum(alive - table["beam"], 0))
-        cut = at_limit & (table["finished"] == 0)
-        state.keep_truncated(np.flatnonzero(cut[state.sentence] & (options.continuations > 0)))
+        followed = np.where(at_limit, 0, np.minimum(alive, table["beam"]))
+        state.leave(continuations, alive, followed)
         order, rank = state.rank(continuations)
         ordered, log_prob = sentence[order], continuations.log_prob[order]
         out = at_limit[ordered] | (rank >= table["beam"][ordered])

@@ -135,12 +135,12 @@ class _DiverseSearch:
         """Tell which groups choose which candidates `(candidates, groups)`, as in Algorithm 1."""
         options, state = continuations.options, self.state
         sentence = state.sentence[options.row]
-        longest = state.statistics.table["length"] == self._config.max_length
+        at_limit = state.at_limit
         _, pair = np.unique(sentence * self._tokens + options.token, return_inverse=True)
         times = np.zeros(len(pair))  # that earlier groups have chosen the token in the sentence
         chosen = np.zeros((len(pair), self._groups), dtype=np.bool_)
         for group in range(self._groups):
-            own = np.flatnonzero(self._holds[options.row, group] & ~longest[sentence])
+            own = np.flatnonzero(self._holds[options.row, group] & ~at_limit[sentence])
             score = continuations.log_prob[own] - self._penalty * times[pair[own]]
             order, rank = rank_within(sentence[own], score)
             best = own[order[rank < self._size]]
@@ -151,19 +151,10 @@ class _DiverseSearch:
     def _leave(self, continuations: Continuations, chosen: Flags) -> None:
         """Count the candidates that no group has chosen as dropped or cut."""
         options, state = continuations.options, self.state
-        table, kept = state.statistics.table, chosen.any(1)
-        sentence = state.sentence[options.row]
-        alive = np.bincount(
-            state.sentence, weights=options.continuations, minlength=len(table)
-        ).astype(np.int64)
-        longest = table["length"] == self._config.max_length
-        table["strict"] &= table["finished"] + alive <= self._config.beam_size
+        sentence, kept = state.sentence[options.row], chosen.any(1)
         # `options` may leave out candidates, each below one of its row that no group has chosen.
-        left = alive - np.bincount(sentence[kept], minlength=len(table))
-        table["truncated"] += np.where(longest, left, 0)
-        table["dropped"] += np.where(longest, 0, left)
-        cut = longest & (table["finished"] == 0)
-        state.keep_truncated(np.flatnonzero(cut[state.sentence] & (options.continuations > 0)))
+        followed = np.bincount(sentence[kept], minlength=len(state))
+        state.leave(continuations, state.alive(continuations), followed)
         state.statistics.raise_bound("bound", sentence[~kept], continuations.log_prob[~kept])
 
     def _stopped(self, sentence: Ints, chosen: Flags, log_prob: Floats) -> Flags:

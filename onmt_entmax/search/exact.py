@@ -222,9 +222,10 @@ class _ExactSearch:
         continuations = state.expand(self._stepper.vocabulary_size)
         self._finish(continuations)
         options, log_prob = continuations.options, continuations.log_prob
-        if state.statistics.table["length"][0] == self._config.max_length:
-            state.statistics.truncate(np.zeros_like(options.row), log_prob)
-            state.keep_truncated(np.flatnonzero(options.continuations > 0))
+        if state.at_limit[0]:
+            alive = state.alive(continuations)
+            state.leave(continuations, alive, np.zeros_like(alive))
+            state.statistics.raise_bound("bound", np.zeros_like(options.row), log_prob)
             return
         out = self._hopeless(log_prob)
         self._drop(log_prob[out])

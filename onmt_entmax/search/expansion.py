@@ -109,18 +109,15 @@ def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribu
         probability.
     """
     if isinstance(distribution, Support):
-        _, vocabulary, *entries = distribution
-        keys = (entries[0] * vocabulary + entries[1]).cpu().numpy()
-        wanted = row * vocabulary + token
-        place = np.searchsorted(keys, wanted)
-        inside = np.append(keys, -1)[place] == wanted
-        place = place[inside]
-        values = _at_most_one(entries[2])[place]
+        place, inside = _entries(distribution, row, token)
+        values = _at_most_one(distribution.log_prob)[place]
         if len(place):
-            left = torch.from_numpy(np.delete(np.arange(len(keys)), place))
-            left = left.to(entries[0].device)
+            left = torch.from_numpy(np.delete(np.arange(len(distribution.row)), place))
+            left = left.to(distribution.row.device)
             distribution = distribution._replace(
-                row=entries[0][left], token=entries[1][left], log_prob=entries[2][left]
+                row=distribution.row[left],
+                token=distribution.token[left],
+                log_prob=distribution.log_prob[left],
             )
         return distribution, row[inside], values
     index = torch.from_numpy(row), torch.from_numpy(token)
@@ -135,13 +132,23 @@ def look_up(distribution: Distribution, row: Ints, token: Ints) -> Floats:
     """Return the log-probability `(pairs,)` of pairs of a row and a token."""
     if not isinstance(distribution, Support):
         return _at_most_one(distribution[torch.from_numpy(row), torch.from_numpy(token)])
-    keys = (distribution.row * distribution.vocabulary + distribution.token).cpu().numpy()
-    wanted = row * distribution.vocabulary + token
+    place, inside = _entries(distribution, row, token)
+    values = np.full(len(row), -np.inf)
+    values[inside] = _at_most_one(distribution.log_prob)[place]
+    return values
+
+
+def _entries(support: Support, row: Ints, token: Ints) -> tuple[Ints, Flags]:
+    """Find pairs `(pairs,)` of a row and a token among the entries of a support.
+
+    Returns:
+        The places of those that are there, and `(pairs,)` which are.
+    """
+    keys = (support.row * support.vocabulary + support.token).cpu().numpy()
+    wanted = row * support.vocabulary + token
     place = np.searchsorted(keys, wanted)
     inside = np.append(keys, -1)[place] == wanted
-    values = np.full(len(row), -np.inf)
-    values[inside] = _at_most_one(distribution.log_prob)[place[inside]]
-    return values
+    return place[inside], inside
 
 
 def _at_most_one(log_prob: Tensor) -> Floats:

@@ -270,11 +270,6 @@ class Statistics:
         self.count("dropped", sentence)
         self.raise_bound("bound", sentence, log_prob)
 
-    def truncate(self, sentence: Ints, log_prob: Floats) -> None:
-        """Add prefixes `(n,)` cut by the length limit to D."""
-        self.count("truncated", sentence)
-        self.raise_bound("bound", sentence, log_prob)
-
     def exclude(self, sentence: Ints, log_prob: Floats) -> None:
         """Count prefixes `(n,)` that the request rules out."""
         self.count("excluded", sentence, np.exp(log_prob))
@@ -300,7 +295,7 @@ class Statistics:
         place: int,
         scores: list[float],
         attainable: Callable[[float], float],
-        constrained: bool = False,
+        constrained: bool,
     ) -> Certificate:
         """Return the certificate of one sentence.
 
@@ -619,7 +614,35 @@ class SearchState:
         scores = np.array([hypothesis.score for hypothesis in result.hypotheses])
         self.statistics.finish(np.zeros(len(scores), dtype=np.int64), log_probs, scores)
 
-    def keep_truncated(self, rows: Ints) -> None:
+    @property
+    def at_limit(self) -> Flags:
+        """`(sentences,)` whether the length limit cuts what continues the live prefixes."""
+        return np.equal(self.statistics.table["length"], self._config.max_length)
+
+    def alive(self, continuations: Continuations) -> Ints:
+        """Return the number of continuations of each sentence `(sentences,)`, candidates or not."""
+        counts = np.bincount(self.sentence, continuations.options.continuations, len(self))
+        return counts.astype(np.int64)
+
+    def leave(self, continuations: Continuations, alive: Ints, followed: Ints) -> None:
+        """Count the continuations that nobody will follow as dropped or, at the limit, as cut.
+
+        Their log-probabilities are the caller's to enter, by `Statistics.raise_bound`.
+
+        Args:
+            continuations: of the live prefixes.
+            alive: `(sentences,)` their number, as `alive` returns it.
+            followed: `(sentences,)` how many will be; 0 at the limit.
+        """
+        table, at_limit, left = self.statistics.table, self.at_limit, alive - followed
+        table["strict"] &= table["finished"] + alive <= self._config.beam_size
+        table["truncated"] += np.where(at_limit, left, 0)
+        table["dropped"] += np.where(at_limit, 0, left)
+        cut = at_limit & (table["finished"] == 0)
+        rows = cut[self.sentence] & (continuations.options.continuations > 0)
+        self._keep_truncated(np.flatnonzero(rows))
+
+    def _keep_truncated(self, rows: Ints) -> None:
         """Remember each sentence's most probable prefix among `rows`, cut by the length limit.
 
         A prefix that does not satisfy its sentence's automaton is none.
