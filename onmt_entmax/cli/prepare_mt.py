@@ -64,6 +64,7 @@ from onmt_entmax.rules import number, positive, whole
 RECORD = "prepare.json"
 _OWN = Corpus(("", ""), {}, {})  # defaults for the user's own files
 _ALL = (*PARTS, TEST)
+_HELD_OUT = 1000  # pairs to validate on, where there are none
 _LARGEST = 1 << 20  # bytes of the record
 _WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages
 
@@ -160,7 +161,8 @@ def prepare(options: argparse.Namespace) -> str:
     pairs = {part: normalise_pairs(raw[part], languages, plan.tokens) for part in raw}
     read, held = len(pairs["train"]), 0
     if "val" not in pairs:
-        pairs |= hold_out(pairs["train"], options.val_size, options.seed)
+        seed = 1 if options.seed is None else options.seed
+        pairs |= hold_out(pairs["train"], options.val_size or _HELD_OUT, seed)
         held = len(pairs["val"])
     _refuse_blanks(pairs["val"], options.val, "the development set")
     if TEST in pairs:
@@ -380,25 +382,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="a local copy of the corpus")
     add("--url", help="address of the corpus (default: its publisher's)")
-    add(
-        "--timeout",
-        type=following(positive(SECONDS)),
-        default=60.0,
-        metavar="SECONDS",
-        help="to wait for a response",
-    )
+    seconds = following(positive(SECONDS))
+    add("--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to wait for a response")
     add("--languages", nargs=2, metavar=("SRC", "TGT"), help="names of the languages, for `files`")
     add("--train", nargs=2, type=Path, metavar="FILE", help="for `files`; may end in .xz or .gz")
-    add(
-        "--val",
-        nargs=2,
-        type=Path,
-        metavar="FILE",
-        help="for `files` (default: sampled pairs)",
-    )
+    add("--val", nargs=2, type=Path, metavar="FILE", help="for `files` (default: sampled pairs)")
     add("--test", nargs=2, type=Path, metavar="FILE", help="for `files`")
-    add("--val_size", type=count, default=1000, metavar="N", help="default 1000")
-    add("--seed", type=int, default=1, help="seed for sampling validation pairs (default 1)")
+    add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {_HELD_OUT})")
+    add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add("--subword_type", choices=["bpe", "sentencepiece"])
     add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
@@ -411,22 +402,31 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="drop pairs whose lengths differ by a larger factor (default 9; kftt: none)",
     )
     options = parser.parse_args(arguments)
+    if wrong := _misfit(options):
+        parser.error(wrong)
+    return options
+
+
+def _misfit(options: argparse.Namespace) -> str | None:
+    """Say which options mean nothing together, if any do."""
     own = options.corpus == "files"
     if own != (options.train is not None) or own != (options.languages is not None):
-        parser.error("files needs --train and --languages; a known corpus takes neither")
+        return "files needs --train and --languages; a known corpus takes neither"
     if (options.val or options.test or options.tokens) and not own:
-        parser.error("--val, --test and --tokens are of files")
+        return "--val, --test and --tokens are of files"
+    if (options.val_size or options.seed is not None) and (options.val or not own):
+        return "--val_size and --seed are of files without --val: other corpora have their own"
     if own and (options.source or options.url):
-        parser.error("--from and --url are of a known corpus")
+        return "--from and --url are of a known corpus"
     if options.source and options.url:
-        parser.error("--from and --url: name one of them")
+        return "--from and --url: name one of them"
     if not own and not options.source and not CORPORA[options.corpus].url:
-        parser.error(f"{options.corpus} is not downloaded: name your copy with --from FOLDER")
+        return f"{options.corpus} is not downloaded: name your copy with --from FOLDER"
     if options.languages and len(set(options.languages)) == 1:
-        parser.error("--languages must be two")
+        return "--languages must be two"
     if any("/" in name for name in options.languages or ()):
-        parser.error("--languages are endings of file names, without /")
-    return options
+        return "--languages are endings of file names, without /"
+    return None
 
 
 def main(arguments: Sequence[str]) -> int:

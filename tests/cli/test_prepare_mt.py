@@ -463,6 +463,9 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
         assert "not the archive that was expected" in capsys.readouterr().err
 
 
+OWN = ["files", "--out", "x", "--languages", "a", "b", "--train", "d", "e"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -470,6 +473,12 @@ def test_a_cut_copy_or_no_server(small, tmp_path: Path, server, capsys) -> None:
         (["multi30k", "--out", "x", "--languages", "de", "en"], "takes neither"),
         (["multi30k", "--out", "x", "--from", "y", "--url", "z"], "--from and --url: name one"),
         (["wmt14", "--out", "x", "--url", "file:///"], "wmt14 is not downloaded: name your copy"),
+        (["tanaka", "--out", "x", "--val_size", "9"], "--val_size and --seed are of files without"),
+        (["tatoeba", "--out", "x", "--seed", "9"], "--val_size and --seed are of files without"),
+        (
+            [*OWN, "--val", "f", "g", "--val_size", "9"],
+            "--val_size and --seed are of files without",
+        ),
         (["kftt", "--out", "x", "--symbols", "0"], "--symbols: must be "),
         (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio: must be a number from 1"),
         (["kftt", "--out", "x", "--max_ratio", "nan"], "--max_ratio: must be a number from 1"),
