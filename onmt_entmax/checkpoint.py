@@ -64,11 +64,11 @@ _FIRST_WITH_CHECKSUMS = (1, 1)
 # Largest sizes in bytes; each is read within a second or two.
 _LARGEST_TEXT = {"config.yaml": 2**20, "vocab.json": 2**26, "best.json": 2**16}
 STATE = "training/state.pt"
-# Options that name files of a subword model, which decoding reads again.
-SUBWORD_OPTIONS = tuple(
+# Options that name files of a subword model, which decoding reads again. A model folder has a copy.
+_SUBWORD_OPTIONS = tuple(
     f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
 )
-LARGEST_SUBWORDS = 2**28
+_LARGEST_SUBWORDS = 2**28
 _LARGEST_STATE = 2**34
 # The option with which an exported folder says that its outputs begin with their last token.
 TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
@@ -448,6 +448,30 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
+def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return options that name subword files of a model folder, and these files by name.
+
+    Args:
+        options: of a training or a model; `save` takes the result as its options and `others`.
+
+    Raises:
+        FileError: a file cannot be read.
+    """
+    changed, contents = dict(options), {}
+    named: dict[str, str] = {}  # by path: both sides may share a file
+    for option in _SUBWORD_OPTIONS:
+        path = options.get(option)
+        if isinstance(path, str) and path:
+            changed[option] = name = named.setdefault(path, option + Path(path).suffix)
+            if name in contents:
+                continue
+            try:
+                contents[name] = read_bytes(Path(path), _LARGEST_SUBWORDS)
+            except FileError as error:
+                raise FileError(f"{option}: {error}") from None
+    return changed, contents
+
+
 def accept(folder: Path) -> None:
     """Record the files of a model folder as they are, after a change by hand.
 
@@ -486,23 +510,15 @@ def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedMod
 
 
 def _subword_files(files: CheckedFolder, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the paths of subword files by option: the folder's own, checked, or of its training.
-
-    A training records paths as its configuration gives them, relative to the working folder, which
-    is most often one of those above the model.
-    """
+    """Return the paths of a folder's own subword files by option, checked."""
     found = {}
-    for name in SUBWORD_OPTIONS:
+    for name in _SUBWORD_OPTIONS:
         value = options.get(name)
-        if not isinstance(value, str) or not value or os.path.isabs(value):
+        if not isinstance(value, str) or not value or value != Path(value).name:
             continue
-        if value == Path(value).name and (files.path / value).is_file():
-            _read(files, value, LARGEST_SUBWORDS)
+        if (files.path / value).is_file():
+            _read(files, value, _LARGEST_SUBWORDS)
             found[name] = str(files.path / value)
-            continue
-        above = (str(folder / value) for folder in Path(os.path.abspath(files.path)).parents)
-        if path := next(filter(os.path.isfile, above), None):
-            found[name] = path
     return found
 
 
@@ -654,9 +670,10 @@ class RunFolder:
     vocabularies: Vocabularies
     options: Mapping[str, Any]
     keep: int = -1  # newest checkpoints to keep besides the best; negative: all
+    others: Mapping[str, bytes] | None = None  # further files by name
 
     def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
         """Write checkpoint `step` and delete old ones."""
         folder = self.path / f"step_{step}"
-        save(folder, model, self.config, self.vocabularies, self.options, state)
+        save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
         prune(self.path, self.keep, step)

@@ -172,7 +172,7 @@ class Translator:
             where = f"{first.folder / 'config.yaml'}: options"
             recorded = recorded_transform_options(first.options, where)
             options = Namespace(**{**recorded, **vars(options)})
-        pipe = build_transforms(transforms, options, self.vocabularies, first.folder)
+        pipe = build_transforms(transforms, options, self.vocabularies)
         self.reader = Reader(self.vocabularies, pipe, first.right_to_left)
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex, splits(pipe)

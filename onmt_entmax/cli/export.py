@@ -20,18 +20,16 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import (
-    LARGEST_SUBWORDS,
     RIGHT_TO_LEFT,
-    SUBWORD_OPTIONS,
     TARGET_ORDER,
     LoadedModel,
     load,
     read_best,
     save,
+    with_subword_files,
 )
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_bytes
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.transforms import transform_option_names, transforms_of
 from onmt_entmax.version import __version__
@@ -71,25 +69,6 @@ onmt-entmax translate -model {name} -src FILE -output FILE
 
 Trained with onmt_entmax {trained}, exported with {exported} and PyTorch {torch}.
 """
-
-
-def subword_files(options: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Return the names of subword files by option, and their content by name.
-
-    Raises:
-        FileError: a file cannot be read.
-    """
-    names: dict[str, str] = {}
-    contents: dict[str, bytes] = {}
-    named: dict[str, str] = {}  # by path: both sides may share a file
-    for option in SUBWORD_OPTIONS:
-        path = options.get(option)
-        if isinstance(path, str) and path:
-            name = named.setdefault(path, option + Path(path).suffix)
-            names[option] = name
-            if name not in contents:
-                contents[name] = read_bytes(Path(path), LARGEST_SUBWORDS)
-    return names, contents
 
 
 def best_measure(folder: Path) -> list[tuple[str, object]]:
@@ -144,9 +123,8 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     if target.exists() or target.is_symlink():
         raise UserError(f"{target}: exists already; name a new folder")
     loaded = load(model)
-    names, contents = subword_files(loaded.options)
     kept = [name for name in (*transform_option_names(), *TRAINING) if name in loaded.options]
-    options = {name: loaded.options[name] for name in kept} | names
+    options, contents = with_subword_files({name: loaded.options[name] for name in kept})
     options["transforms"] = transforms_of(loaded.options)
     if right_to_left or loaded.right_to_left:
         options[TARGET_ORDER] = RIGHT_TO_LEFT

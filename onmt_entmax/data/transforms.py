@@ -40,10 +40,7 @@ class TransformError(UserError):
 
 
 def build_transforms(
-    names: Sequence[str],
-    options: Namespace,
-    vocabularies: Vocabularies | None,
-    trained: Path | None = None,
+    names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
 ) -> TransformPipe:
     """Build OpenNMT-py's transforms of these names, in order.
 
@@ -51,7 +48,6 @@ def build_transforms(
         names: as in the option `transforms`.
         options: the options of all transforms; `seed` is overwritten.
         vocabularies: of the model; without them, transforms that need them are left out.
-        trained: folder of the model, if it is trained already.
 
     Raises:
         TransformError: a transform does not exist, one of its options is wrong, or a library or
@@ -63,7 +59,7 @@ def build_transforms(
         if isinstance(getattr(options, name, None), str):
             setattr(options, name, _mapping(name, getattr(options, name)))
     if SUBWORDS.intersection(names):
-        _check_files(options, trained)
+        _check_files(options)
     tokens = None
     if vocabularies is not None:
         tokens = {
@@ -127,7 +123,7 @@ def _transform_class(name: str) -> type[Transform]:
     return SeededTokenizer if kind is ONMTTokenizerTransform else kind
 
 
-def _check_files(options: Namespace, trained: Path | None) -> None:
+def _check_files(options: Namespace) -> None:
     """Refuse files that are not there, and pipes and devices, which would be read for ever.
 
     Raises:
@@ -145,13 +141,7 @@ def _check_files(options: Namespace, trained: Path | None) -> None:
         if path and os.path.exists(path) and not os.path.isfile(path):
             raise TransformError(f"{name}: {path}: is not a regular file")
         if path and not os.path.exists(path):
-            above, remedy = "", ""
-            if trained is not None:
-                above = f" and the folders above {trained}"
-                remedy = "; `onmt-entmax export`, run where training ran, makes a model to move"
-            raise TransformError(
-                f"{name}: no such file: {path} (searched in {Path.cwd()}{above}){remedy}"
-            )
+            raise TransformError(f"{name}: no such file: {path} (searched in {Path.cwd()})")
 
 
 def _mapping(option: str, text: str) -> dict[str, Any]:

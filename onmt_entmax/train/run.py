@@ -27,6 +27,7 @@ from onmt_entmax.checkpoint import (
     read_training_state,
     remove_checkpoint,
     remove_leftovers,
+    with_subword_files,
 )
 from onmt_entmax.data import encoded
 from onmt_entmax.data.corpus import (
@@ -96,7 +97,7 @@ def run_training(
         model: the network.
         training: loss, limits and schedule.
         validation: measures on the development set.
-        record: every option by name, saved with each checkpoint.
+        record: every option by name, saved with each checkpoint, as are the subword files.
 
     Returns:
         The exit status: 0, or 128 plus the signal that ended the run.
@@ -115,6 +116,7 @@ def run_training(
         training, accum_count=_shared_updates(training.accum_count, run.world_size, processes.count)
     )
     folder = Path(run.save_model)
+    record, subwords = with_subword_files(record)
     with _connected(processes, device, folder), _alone(folder, processes) as lock:
         resumed = resume(run, model, training, tell)
         for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
@@ -163,7 +165,7 @@ def run_training(
                 board = None if run.tensorboard is None else Path(run.tensorboard)
                 progress = Progress(training, model.generator_alpha)
                 records = stack.enter_context(Records(folder, first, progress, board))
-            saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint)
+            saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, subwords)
             batches = TrainingBatches(data, vocabularies, pairs=pairs)
             trainer = Trainer(network, batches, training, evaluate, saves, records, processes, lock)
             if trainer.no_graphs is not None:
