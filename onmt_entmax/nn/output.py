@@ -127,6 +127,14 @@ class OutputLayer(nn.Module):
             parts.append(found or as_support(log_entmax(scores, self.alpha)))
         return join_supports(parts or [as_support(self.scores(hidden))])
 
+    def spread(self, label_smoothing: float) -> Tensor | None:
+        """Return what smoothing adds to the target probability of each token ``(vocab,)``."""
+        if label_smoothing == 0:
+            return None
+        vocab = len(self.weight)
+        even = self.weight.new_full((vocab,), 1 / vocab) if self.prior is None else self.prior
+        return label_smoothing * even
+
     @torch._disable_dynamo
     def loss(
         self, hidden: Tensor, target: Tensor, ignore_index: int, label_smoothing: float = 0.0
@@ -163,10 +171,6 @@ class OutputLayer(nn.Module):
                 f"a target is not in the vocabulary of {vocab} tokens: smallest "
                 f"{int(target.min())}, largest {int(target.max())}"
             )
-        spread = None
-        if label_smoothing > 0:
-            even = self.weight.new_full((vocab,), 1 / vocab)
-            spread = label_smoothing * (even if self.prior is None else self.prior)
         with torch.autocast(hidden.device.type, enabled=False):
             loss, correct, support = LinearLoss.apply(
                 hidden.to(self.weight.dtype),
@@ -175,7 +179,7 @@ class OutputLayer(nn.Module):
                 target,
                 self.alpha,
                 float(label_smoothing),
-                spread,
+                self.spread(label_smoothing),
             )
         tokens = torch.tensor(len(target), device=hidden.device)
         return OutputLoss(loss, tokens, correct, support)
@@ -258,7 +262,8 @@ def sent_support(log_probs: Tensor) -> Distribution:
     rows, vocabulary = log_probs.shape
     room = min(_SENT, vocabulary)
     best, token = log_probs.topk(room)
-    best, token = torch.stack([best, token.to(best.dtype)]).cpu()
+    exact = torch.promote_types(best.dtype, torch.float32)  # half types do not hold all tokens
+    best, token = torch.stack([best.to(exact), token.to(exact)]).cpu()
     entries = best != -torch.inf  # nan is kept
     wide = entries[:, -1].nonzero().squeeze(1) if room < vocabulary else token.new_empty(0).long()
     if _SENT * len(wide) > rows:

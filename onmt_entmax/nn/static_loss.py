@@ -51,11 +51,6 @@ def static_loss(
         ignore_index: padding, also a class of the layer.
         label_smoothing: in [0, 1].
     """
-    vocab = len(layer.weight)
-    spread = None
-    if label_smoothing > 0:
-        even = layer.weight.new_full((vocab,), 1 / vocab)
-        spread = label_smoothing * (even if layer.prior is None else layer.prior)
     with torch.autocast(hidden.device.type, enabled=False):
         loss, statistics = _StaticLoss.apply(
             hidden.to(layer.weight.dtype),
@@ -65,7 +60,7 @@ def static_loss(
             ignore_index,
             layer.alpha,
             float(label_smoothing),
-            spread,
+            layer.spread(label_smoothing),
         )
     return OutputLoss(loss, *statistics.unbind(0))
 

@@ -92,12 +92,12 @@ class RecurrentAttention:
             self._matches.append(match)
             scores = match @ self._parameters["v.weight"].view(-1)
         else:
-            scores = _dots(query, self.keys[:rows])
+            scores = dots(query, self.keys[:rows])
         if self._padding is not None:
             scores += self._padding[:rows]
         weights = entmax(scores, self.alpha)
         self.weights[step, :rows] = weights
-        output = _add_context(self.from_query(cast_query), weights, self.values[:rows])
+        output = add_context(self.from_query(cast_query), weights, self.values[:rows])
         return output if self.additive else tanh(output)
 
     def start_backward(self, weights: Tensor) -> None:
@@ -124,7 +124,7 @@ class RecurrentAttention:
             grad_weights: of `weights`, ``(steps, batch, src_len)``, or None.
         """
         rows = grad.size(0)
-        grad_p = _dots(grad, self.values[:rows])
+        grad_p = dots(grad, self.values[:rows])
         if grad_weights is not None:
             grad_p += grad_weights[step, :rows]
         if self.alpha <= 2:
@@ -135,7 +135,7 @@ class RecurrentAttention:
         self.grad_scores[step, :rows] = grad_scores
         grad_query = self.to_query(grad)
         if not self.additive:
-            return _add_context(grad_query, grad_scores, self.keys[:rows])
+            return add_context(grad_query, grad_scores, self.keys[:rows])
         match = self._matches[step]
         self._grad_v += torch.tensordot(grad_scores, match, dims=2)
         grad_sum = torch.ops.aten.tanh_backward(
@@ -157,7 +157,7 @@ class RecurrentAttention:
         """
         hidden = self._bank.size(2)
         flat = self._bank.view(-1, hidden)
-        grad_values = _sum_over_steps(self.weights, self._steps.padded(grad)).view(-1, hidden)
+        grad_values = sum_over_steps(self.weights, self._steps.padded(grad)).view(-1, hidden)
         grad_bank = product(grad_values, self._context.t(), None, self._dtype)
         grad_context = weight_gradient(grad_values, flat, self._dtype)
         grad_query = weight_gradient(grad, self.cast_queries, self._dtype)
@@ -176,7 +176,7 @@ class RecurrentAttention:
             grads["v.weight"] = self._grad_v
             return grad_bank.view_as(self._bank), grads
         queries = self._steps.padded(self.queries)
-        grad_keys = _sum_over_steps(self.grad_scores, queries).view(-1, hidden)
+        grad_keys = sum_over_steps(self.grad_scores, queries).view(-1, hidden)
         if "linear_in.weight" in self._parameters:
             to_bank = self._parameters["linear_in.weight"]
             grad_bank += product(grad_keys, to_bank, None, self._dtype)
@@ -186,7 +186,7 @@ class RecurrentAttention:
         return grad_bank.view_as(self._bank), grads
 
 
-def _dots(vectors: Tensor, bank: Tensor) -> Tensor:
+def dots(vectors: Tensor, bank: Tensor) -> Tensor:
     """Return each row's vector ``(rows, hidden)`` times its bank: ``(rows, src_len)``.
 
     The other order, matrix times vector, is eleven times slower in MKL.
@@ -194,12 +194,12 @@ def _dots(vectors: Tensor, bank: Tensor) -> Tensor:
     return torch.bmm(vectors.unsqueeze(1), bank.transpose(1, 2)).squeeze(1)
 
 
-def _add_context(start: Tensor, weights: Tensor, bank: Tensor) -> Tensor:
+def add_context(start: Tensor, weights: Tensor, bank: Tensor) -> Tensor:
     """Return `start` ``(rows, hidden)`` plus each row's ``sum_j weights[j] * bank[j]``."""
     return torch.baddbmm(start.unsqueeze(1), weights.unsqueeze(1), bank).squeeze(1)
 
 
-def _sum_over_steps(weights: Tensor, vectors: Tensor) -> Tensor:
+def sum_over_steps(weights: Tensor, vectors: Tensor) -> Tensor:
     """Sum over steps t of ``weights[t, b, j] * vectors[t, b]``: ``(batch, src_len, hidden)``."""
     return torch.bmm(weights.permute(1, 2, 0), vectors.transpose(0, 1))
 

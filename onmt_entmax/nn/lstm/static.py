@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from onmt_entmax.nn.lstm.attention import add_context, dots, sum_over_steps
 from onmt_entmax.nn.lstm.cells import dropout_mask
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
@@ -632,15 +633,14 @@ class DotAttention:
         scores = self._scores(step, query) + self._padding
         weights = backend_for(scores, self._alpha).probabilities(scores, self._alpha)
         self._weights[step] = weights
-        start = self._from_query.unsqueeze(1)
-        output = torch.baddbmm(start, weights.unsqueeze(1), self._values).squeeze(1)
+        output = add_context(self._from_query, weights, self._values)
         output = output.tanh() if self.has_tanh else output
         output = output if factors is None else output * factors
         self.outputs[step] = output
         fed.copy_(output)
 
     def _scores(self, step: int, query: Tensor) -> Tensor:
-        return torch.bmm(query.unsqueeze(1), self._keys.transpose(1, 2)).squeeze(1)
+        return dots(query, self._keys)
 
     def start_backward(self, grad_outputs: Tensor) -> None:
         """Start the backward pass from the gradient of `outputs`, contiguous."""
@@ -676,7 +676,7 @@ class DotAttention:
                 # Dropped outputs have no gradient, so their values do not matter.
                 output = output / torch.where(factors == 0, 1.0, factors)
             plain.copy_(grad * (1 - output * output) if self.has_tanh else grad)
-            arriving = torch.bmm(plain.unsqueeze(1), self._values.transpose(1, 2)).squeeze(1)
+            arriving = dots(plain, self._values)
             backend = backend_for(weights, self._alpha, arriving)
             made = backend.scores_gradient(weights, self._alpha, arriving, weights.dtype)
             grad_scores.copy_(made)
@@ -694,7 +694,7 @@ class DotAttention:
         """Return the gradients of `bank`, and of the weights by name."""
         hidden = self._bank.size(2)
         plain, queries = self._grad_plain.view(-1, hidden), self._queries.view(-1, hidden)
-        grad_values = _sum_over_steps(self._weights, self._grad_plain).view(-1, hidden)
+        grad_values = sum_over_steps(self._weights, self._grad_plain).view(-1, hidden)
         context, query = grad_values.t() @ self._flat, plain.t() @ queries
         grads = {"linear_out.weight": torch.cat([context, query], dim=1)}
         if "linear_out.bias" in self._given:
@@ -705,7 +705,7 @@ class DotAttention:
 
     def _finish_keys(self, grad_bank: Tensor) -> dict[str, Tensor]:
         """Add the gradient through the keys to ``(rows * source, hidden)``; return the weights'."""
-        grad_keys = _sum_over_steps(self._grad_scores, self._queries).view_as(self._flat)
+        grad_keys = sum_over_steps(self._grad_scores, self._queries).view_as(self._flat)
         if "linear_in.weight" not in self._given:
             grad_bank += grad_keys
             return {}
@@ -759,11 +759,6 @@ class AdditiveAttention(DotAttention):
             "linear_query.bias": match.sum(0),
             "v.weight": self._grad_v,
         }
-
-
-def _sum_over_steps(weights: Tensor, vectors: Tensor) -> Tensor:
-    """Return sums ``(rows, source, hidden)`` over steps t: ``weights[t, b, j] * vectors[t, b]``."""
-    return torch.bmm(weights.permute(1, 2, 0), vectors.transpose(0, 1))
 
 
 def _kernels_for(like: Tensor) -> Any:
