@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice, repeat
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.data.batch import Example, group_by_length, make_batch
+from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
 from onmt_entmax.data.transforms import build_transforms, splits
 from onmt_entmax.data.unknown import likely_cause
@@ -102,6 +102,16 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
                 f"{1 if token in own else number} has not"
             )
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line as the model reads it, and what its output must start with and satisfy."""
+
+    text: str
+    source: EncodedSource
+    prefix: list[int]
+    automaton: Automaton | None
 
 
 def as_list(folders: Path | str | Sequence[Path | str]) -> list[Path | str]:
@@ -265,58 +275,49 @@ class Translator:
         """
         if isinstance(lines, str):
             raise TypeError("lines are several strings: give a list, of one line too")
-        given = repeat("") if prefixes is None else prefixes
-        pairs = zip(lines, given, strict=prefixes is not None)
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
         if constraints is not None and self.task.diversity is not None:
             raise TranslationError("constraints go with a beam search without groups")
+        beginnings = repeat("") if prefixes is None else prefixes
+        pairs = zip(lines, beginnings, strict=prefixes is not None)
         wishes = repeat(LineConstraints()) if constraints is None else constraints
         numbered = enumerate(zip(pairs, wishes, strict=constraints is not None))
         for place in count():
             window = list(islice(numbered, windows.size))
             if not window:
                 return
-            if not windows.has(place):
-                continue
-            found: dict[int, Answer] = {}
-            texts = {number: line for number, ((line, _), _) in window}
-            sources: dict[int, EncodedSource] = {}
-            forced: dict[int, list[int]] = {}
-            automata: dict[int, Automaton | None] = {}
-            for number, ((line, prefix), wish) in window:
-                if prefix and self.reader.backwards:
-                    raise TranslationError(
-                        f"prefix of line {number + 1}: a model that writes from right to left "
-                        "cannot begin with a prefix"
-                    )
-                words, beginning = self.reader.preprocess(line, prefix)
-                source = self.reader.encode(words, number)
-                forced[number] = self._prefix(number, beginning)
-                if words:
-                    automata[number] = self._automaton(number, line, wish)
-                    sources[number] = source
-                elif line.split():
-                    raise TranslationError(
-                        f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
-                        f"the line, or translate without that transform"
-                    )
-                else:
-                    found[number] = Answer(number, line, samples=() if self.task.sampling else None)
-            examples = [source.example for source in sources.values()]
-            if self.task.sampling is not None:
-                for number, drawn in self._sample(self.task.sampling, examples, batch_size, forced):
-                    found[number] = self._sampled(texts[number], sources[number], drawn)
-                examples = []
-            for example, result in self._search(examples, batch_size, forced, automata):
-                number = example.index
-                verification = self._verify(example, result, forced[number], automata[number])
-                answer = self._answer(texts[number], sources[number], result, verification)
-                if self.task.mbr is not None:
-                    answer = replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
-                found[number] = answer
-            for number in texts:
-                yield found[number]
+            if windows.has(place):
+                read = [self._read(number, *pair, wish) for number, (pair, wish) in window]
+                yield from self._window(read, batch_size)
+
+    def _read(self, number: int, text: str, prefix: str, wish: LineConstraints) -> _Line | Answer:
+        """Return a line as the model reads it; of a blank one, its answer."""
+        if prefix and self.reader.backwards:
+            raise TranslationError(
+                f"prefix of line {number + 1}: a model that writes from right to left "
+                "cannot begin with a prefix"
+            )
+        words, beginning = self.reader.preprocess(text, prefix)
+        source, forced = self.reader.encode(words, number), self._prefix(number, beginning)
+        if words:
+            return _Line(text, source, forced, self._automaton(number, text, wish))
+        if text.split():
+            raise TranslationError(
+                f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
+                f"the line, or translate without that transform"
+            )
+        return Answer(number, text, samples=() if self.task.sampling else None)
+
+    def _window(self, read: Sequence[_Line | Answer], batch_size: int) -> Iterator[Answer]:
+        """Yield the answers of lines that are sorted and searched together, in their order."""
+        answers = [each for each in read if isinstance(each, Answer)]
+        lines = [each for each in read if isinstance(each, _Line)]
+        if self.task.sampling is not None:
+            answers += self._sample(self.task.sampling, lines, batch_size)
+        else:
+            answers += (self._answer(*found) for found in self._search(lines, batch_size))
+        yield from sorted(answers, key=lambda answer: answer.id)
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
         target = self.vocabularies.target
@@ -343,122 +344,114 @@ class Translator:
         return self._compiler.automaton(wish, tokens, number + 1)
 
     def _search(
-        self,
-        examples: Sequence[Example],
-        batch_size: int,
-        forced: Mapping[int, Sequence[int]],
-        automata: Mapping[int, Automaton | None],
-    ) -> Iterator[tuple[Example, SearchResult]]:
-        """Yield results of examples in the order in which they are found."""
+        self, lines: Sequence[_Line], batch_size: int
+    ) -> Iterator[tuple[_Line, SearchResult]]:
+        """Yield lines and their results in the order in which they are found."""
         if self.task.method == "enumerate":
-            for example in examples:
-                with _readable([example]):
-                    self._check_memory([example], 1)
-                    result = self._exact(example, forced, automata)
-                yield example, result
+            for line in lines:
+                with self._readable([line], 1):
+                    result = self._exact(line)
+                yield line, result
             return
         config = self._config
-        by_index = {example.index: example for example in examples}
-        # Wide beams make small batches, to limit memory.
-        rows = _ROWS[device_of(self._first).type]
-        sentences = min(batch_size, max(1, rows // config.beam_size))
-        groups = list(group_by_length(examples, sentences, "sents"))
+        sentences = self._sentences(batch_size, config.beam_size)
+        batches = self._batches(lines, sentences)
         if self.task.diversity is not None:
-            for group in groups:
-                batch = make_batch(group, self.vocabularies)
-                prefixes = [forced[i] for i in batch.indices]
-                with _readable(group):
-                    self._check_memory(group, sentences)
+            for batch, group in batches:
+                prefixes = [line.prefix for line in group]
+                with self._readable(group, sentences):
                     found = diverse_search(
                         self.stepper, batch, config, self.task.diversity, prefixes
                     )
-                yield from zip((by_index[i] for i in batch.indices), found, strict=True)
+                yield from zip(group, found, strict=True)
             return
-        batches = [make_batch(group, self.vocabularies) for group in reversed(groups)]
-        order = [index for batch in batches for index in batch.indices]
+        longest_first = [*batches][::-1]
+        order = [line for _, group in longest_first for line in group]
         work = (
-            (batch, [forced[i] for i in batch.indices], [automata[i] for i in batch.indices])
-            for batch in batches
+            (batch, [line.prefix for line in group], [line.automaton for line in group])
+            for batch, group in longest_first
         )
-        with _readable(examples):
-            self._check_memory(examples, sentences)
-            for number, result in stream_search(self.stepper, work, config, 4 * sentences):
-                example = by_index[order[number]]
+        with self._readable(lines, sentences):
+            for place, result in stream_search(self.stepper, work, config, 4 * sentences):
+                line = order[place]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
-                    result = self._exact(example, forced, automata, result)
-                yield example, result
+                    result = self._exact(line, result)
+                yield line, result
 
     def _sample(
-        self,
-        sampling: Sampling,
-        examples: Sequence[Example],
-        batch_size: int,
-        forced: Mapping[int, Sequence[int]],
-    ) -> Iterator[tuple[int, tuple[Sample, ...]]]:
-        """Yield the numbers of lines and their samples."""
+        self, sampling: Sampling, lines: Sequence[_Line], batch_size: int
+    ) -> Iterator[Answer]:
+        """Yield the answers of lines whose outputs are drawn."""
         config = self._config
-        rows = _ROWS[device_of(self._first).type]
-        sentences = min(batch_size, max(1, rows // config.n_best))
-        for group in group_by_length(examples, sentences, "sents"):
-            batch = make_batch(group, self.vocabularies)
-            prefixes = [forced[index] for index in batch.indices]
-            with _readable(group):
-                self._check_memory(group, sentences)
+        sentences = self._sentences(batch_size, config.n_best)
+        for batch, group in self._batches(lines, sentences):
+            prefixes = [line.prefix for line in group]
+            with self._readable(group, sentences):
                 drawn = sample(
                     *(self.stepper, batch, sampling, config.n_best, config.max_length),
                     *(batch.indices, prefixes),
                 )
-            yield from zip(batch.indices, drawn, strict=True)
+            yield from map(self._sampled, group, drawn)
 
-    def _check_memory(self, examples: Sequence[Example], sentences: int) -> None:
-        check_memory(examples, sentences, self._networks, device_of(self._first))
+    def _sentences(self, batch_size: int, width: int) -> int:
+        """Return the sentences of a batch: fewer if each is wide, to limit memory."""
+        return min(batch_size, max(1, _ROWS[device_of(self._first).type] // width))
 
-    def _exact(
-        self,
-        example: Example,
-        forced: Mapping[int, Sequence[int]],
-        automata: Mapping[int, Automaton | None],
-        start: SearchResult | None = None,
-    ) -> SearchResult:
-        task, batch = self.task, make_batch([example], self.vocabularies)
-        prefix = forced[example.index]
+    def _batches(
+        self, lines: Sequence[_Line], sentences: int
+    ) -> Iterator[tuple[Batch, list[_Line]]]:
+        """Yield batches of lines of similar length, short ones first, each with its lines."""
+        by_number = {line.source.example.index: line for line in lines}
+        for group in group_by_length([line.source.example for line in lines], sentences, "sents"):
+            batch = make_batch(group, self.vocabularies)
+            yield batch, [by_number[number] for number in batch.indices]
+
+    @contextmanager
+    def _readable(self, lines: Sequence[_Line], sentences: int) -> Iterator[None]:
+        """Name the longest line if it has more tokens than a Transformer or the memory takes.
+
+        Args:
+            lines: to be searched inside the block.
+            sentences: most lines of a batch.
+        """
+        examples = [line.source.example for line in lines]
+        try:
+            with named_exhaustion(lambda: _longest(examples), _SHORTEN):
+                check_memory(examples, sentences, self._networks, device_of(self._first))
+                yield
+        except SequenceTooLongError as error:
+            raise TranslationError(
+                f"{_longest(examples)}, or the max_length of its output, are more than a "
+                f"Transformer model reads ({error})"
+            ) from None
+
+    def _exact(self, line: _Line, start: SearchResult | None = None) -> SearchResult:
+        task, batch = self.task, make_batch([line.source.example], self.vocabularies)
         return exact_search(
-            *(self.stepper, batch, self._config, task.budget, prefix, task.mass, start),
-            automaton=automata[example.index],
+            *(self.stepper, batch, self._config, task.budget, line.prefix, task.mass, start),
+            automaton=line.automaton,
         )
 
-    def _verify(
-        self,
-        example: Example,
-        result: SearchResult,
-        prefix: Sequence[int],
-        automaton: Automaton | None,
-    ) -> Verification | None:
+    def _verify(self, line: _Line, result: SearchResult) -> Verification | None:
         """Verify a result; return None if nothing was proven or the task does not ask for it."""
         if self._verifier is None or result.certificate.level == "none":
             return None
-        batch = make_batch([example], self.vocabularies)
+        batch, budget = make_batch([line.source.example], self.vocabularies), self.task.budget
         return verify(
-            *(self._verifier, batch, result, self._config, prefix, self.task.budget, automaton)
+            *(self._verifier, batch, result, self._config, line.prefix, budget, line.automaton)
         )
 
-    def _answer(
-        self,
-        line: str,
-        source: EncodedSource,
-        result: SearchResult,
-        verification: Verification | None,
-    ) -> Answer:
-        best, length = result.best, len(source.words)
+    def _answer(self, line: _Line, result: SearchResult) -> Answer:
+        source, best, length = line.source, result.best, len(line.source.words)
         attended: tuple[int, ...] = ()
         if best is not None and best.attention is not None:
             # Softmax gives every position weight, so count those that round to zero too.
             weights = best.attention[:, :length]
             counts = (weights > 0).sum(1) if not self.dense_attention else [length] * len(weights)
             attended = tuple(int(count) for count in counts)
-        return Answer(
+        answer = Answer(
             id=source.example.index,
-            source=line,
+            source=line.text,
             source_tokens=length,
             unknown=source.unknown,
             unseen=source.unseen,
@@ -470,8 +463,11 @@ class Translator:
             attended=attended,
             merged=self._merged,
             scored=self._config.penalties.any,
-            verification=verification,
+            verification=self._verify(line, result),
         )
+        if self.task.mbr is None:
+            return answer
+        return replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
 
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
         target = self.vocabularies.target.decode(hypothesis.tokens)
@@ -486,12 +482,13 @@ class Translator:
         text = self.reader.postprocess(target)
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
-    def _sampled(self, line: str, source: EncodedSource, drawn: Sequence[Sample]) -> Answer:
+    def _sampled(self, line: _Line, drawn: Sequence[Sample]) -> Answer:
+        source = line.source
         as_hypotheses = [Hypothesis(each.tokens, each.log_prob, each.log_prob) for each in drawn]
         texts = [self._decoded(hypothesis, source).text for hypothesis in as_hypotheses]
         return Answer(
             id=source.example.index,
-            source=line,
+            source=line.text,
             source_tokens=len(source.words),
             unknown=source.unknown,
             unseen=source.unseen,
@@ -527,19 +524,6 @@ def check_memory(
             check_free(needed, device)
         if needed > _MUCH:
             warnings.warn(f"{line} need about {needed / 1e9:,.1f} GB", stacklevel=2)
-
-
-@contextmanager
-def _readable(examples: Sequence[Example]) -> Iterator[None]:
-    """Name the longest line if it has more tokens than a Transformer or the memory takes."""
-    try:
-        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
-            yield
-    except SequenceTooLongError as error:
-        raise TranslationError(
-            f"{_longest(examples)}, or the max_length of its output, are more than a Transformer "
-            f"model reads ({error})"
-        ) from None
 
 
 def _longest(examples: Sequence[Example]) -> str:
