@@ -21,7 +21,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.products import PreparedWeight
-from onmt_entmax.sparse.solvers import MEDIUM, Candidates, has_power_form, lower_bound, select
+from onmt_entmax.sparse.candidates import MEDIUM, Candidates, lower_bound, select
+from onmt_entmax.sparse.solvers import has_power_form
 
 # Below this many weights, filtering costs more than it saves.
 _LEAST_WEIGHTS = 1 << 22

@@ -20,15 +20,10 @@ from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 from onmt_entmax.sparse.arguments import valid_alpha
 from onmt_entmax.sparse.backends import backend_for
+from onmt_entmax.sparse.candidates import Candidates, nonzero
 from onmt_entmax.sparse.conjugate import Conjugate, row_groups
 from onmt_entmax.sparse.functional import log_entmax
-from onmt_entmax.sparse.solvers import (
-    Candidates,
-    checked_softmax,
-    has_power_form,
-    margins,
-    nonzero,
-)
+from onmt_entmax.sparse.solvers import checked_softmax, has_power_form, margins
 
 # Scores in a group of rows for the loss and `OutputLayer.support`. A group has at least so many
 # rows, since each group reads all weights once.

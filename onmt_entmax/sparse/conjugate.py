@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse import solvers
+from onmt_entmax.sparse.candidates import Candidates, lower_bound, nearly_equal, select
 from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse.solvers import (
     has_power_form,
@@ -115,15 +115,15 @@ def conjugate(
         bound = None
         if not isinstance(alpha, Tensor) and (has_power_form(alpha) or alpha > 2):
             group = scores[begin:end]
-            if alpha != 1.5 or not solvers.nearly_equal(group):
-                bound = solvers.lower_bound(group, alpha)
+            if alpha != 1.5 or not nearly_equal(group):
+                bound = lower_bound(group, alpha)
         todo = [(begin, end)]
         while todo:
             first, last = todo.pop(0)
             group = scores[first:last]
             limits = None if bound is None else [x[first - begin : last - begin] for x in bound]
             if limits is not None:
-                candidates = solvers.select(group, *limits)
+                candidates = select(group, *limits)
                 if candidates is not None:
                     *rest, probability = _solve(candidates.scores, alpha, limits)
                     found.append(_support(candidates, probability, first, n))
@@ -148,9 +148,7 @@ def conjugate(
     return Conjugate(shifted.squeeze(1), maxima, threshold, entries, dense, whole)
 
 
-def _support(
-    candidates: solvers.Candidates, probability: Tensor, begin: int, length: int
-) -> Entries:
+def _support(candidates: Candidates, probability: Tensor, begin: int, length: int) -> Entries:
     """Return the entries of a group of rows that starts at row ``begin``."""
     probability = probability.view(-1).index_select(0, candidates.slot)
     inside = probability.nonzero().squeeze(1)

@@ -23,7 +23,8 @@ from onmt_entmax.sparse.autograd import (
     log_entmax_operator,
 )
 from onmt_entmax.sparse.backends import has_kernels, kernels_for
-from onmt_entmax.sparse.solvers import MEDIUM, checked_softmax, smallest
+from onmt_entmax.sparse.candidates import MEDIUM
+from onmt_entmax.sparse.solvers import checked_softmax, smallest
 
 __all__ = ["entmax", "entmax_loss", "log_entmax"]
 

@@ -1,4 +1,4 @@
-r"""Thresholds of entmax by Newton's method or bisection, and the search for candidates: PyTorch.
+r"""Thresholds of entmax by Newton's method or bisection, in PyTorch operations.
 
 With :math:`\beta = \alpha - 1` and scores :math:`x = z - \max z`, entmax is
 
@@ -18,12 +18,6 @@ where each row has its own alpha, the *log form* solves for ``log p`` in float64
 .. math:: \log p_i = \log(1 + \beta (x_i - s)) / \beta, \qquad s = t + 1 / \beta
 
 with the *shift* ``s``. Its limit at :math:`\alpha = 1` is softmax with ``s = logsumexp(x)``.
-
-For long rows, candidates for the support are searched first, in one pass and without a sort. The
-threshold of a part of a row is never above that of the whole row, since every further score adds
-probability. So a lower bound of the threshold of the block maxima is one of the row's; scores
-below it have probability 0. Blocks with a maximum above it are searched, and their candidates are
-gathered in a narrow matrix.
 """
 
 import math
@@ -49,32 +43,8 @@ _PLACES = 32
 # Margins of order 1 up to this are rounding of the threshold.
 _ROUNDED_MARGIN = 2.0**-48
 _EPSILON = {dtype: torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)}
-
-# The search for candidates.
-# Contiguous blocks of this width are reduced at the speed of memory; most other widths are not.
-_WIDTH = 64
-_LONG = 4096
-MEDIUM = 512
-_SLICES = 8
-_STEPS = 3
-# Units in the last place by which a bound is lowered, against rounding in its steps; and the
-# rounding of alpha.
-_SLACK = 32
-_ROUNDING = 1e-13
-# Parts above which another way is faster: blocks to search, against comparing all scores; blocks,
-# and then candidates, against solving the whole row.
-_MOST_BLOCKS = 0.3
-_MOST_BLOCKS_WHOLE = 0.95
-_MOST_CANDIDATES = 0.20
-# Likewise for the blocks of rows of medium length.
-_MOST_SLICES = 0.5
-# A sample of so many rows of medium length decides whether to search. At this product of length and
-# variance, 4 / E [x - 1]_+ ** 2, a sixth of normal scores is in the support.
-_SAMPLE = 16
-_NARROW = 53.0
-_INT32 = 2**31 - 1
-# Scores that are compared at once.
-_COMPARED = 1 << 22
+# Units in the last place by which a bound is lowered, against rounding in its steps.
+SLACK = 32
 
 
 class PowerForm(NamedTuple):
@@ -257,7 +227,7 @@ def solve_power(
     threshold = _climb(scores - maxima, order, start, maxima)
     if scores.dtype != torch.float64:
         # Rounding may have raised it above the threshold.
-        start = threshold.double() - _SLACK * _EPSILON[scores.dtype] * order
+        start = threshold.double() - SLACK * _EPSILON[scores.dtype] * order
         threshold = _climb(scores.double() - maxima.double(), order, start, maxima)
     return PowerForm(maxima, threshold, margins(scores, alpha, maxima, threshold))
 
@@ -427,150 +397,3 @@ def logs_above_two(below: Tensor, beta: Tensor, shift: Tensor) -> Tensor:
 def _expm1_over(beta: Tensor, factor: Tensor) -> Tensor:
     """Return ``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
     return torch.where(beta == 0, factor, torch.expm1(beta * factor) / beta)
-
-
-class Candidates(NamedTuple):
-    """Scores that may be in the support of their rows; all others are outside.
-
-    Attributes:
-        scores: ``(rows, width)`` the candidates of each row, padded with -inf.
-        position: ``(candidates,)`` int64, ascending positions in the flattened original scores.
-        slot: ``(candidates,)`` int64, positions in the flattened ``scores``.
-        row: ``(candidates,)`` int64.
-    """
-
-    scores: Tensor
-    position: Tensor
-    slot: Tensor
-    row: Tensor
-
-
-def lower_bound(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Return lower bounds of the thresholds of rows, from block maxima.
-
-    Args:
-        scores: ``(rows, n)`` float32 or float64, contiguous.
-        alpha: a number > 1; above 2 the bound is the least threshold possible, -1 / (alpha - 1).
-
-    Returns:
-        The block maxima ``(rows, blocks)``, the row maxima ``(rows, 1)`` and the bounds
-        ``(rows, 1)``; or None if the rows are short or a maximum is not finite.
-    """
-    n = scores.shape[1]
-    if n < MEDIUM:
-        return None
-    if n >= _LONG:
-        blocks, dim = scores[:, : n // _WIDTH * _WIDTH].unflatten(1, (-1, _WIDTH)), 2
-    else:
-        blocks, dim = scores[:, : n // _SLICES * _SLICES].unflatten(1, (_SLICES, -1)), 1
-    block_maxima = blocks.amax(dim)
-    rest = n - blocks.shape[1] * blocks.shape[2]
-    if rest:
-        block_maxima = torch.cat([block_maxima, scores[:, -rest:].amax(1, True)], 1)
-    maxima = block_maxima.amax(1, True)
-    if not bool(maxima.isfinite().all()):
-        return None
-    level = 1 / (alpha - 1)
-    bound = torch.full_like(maxima, -level)
-    if alpha <= 2:
-        # A whole order needs products only. Margins are at most the level, so that a higher order
-        # makes the norm smaller, and the bound is still a lower one.
-        order = math.ceil(level - _ROUNDING)
-        below = block_maxima - maxima
-        margin, scratch = torch.empty_like(below), torch.empty_like(below)
-        for _ in range(_STEPS):
-            torch.sub(below, bound, out=margin).relu_()
-            _, rise, slope = newton_step(margin, order, level, scratch)
-            bound.addcdiv_(rise, slope)
-        bound -= _SLACK * torch.finfo(scores.dtype).eps * level
-    return block_maxima, maxima, bound
-
-
-def nearly_equal(scores: Tensor) -> bool:
-    """Return whether a sample of medium rows has large 1.5-entmax supports, not worth a search."""
-    n = scores.shape[1]
-    return MEDIUM <= n < _LONG and float(scores[:_SAMPLE].var(1).amax()) * n <= _NARROW
-
-
-def select(
-    scores: Tensor, block_maxima: Tensor, maxima: Tensor, bound: Tensor
-) -> Candidates | None:
-    """Return the candidates above the bounds of :func:`lower_bound`; None if they are many.
-
-    Args:
-        scores: ``(rows, n)``, contiguous.
-        block_maxima: ``(rows, blocks)``.
-        maxima: ``(rows, 1)``.
-        bound: ``(rows, 1)``.
-    """
-    rows, n = scores.shape
-    # The next smaller number, so that rounding excludes nothing.
-    cut = torch.nextafter(maxima + bound, maxima.new_tensor(-torch.inf))
-    is_hot = above(block_maxima, cut)
-    part = int(is_hot.count_nonzero()) / is_hot.numel()
-    if part > (_MOST_BLOCKS_WHOLE if n >= _LONG else _MOST_SLICES):
-        return None
-    if n >= _LONG and part <= _MOST_BLOCKS:
-        hot = nonzero(is_hot)
-        position, row, values = _inside_blocks(scores, hot, block_maxima.shape[1], cut)
-    else:
-        step = max(_COMPARED // n, 1)
-        position = torch.cat(
-            [
-                nonzero(above(scores[first : first + step], cut[first : first + step])) + first * n
-                for first in range(0, rows, step)
-            ]
-        )
-        row, values = position // n, scores.view(-1).index_select(0, position)
-    counts = torch.bincount(row, minlength=rows)
-    width = int(counts.max())
-    if width > _MOST_CANDIDATES * n:
-        return None
-    slot = torch.arange(len(row), device=scores.device) - (counts.cumsum(0) - counts)[row]
-    slot += row * width
-    compact = scores.new_full((rows, width), -torch.inf)
-    compact.view(-1).scatter_(0, slot, values)
-    return Candidates(compact, position, slot, row)
-
-
-def _inside_blocks(
-    scores: Tensor, hot: Tensor, blocks: int, cut: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return positions, rows and values of the scores above ``cut`` in the blocks ``hot``."""
-    n = scores.shape[1]
-    row = hot // blocks
-    column = (hot - row * blocks) * _WIDTH
-    # The last block may be shorter; a window of full width then overlaps the one before.
-    start = column.clamp_max(n - _WIDTH)
-    begin = row * n + start
-    windows = scores.as_strided((scores.numel() - _WIDTH + 1, _WIDTH), (1, 1))
-    inside = windows.index_select(0, begin if scores.numel() > _INT32 else begin.int())
-    if n % _WIDTH:
-        # Scores of the overlap must not be found twice.
-        inside[(start < column).nonzero().squeeze(1), : -(n % _WIDTH)] = -torch.inf
-    found = nonzero(above(inside, cut.index_select(0, row)))
-    block = found // _WIDTH
-    position = begin.index_select(0, block) + (found - block * _WIDTH)
-    return position, row.index_select(0, block), inside.view(-1).index_select(0, found)
-
-
-def above(scores: Tensor, cut: Tensor) -> Tensor:
-    """Return a mask of the scores ``(rows, n)`` above ``cut`` ``(rows, 1)``.
-
-    Comparing into floats and converting these to booleans is several times faster than at once.
-    """
-    return torch.gt(scores, cut, out=torch.empty_like(scores)).to(torch.bool)
-
-
-def nonzero(mask: Tensor) -> Tensor:
-    """Return the ascending positions of the true values in a flattened mask.
-
-    Eight booleans are compared as one integer first, several times faster when few are true.
-    """
-    flat = mask.flatten()
-    if flat.numel() % 8:
-        return flat.nonzero().squeeze(1)
-    packed = flat.view(torch.int64)
-    eights = packed.nonzero().squeeze(1)
-    inner = packed.index_select(0, eights).view(torch.bool).nonzero().squeeze(1)
-    return eights.index_select(0, inner >> 3).mul_(8).add_(inner & 7)
