@@ -34,9 +34,10 @@ function percent(p) {
   return p > 0 ? p.toExponential(0) : "0";
 }
 
-/** A visible token: a combining mark gets a base character. */
+/** A visible token: a combining mark gets a base character, and the joiner of subwords, which few
+ *  fonts have, becomes a square that most have. */
 function visible(token) {
-  return /^\p{M}/u.test(token) ? "◌" + token : token;
+  return (/^\p{M}/u.test(token) ? "◌" + token : token).replaceAll("￭", "▪");
 }
 
 const isLetter = (token) => [...token].length === 1 || /^.\p{M}+$/u.test(token);

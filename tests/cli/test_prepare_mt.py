@@ -475,10 +475,7 @@ OWN = ["files", "--out", "x", "--languages", "a", "b", "--train", "d", "e"]
         (["wmt14", "--out", "x", "--url", "file:///"], "wmt14 is not downloaded: name your copy"),
         (["tanaka", "--out", "x", "--val_size", "9"], "--val_size and --seed are of files without"),
         (["tatoeba", "--out", "x", "--seed", "9"], "--val_size and --seed are of files without"),
-        (
-            [*OWN, "--val", "f", "g", "--val_size", "9"],
-            "--val_size and --seed are of files without",
-        ),
+        ([*OWN, "--val", "f", "g", "--val_size", "9"], "--seed are of files without --val"),
         (["kftt", "--out", "x", "--symbols", "0"], "--symbols: must be "),
         (["kftt", "--out", "x", "--max_ratio", "0.5"], "--max_ratio: must be a number from 1"),
         (["kftt", "--out", "x", "--max_ratio", "nan"], "--max_ratio: must be a number from 1"),

@@ -63,7 +63,7 @@ def test_what_is_downloaded_has_the_size_that_its_makers_name(
     pairs = {part: [("ein Hund", "a dog")] for part in parallel.PARTS}
     monkeypatch.setattr(prepare_mt, "fetch", lambda *_: (pairs, {}))
     assert ended(prepare_mt.main, ["multi30k", "--out", str(tmp_path / "out")]) == 2
-    assert "train has 1 pairs, expected 29000" in capsys.readouterr().err
+    assert "train has 1 pair, expected 29,000" in capsys.readouterr().err
 
 
 def test_a_held_out_set_depends_on_its_seed_alone() -> None:

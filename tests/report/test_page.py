@@ -326,6 +326,8 @@ def test_pictures_of_a_sentence(opened: Browser) -> None:
     assert opened(texts.format(".supports > li.run")) == ["1w100 %", "4end100 %"]
     assert opened(texts.format(".supports .taken bdi")) == ["w", "e", "d", "end"]
     assert opened(texts.format(".attention .on")) == ["25", "100", "75", "100", "100"]
+    drawn = opened("['\u0308', '￭es', 'ein￭'].map(visible)")
+    assert drawn == ["◌\u0308", "▪es", "ein▪"]  # marks that fonts lack, or that have no width
     # The second hypothesis, chosen with the keyboard.
     opened("at('hypotheses').focus()")
     opened.press("ArrowDown")
