@@ -33,6 +33,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from onmt_entmax.cli.ending import following
+from onmt_entmax.rules import positive, whole
 from tests.commands import ENVIRONMENT, ROOT, offer_server
 from tests.faults.attack import tried
 from tests.faults.attacks import ATTACKS
@@ -48,11 +50,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=1.0, help="default 1")
+    several = following(whole(1, 10**9))
+    parser.add_argument("--minutes", type=following(positive(10**6)), default=1.0, help="default 1")
     parser.add_argument("--seed", type=int, default=0, help="default 0")
     parser.add_argument("--only", default=",".join(NAMES), metavar="CLASSES", help="default all")
-    parser.add_argument("--cases", type=int, help="end after so many cases of each class")
-    parser.add_argument("--workers", type=int, default=1, help="cases at a time (default 1)")
+    parser.add_argument("--cases", type=several, help="end after so many cases of each class")
+    parser.add_argument("--workers", type=several, default=1, help="cases at a time (default 1)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write them here as JSON too")
     parser.add_argument("--replay", metavar="CLASS:SEED", help="try one case again")
     options = parser.parse_args(arguments)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.cli.ending import argument_parser, following, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.figures.style import output_stem, picture_paths, prepare, write_figure
@@ -31,6 +31,7 @@ from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
 from onmt_entmax.report.tables import markdown_table
+from onmt_entmax.rules import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -405,11 +406,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--output", type=Path, required=True, metavar="FILE", help="page to write, Markdown")
     add("--picture", type=Path, metavar="FILE", help="picture: .pdf and .png")
     add("--reversed", action="store_true", help="the forms are right to left")
-    add("--languages", type=int, default=15, metavar="N", help="list the N worst (default 15)")
-    options = parser.parse_args(arguments)
-    if options.languages < 1:
-        parser.error("--languages must be at least 1")
-    return options
+    count = following(whole(1, 10**9))
+    add("--languages", type=count, default=15, metavar="N", help="list the N worst (default 15)")
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:

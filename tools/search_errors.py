@@ -29,9 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.cli.ending import argument_parser, following, run_script
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.writers import Answer, Decoded
+from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 
@@ -209,24 +210,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-model", nargs="+", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("-src", type=Path, required=True, metavar="FILE")
     parser.add_argument("-output", type=Path, required=True, metavar="FILE")
-    parser.add_argument("-beam_size", type=int, default=5, metavar="N")
-    parser.add_argument("-max_length", type=int, default=100, metavar="N")
+    count = following(whole(1, 10**9))
+    parser.add_argument("-beam_size", type=count, default=5, metavar="N")
+    parser.add_argument("-max_length", type=following(whole(0, 10**9)), default=100, metavar="N")
     parser.add_argument("-stop", choices=("exhaustive", "optimal", "first"), default="exhaustive")
-    parser.add_argument(
-        "-budget",
-        type=int,
-        default=10_000,
-        metavar="N",
-        help="prefixes of exact search",
-    )
-    parser.add_argument("-batch_size", type=int, default=64, metavar="N")
-    options = parser.parse_args(arguments)
-    for name in ("beam_size", "budget", "batch_size"):
-        if getattr(options, name) < 1:
-            parser.error(f"-{name} must be at least 1")
-    if options.max_length < 0:
-        parser.error("-max_length must be at least 0")
-    return options
+    parser.add_argument("-budget", type=count, default=10_000, help="prefixes of exact search")
+    parser.add_argument("-batch_size", type=count, default=64, metavar="N")
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.combine import shares
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import (
     UNKNOWN,
     decode_source,
@@ -43,6 +43,7 @@ from onmt_entmax.experiment.matrix import digest
 from onmt_entmax.files import followed, read_lines, refuse_overwriting, write_files, write_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import one_line
+from onmt_entmax.rules import positive, whole
 
 _TRIES = 20  # random draws for each new query, before there are taken to be no more
 
@@ -256,28 +257,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     add("--reverse", action="store_true", help="make pairs for a right-to-left student")
-    add("--each", type=int, default=2, metavar="N", help="queries per training pair (default 2)")
-    add("--beam", type=int, default=5, help="beam size, and predictions per model (default 5)")
-    add("--prob", type=float, default=0.3, help="least probability of a prediction (default 0.3)")
-    add("--at-most", type=float, default=0.95, help="greatest probability (default 0.95)")
+    count, share = following(whole(1, 10_000)), following(positive(1))
+    add("--each", type=count, default=2, metavar="N", help="queries per training pair (default 2)")
+    add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")
+    add("--prob", type=share, default=0.3, help="least probability of a prediction (default 0.3)")
+    add("--at-most", type=share, default=0.95, help="greatest probability (default 0.95)")
     add("--draw", action="store_true", help="sample predictions, do not take the best")
     add("--seed", type=int, default=1, help="random seed (default 1)")
     options = parser.parse_args(arguments)
     if not options.out.name:  # such as the current folder
         raise UserError(f"--out {options.out}: names no file")
-    count = len(options.models) + len(options.reversed)
-    if not count:
+    models = len(options.models) + len(options.reversed)
+    if not models:
         raise UserError("name the models to distill: --models, --reversed or both")
     if options.weights:
-        shares(options.weights, count, "model")
-    for name, value in (("each", options.each), ("beam", options.beam)):
-        if not 1 <= value <= 10_000:
-            raise UserError(f"--{name} must be from 1 to 10,000, not {value}")
-    if not 0 < options.prob <= options.at_most <= 1:
-        raise UserError(
-            "--prob must be above 0 and --at-most from there to 1, "
-            f"not {options.prob} and {options.at_most}"
-        )
+        shares(options.weights, models, "model")
+    if options.prob > options.at_most:
+        raise UserError(f"--prob {options.prob} is above --at-most {options.at_most}")
     return options
 
 

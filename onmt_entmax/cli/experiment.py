@@ -50,7 +50,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.experiment import table as tables
 from onmt_entmax.experiment.held_out import measure_once
@@ -59,6 +59,7 @@ from onmt_entmax.experiment.measures import EVALUATIONS
 from onmt_entmax.experiment.runner import Runner, check
 from onmt_entmax.figures.curves import draw_curves
 from onmt_entmax.figures.style import output_stem, prepare, write_figure
+from onmt_entmax.rules import whole
 
 
 def chosen(matrix: Matrix, cells: Sequence[str], seeds: Sequence[int]) -> list[Training]:
@@ -118,8 +119,6 @@ def processors(text: str, jobs: int) -> list[int]:
 
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Run what is not done, pair by pair."""
-    if options.jobs < 1:
-        raise UserError(f"--jobs: must be above 0, not {options.jobs}")
     cores = processors(options.cores, options.jobs)
     work = [(matrix, chosen(matrix, options.only, options.seeds)) for matrix in matrices]
     for matrix, trainings in work:  # all, before hours are spent on the first
@@ -160,31 +159,26 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("run", help="run what is not done")
-    command.set_defaults(do=run)
-    command.add_argument("matrix", type=Path, help="matrix file")
-    command.add_argument(
-        "--only", nargs="+", default=[], metavar="CELL", help="run only these cells"
-    )
-    command.add_argument("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
-    command.add_argument("--jobs", type=int, default=1, help="runs at a time (default 1)")
-    command.add_argument("--cores", default="", help="processors to run on, such as 0,1")
-    command = commands.add_parser("status", help="print the progress of every run")
-    command.set_defaults(do=status)
-    command.add_argument("matrix", type=Path, help="matrix file")
-    command = commands.add_parser("table", help="print the results beside the paper's")
-    command.set_defaults(do=table)
-    command.add_argument("--latex", action="store_true", help="print LaTeX, not Markdown")
-    command.add_argument(
-        "--curves", type=Path, help="draw the curves of each cell's first run: .pdf and .png"
-    )
-    command.add_argument("matrix", type=Path, help="matrix file")
-    command = commands.add_parser("test", help="measure the test set once, and record that")
-    command.set_defaults(do=test)
-    command.add_argument("--again", action="store_true", help="measure what has been measured")
-    command.add_argument("matrix", type=Path, help="matrix file")
-    for command in commands.choices.values():
+    for name, do, purpose in (
+        ("run", run, "run what is not done"),
+        ("status", status, "print the progress of every run"),
+        ("table", table, "print the results beside the paper's"),
+        ("test", test, "measure the test set once, and record that"),
+    ):
+        command = commands.add_parser(name, help=purpose)
+        command.set_defaults(do=do)
+        command.add_argument("matrix", type=Path, help="matrix file")
         command.add_argument("--pairs", nargs="+", default=[], help="only these pairs of the file")
+    add, count = commands.choices["run"].add_argument, following(whole(1, 1000))
+    add("--only", nargs="+", default=[], metavar="CELL", help="run only these cells")
+    add("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
+    add("--jobs", type=count, default=1, metavar="N", help="runs at a time (default 1)")
+    add("--cores", default="", help="processors to run on, such as 0,1")
+    add = commands.choices["table"].add_argument
+    add("--latex", action="store_true", help="print LaTeX, not Markdown")
+    add("--curves", type=Path, help="draw the curves of each cell's first run: .pdf and .png")
+    add = commands.choices["test"].add_argument
+    add("--again", action="store_true", help="measure what has been measured")
     return parser.parse_args(arguments)
 
 

@@ -3,14 +3,14 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
-from onmt_entmax.errors import UserError
 from tests.commands import ENVIRONMENT, ROOT
+from tests.ended import ended
 from tools.bench import batches as text
+from tools.bench import recurrence, search
 
 
 def bench(*options: object) -> subprocess.CompletedProcess[str]:
@@ -37,14 +37,27 @@ def test_the_contenders_compute_the_same_step() -> None:
     assert all(line["ms"] > 0 and line["GF"] > 0 for line in lines)
 
 
-def test_a_bad_request_is_one_line(tmp_path: Path) -> None:
-    wrong = (["--variants", "0.5"], ["--against", "softmax"], ["--variants", "2:b16"])
-    for options in wrong:
-        done = bench(*options)
-        assert done.returncode == 2
-        assert "numbers from 1, or stock" in done.stderr.splitlines()[-1]
-    with pytest.raises(UserError, match="cannot be read"):
-        text.words(tmp_path)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--variants", "0.5"], "numbers from 1, or stock"),
+        (["--against", "softmax"], "numbers from 1, or stock"),
+        (["--variants", "2:b16"], "numbers from 1, or stock"),
+        (["--batch", "0"], "--batch: must be a whole number from 1"),
+        (["--dropout", "1"], "--dropout: must be at least 0 and below 1"),
+        (["--size", "words", "--data", "nowhere"], "cannot be read"),
+    ],
+)
+def test_a_bad_request_is_one_line(options: list[str], message: str, capsys) -> None:
+    assert ended(recurrence.main, options) == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("option", ["--batch", "--sentences", "--beam", "--threads"])
+def test_no_benchmark_of_nothing(option: str, capsys) -> None:
+    assert ended(search.main, [option, "0"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"argument {option}: must be a whole number from 1" in line
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,18 @@
 """The benchmark of a Transformer's training steps."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.ended import ended
 from tools.bench import transformer
 
 
 def bench(monkeypatch: pytest.MonkeyPatch, *options: object) -> int:
     tiny = transformer.Size(layers=1, hidden=16, heads=2, feed_forward=32)
     monkeypatch.setitem(transformer.SIZES, "small", tiny)
-    monkeypatch.setattr(sys, "argv", ["transformer", *map(str, options)])
-    return transformer.main()
+    return ended(transformer.main, list(map(str, options)))
 
 
 def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -30,12 +29,13 @@ def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys)
     assert "contender learned ms " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options", [["--variants", "0.5"], ["--variants", "a"], ["--steps", 1]])
+@pytest.mark.parametrize(
+    "options", [["--variants", "0.5"], ["--variants", "a"], ["--steps", 1], ["--batch", 0]]
+)
 def test_a_bad_request_is_one_line(options: list, monkeypatch, capsys) -> None:
-    with pytest.raises(SystemExit) as ended:
-        bench(monkeypatch, *options)
-    assert ended.value.code == 2
-    assert options[0] in capsys.readouterr().err.splitlines()[-1]
+    assert bench(monkeypatch, *options) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert options[0] in line
 
 
 def test_data_that_cannot_be_read(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -62,7 +62,7 @@ class TestMatrixFile:
         [
             (["--only", "won"], "no cell 'won'; did you mean 'one'?"),
             (["--seeds", "7"], "seed 7 is not among [1, 2]"),
-            (["--jobs", "0"], "--jobs: must be above 0"),
+            (["--jobs", "0"], "--jobs: must be a whole number from 1"),
             (["--jobs", "2", "--cores", "0"], "must name 2 of the processors"),
             (["--cores", "a"], "--cores: expected numbers"),
         ],

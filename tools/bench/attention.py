@@ -12,12 +12,11 @@ time is measured (`--clock wall` for the other), on a GPU the time until it has 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -28,7 +27,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.sparse.attention import entmax_attention
+from tools.bench.runner import COUNT, POSITIVE
 
 SIZE = 64
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -155,20 +156,18 @@ def table(
             yield {"shape": str(shape), "dtype": str(dtype), "milliseconds": times}
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--threads", type=int, default=1)
+def main(given: Sequence[str]) -> int:
+    """Run the benchmark; return the exit status."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument(
         "--quick", action="store_true", help="fewer or smaller shapes, in less time"
     )
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds for each shape")
+    parser.add_argument("--seconds", type=POSITIVE, default=5.0, help="seconds for each shape")
     parser.add_argument("--clock", choices=("cpu", "wall"), help="cpu: processor time")
     parser.add_argument("--output", type=Path, help="JSON file for the results")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     device = torch.device(arguments.device)
     torch.set_num_threads(arguments.threads)
     seconds = min(arguments.seconds, 0.5) if arguments.quick else arguments.seconds
@@ -182,7 +181,8 @@ def main() -> None:
     whole = {**conditions, "threads": arguments.threads, "attention": records}
     if arguments.output is not None:
         arguments.output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -7,16 +7,16 @@ Adam, batches of 256 rows, float32, one thread. The losses take turns, an epoch 
 seconds, so that other load matters little. Memory is the peak that ten steps add, besides the data.
 """
 
-import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax import entmax_loss
-from tools.bench.runner import Case, peak_memory
+from onmt_entmax.cli.ending import argument_parser, run_script
+from tools.bench.runner import ALPHA, COUNT, Case, peak_memory
 
 BATCH = 256
 REFERENCE = "cross_entropy"
@@ -52,17 +52,15 @@ def epochs(table: Tensor, target: Tensor, classes: int, name: str) -> Iterator[t
         yield time.process_time() - begin, right / len(table)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--features", type=int, default=100)
-    parser.add_argument("--classes", type=int, default=1000)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--alpha", type=float, nargs="+", default=[2.0])
-    options = parser.parse_args()
+def main(arguments: Sequence[str]) -> int:
+    """Print the table; return the exit status."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("--rows", type=COUNT, default=100_000)
+    parser.add_argument("--features", type=COUNT, default=100)
+    parser.add_argument("--classes", type=COUNT, default=1000)
+    parser.add_argument("--epochs", type=COUNT, default=3)
+    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=[2.0])
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     table = torch.randn(options.rows, options.features)
@@ -86,7 +84,8 @@ def main() -> None:
         seconds = min(seconds for seconds, _ in taken[name])
         cells = f"{seconds:.2f} | {memory[name]['MB']:.0f} | {100 * taken[name][-1][1]:.1f}"
         print(f"| {label} | {cells} |")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse.functional import entmax_loss
-from tools.bench.runner import Case, compare, logits, parse_arguments
+from tools.bench.runner import ALPHA, COUNT, Case, logits, run
 
 ROWS = 1280
 VOCABULARIES = (776, 18_000, 32_000, 128_000)
@@ -40,9 +40,9 @@ def floor(scores: Tensor) -> Tensor:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add options that choose rows."""
-    parser.add_argument("--vocab", type=int, nargs="+", default=VOCABULARIES)
+    parser.add_argument("--vocab", type=COUNT, nargs="+", default=VOCABULARIES)
     parser.add_argument("--logits", choices=LOGITS, nargs="+", default=LOGITS)
-    parser.add_argument("--alpha", type=float, nargs="+", default=ALPHAS)
+    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=ALPHAS)
     parser.add_argument("--bisection", action="store_true", help="time entmax 1.3's too (slow)")
 
 
@@ -76,5 +76,4 @@ def cases(arguments: argparse.Namespace) -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    given = parse_arguments(__doc__, declare)
-    compare(cases(given), given)
+    run(__doc__, cases, declare)

@@ -5,6 +5,7 @@
 Rows are small, as in attention, or whole vocabularies.
 """
 
+import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.functional import entmax
-from tools.bench.runner import Case, compare, logits, parse_arguments
+from tools.bench.runner import Case, logits, run
 
 SHAPES = ((64, 13), (64, 50), (2048, 50), (1280, 776), (320, 18_000), (320, 32_000), (80, 128_000))
 
@@ -33,7 +34,7 @@ def reference(alpha: float) -> dict[str, Callable[[Tensor], Tensor]]:
     return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
 
 
-def cases() -> Iterator[Case]:
+def cases(_: argparse.Namespace) -> Iterator[Case]:
     """Yield shapes, logits and alphas."""
     for rows, length in SHAPES:
         for kind in ("uniform", "normal", "wide", "trained"):
@@ -52,4 +53,4 @@ def cases() -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    compare(cases(), parse_arguments(__doc__))
+    run(__doc__, cases)

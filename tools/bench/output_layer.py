@@ -8,6 +8,7 @@ the scores, by PyTorch's `matmul`. entmax 1.3 (k = 100, or bisection) is timed i
 alpha. All cases take less than three minutes on an idle core.
 """
 
+import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.nn.output import OutputLayer
-from tools.bench.runner import Case, compare, parse_arguments
+from tools.bench.runner import Case, run
 
 ROWS, SIZE = 1280, 500
 PEERS: dict[float, Callable[..., Tensor]] = {
@@ -74,7 +75,7 @@ def product(layer: OutputLayer, hidden: Tensor) -> Tensor:
         return hidden @ layer.weight.t()
 
 
-def cases() -> Iterator[Case]:
+def cases(_: argparse.Namespace) -> Iterator[Case]:
     """Yield vocabulary sizes, alphas and supports."""
     for vocab, alpha, supports in CASES:
         for support in supports:
@@ -92,4 +93,4 @@ def cases() -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    compare(cases(), parse_arguments(__doc__))
+    run(__doc__, cases)

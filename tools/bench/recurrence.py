@@ -33,21 +33,21 @@ import ctypes
 import json
 import os
 import statistics
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.products import product
 from onmt_entmax.opennmt import NMTModel
 from tools.bench import batches as text
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
+from tools.bench.runner import COUNT, DROPOUT, POSITIVE
 
 LEARNING_RATE = 2e-3
 MARKS = {"bf16"}
@@ -235,11 +235,9 @@ def keep_freed_memory() -> None:
     library.mallopt(trim_threshold, 2**31 - 1)
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--size", choices=SIZES, default="pilot")
     parser.add_argument(
         "--variants",
@@ -248,18 +246,18 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--against", default="stock", help="the reference: stock, or an alpha")
     parser.add_argument("--data", type=Path, help="folder of real text")
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--bucket", type=int, default=2048, help="pairs sorted by length together")
-    parser.add_argument("--steps", type=int, default=20, help="timed steps of each contender")
+    parser.add_argument("--batch", type=COUNT, default=64)
+    parser.add_argument("--bucket", type=COUNT, default=2048, help="pairs sorted together")
+    parser.add_argument("--steps", type=COUNT, default=20, help="timed steps of each contender")
     parser.add_argument(
-        "--warmup", type=int, help="updates before the timing (default: pilot 100, words 40)"
+        "--warmup", type=COUNT, help="updates before the timing (default: pilot 100, words 40)"
     )
-    parser.add_argument("--support", type=float, help="nonzero outputs per token to scale to")
-    parser.add_argument("--dropout", type=float, default=0.3)
+    parser.add_argument("--support", type=POSITIVE, help="nonzero outputs per token to scale to")
+    parser.add_argument("--dropout", type=DROPOUT, default=0.3)
     parser.add_argument("--adam", choices=("fused", "own"), default="fused")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         options.variants = options.variants.split(",")
         for name in (options.against, *options.variants):
@@ -270,17 +268,13 @@ def parse_arguments() -> argparse.Namespace:
     return options
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
-    options = parse_arguments()
+    options = parse_arguments(arguments)
     torch.set_num_threads(options.threads)
     keep_freed_memory()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    try:
-        results = measure(options)
-    except UserError as error:
-        print(f"recurrence.py: error: {error}", file=sys.stderr)
-        return 2
+    results = measure(options)
     for result in results:
         print(json.dumps(result))
     columns = ("contender", "ms", "ratio", "adam_ms", "floor_ms", "GF/s", "support")
@@ -292,4 +286,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

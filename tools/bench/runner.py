@@ -13,13 +13,21 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import torch
 
+from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.rules import SHARE, number, positive, whole
 from onmt_entmax.sparse.backends import cpu
+
+# Types of arguments.
+COUNT = following(whole(1, 10**9))
+ALPHA = following(number(1, 10**6))
+POSITIVE = following(positive(10**9))
+DROPOUT = following(SHARE)
 
 _IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
 _FAULT_FREE = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
@@ -38,19 +46,35 @@ class Case:
     contenders: dict[str, Callable[[], object]]
 
 
-def parse_arguments(
-    description: str, declare: Callable[[argparse.ArgumentParser], object] | None = None
-) -> argparse.Namespace:
-    """Read the command line of a benchmark; set threads and allocator.
+def run(
+    description: str | None,
+    cases: Callable[[argparse.Namespace], Iterable[Case]],
+    declare: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
+) -> None:
+    """Be a benchmark: measure what the command line says, and exit.
 
     Args:
         description: docstring of the benchmark.
-        declare: adds options of the benchmark.
+        cases: returns its cases.
+        declare: adds options of its own.
     """
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--threads", type=int, default=1)
+
+    def main(arguments: Sequence[str]) -> int:
+        options = _parse_arguments(arguments, description, declare)
+        compare(cases(options), options)
+        return 0
+
+    run_script(main)
+
+
+def _parse_arguments(
+    given: Sequence[str],
+    description: str | None,
+    declare: Callable[[argparse.ArgumentParser], object],
+) -> argparse.Namespace:
+    """Read the command line; set threads and allocator."""
+    parser = argument_parser(description)
+    parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument("--allocator", choices=("default", "faultfree"), default="default")
     parser.add_argument(
         "--clock",
@@ -58,13 +82,12 @@ def parse_arguments(
         default="wall",
         help="cpu: processor time, for a machine that is not idle",
     )
-    parser.add_argument("--seconds", type=float, default=2.0, help="seconds for each case")
+    parser.add_argument("--seconds", type=POSITIVE, default=2.0, help="seconds for each case")
     parser.add_argument("--only", default="", help="run cases whose conditions contain this text")
     parser.add_argument("--memory", action="store_true", help="measure peak memory, not time")
     parser.add_argument("--output", default="", help="append JSON lines to this file")
-    if declare is not None:
-        declare(parser)
-    arguments = parser.parse_args()
+    declare(parser)
+    arguments = parser.parse_args(given)
     wanted = _FAULT_FREE if arguments.allocator == "faultfree" else ""
     if os.environ.get("GLIBC_TUNABLES", "") != wanted:
         # The allocator reads its settings only when a process starts.

@@ -38,7 +38,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -47,16 +47,19 @@ from unittest import mock
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, save
+from onmt_entmax.cli.ending import argument_parser, following, run_script
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
+from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.state import Statistics
 from onmt_entmax.sparse.functional import log_entmax
 from onmt_entmax.translator import Translator
+from tools.bench.runner import COUNT
 
 # Methods of `Statistics`; the columns `top` and `bound` also decide the search.
 TIMED = ("raise_bound", "count", "certify")
@@ -284,28 +287,27 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     return results
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL")
     parser.add_argument("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL")
     parser.add_argument("--src", type=Path, default=Path("run/pilot/data/dev.src"))
     parser.add_argument("--size", choices=("given", "words"), default="given")
-    parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--max-length", type=int, default=100)
-    parser.add_argument("--min-length", type=int, default=0)
-    parser.add_argument("--batch", type=int, default=64, help="ours; its default is 64")
-    parser.add_argument("--opennmt-batch", type=int, default=30, help="its default is 30")
-    parser.add_argument("--threads", type=int, default=1)
-    return parser.parse_args()
+    parser.add_argument("--sentences", type=COUNT, default=1000)
+    parser.add_argument("--rounds", type=COUNT, default=7)
+    parser.add_argument("--beam", type=COUNT, default=5)
+    parser.add_argument("--max-length", type=COUNT, default=100)
+    parser.add_argument("--min-length", type=following(whole(0, 10**9)), default=0)
+    parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
+    parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
+    parser.add_argument("--threads", type=COUNT, default=1)
+    return parser.parse_args(arguments)
 
 
-def main() -> None:
-    options = parse_arguments()
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmark; return the exit status."""
+    options = parse_arguments(arguments)
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
     torch.set_num_threads(options.threads)
@@ -322,7 +324,8 @@ def main() -> None:
             f"{r['side']:20} {r['per_second']:>10} {r['ratio']:>6} {r['equal']:>7.2%} "
             f"{r['statistics']:>10.1%}"
         )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -24,8 +24,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -33,14 +33,16 @@ from statistics import median, quantiles
 import torch
 from torch import nn
 
+from onmt_entmax.cli.ending import argument_parser, following, run_script
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import UserError
 from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, FastLinear
 from onmt_entmax.opennmt import MultiHeadedAttention
+from onmt_entmax.rules import whole
 from tools.bench import batches as text
 from tools.bench.contenders import Contender
 from tools.bench.recurrence import keep_freed_memory
+from tools.bench.runner import ALPHA, COUNT, DROPOUT
 
 VOCABULARY = 10_000
 
@@ -159,44 +161,37 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     return results
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--variants", default="softmax,1.5,learned,stock")
     parser.add_argument("--data", type=Path, help="folder of real text")
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--warmup", type=int, default=10, help="updates before the timing")
-    parser.add_argument("--steps", type=int, default=20, help="timed steps of each contender")
-    parser.add_argument("--output-alpha", type=float, default=1.5)
-    parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batch", type=COUNT, default=64)
+    parser.add_argument("--warmup", type=COUNT, default=10, help="updates before the timing")
+    several = following(whole(2, 10**9))
+    parser.add_argument("--steps", type=several, default=20, help="timed steps of each contender")
+    parser.add_argument("--output-alpha", type=ALPHA, default=1.5)
+    parser.add_argument("--dropout", type=DROPOUT, default=0.1)
+    parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
     parser.add_argument("--output", default="", help="append JSON lines to this file")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.variants = options.variants.split(",")
     for name in options.variants:
         number = name.replace(".", "", 1).isdecimal() and float(name) >= 1
         if name not in ("learned", *NUMBERS) and not number:
             parser.error(f"--variants: softmax, stock, learned or a number from 1, not {name!r}")
-    if options.steps < 2:
-        parser.error("--steps: at least 2")
     options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
     return options
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
-    options = parse_arguments()
+    options = parse_arguments(arguments)
     torch.set_num_threads(options.threads)
     keep_freed_memory()
-    try:
-        results = measure(options)
-    except UserError as error:
-        print(f"transformer.py: error: {error}", file=sys.stderr)
-        return 2
+    results = measure(options)
     with open(options.output or os.devnull, "a", encoding="utf-8") as output:
         for result in results:
             output.write(json.dumps(result) + "\n")
@@ -206,4 +201,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)
