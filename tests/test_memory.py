@@ -205,6 +205,16 @@ def test_free_memory_is_that_of_the_smallest_group(tmp_path: Path) -> None:
     assert list(memory._free_in_group(tmp_path / "none", memory._V2)) == []
 
 
+def test_memory_that_pytorch_keeps_on_a_gpu_is_free(monkeypatch) -> None:
+    for name, value in (
+        ("mem_get_info", (100, 1000)),
+        ("memory_reserved", 700),
+        ("memory_allocated", 300),
+    ):
+        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
+    assert free_bytes(torch.device("cuda")) == 500
+
+
 def test_nothing_is_asked_for_a_small_amount(monkeypatch) -> None:
     monkeypatch.setattr(memory, "free_bytes", lambda device: 0)
     check_free(1 << 20, CPU)
