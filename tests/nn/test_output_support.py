@@ -163,16 +163,17 @@ def test_nan_rows_keep_entries() -> None:
 
 @pytest.mark.parametrize("vocab", [3, 16, 17, 400])
 @pytest.mark.parametrize("wide", [0, 2])
-def test_a_gpu_sends_the_support_of_each_row(vocab: int, wide: int) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_gpu_sends_the_support_of_each_row(vocab: int, wide: int, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     scores = 9 * torch.randn(50, vocab)
     scores[[7, 30][:wide]] *= 0.01
-    log_probs = log_entmax(scores, 1.5)
+    log_probs = log_entmax(scores, 1.5).to(dtype)
     found, expected = output.sent_support(log_probs), output.as_support(log_probs)
     assert isinstance(found, Support)
     assert found[:2] == expected[:2]
     for mine, wanted in zip(found[2:], expected[2:], strict=True):
-        assert mine.equal(wanted)
+        assert mine.to(wanted.dtype).equal(wanted)
 
 
 def test_a_gpu_sends_nan_and_no_large_supports() -> None:
