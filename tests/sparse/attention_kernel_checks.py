@@ -171,6 +171,23 @@ def test_dropout_is_the_same_in_all_kernels(blocks: None) -> None:
         torch.testing.assert_close(ours, other, rtol=1e-4, atol=1e-4)
 
 
+def test_both_settings_of_tf32() -> None:
+    """PyTorch 2.9 and later refuse to read the older setting where the newer one is set."""
+    matmul, allowed = torch.backends.cuda.matmul, triton_attention._may_round_to_tf32
+    assert not allowed()
+    for name, value in (("fp32_precision", "tf32"), ("allow_tf32", True)):
+        before = getattr(matmul, name, None)
+        if before is None:
+            continue
+        setattr(matmul, name, value)
+        try:
+            assert allowed()
+            entmax_attention(*inputs(3, 4))
+        finally:
+            setattr(matmul, name, before)
+    assert not allowed()
+
+
 def test_what_they_leave_to_pytorch() -> None:
     query, key, value = inputs(5, 6)
     mask = torch.randn(5, 6, device=DEVICE, requires_grad=True)

@@ -194,7 +194,7 @@ def _arguments(
         query.shape[-1], value.shape[-1], float(scale), float(dropped),
     ]  # fmt: skip
     # Three products in TF32 are as exact as one in float32, which no tensor core has.
-    exact = query.dtype == torch.float32 and not torch.backends.cuda.matmul.allow_tf32
+    exact = query.dtype == torch.float32 and not _may_round_to_tf32()
     constants = {
         "each_head": each,
         "masking": masking,
@@ -204,6 +204,14 @@ def _arguments(
         "value_wide": max(power_of_two(value.shape[-1]), _LEAST),
     }
     return [*given, of_mask, alphas, seed], numbers, constants
+
+
+def _may_round_to_tf32() -> bool:
+    """Return whether PyTorch is allowed to round factors in float32 to TF32."""
+    matmul = torch.backends.cuda.matmul
+    # Since 2.9; where this is set, PyTorch refuses to read the older setting.
+    precision = getattr(matmul, "fp32_precision", None)
+    return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
 
 
 def _adjacent(tensor: Tensor) -> Tensor:
