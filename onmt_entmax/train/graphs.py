@@ -25,6 +25,7 @@ from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import static
 from onmt_entmax.nn.transformer import PaddedTransformerEncoder
+from onmt_entmax.sparse.backends import kernels_start
 from onmt_entmax.train.config import TrainingError
 
 MODES = ("on", "off", "check")
@@ -58,6 +59,9 @@ def reason_against(model: SparseNMTModel, optimizer: torch.optim.Optimizer) -> s
         return "the optimiser is not Adam"
     if not all(group.get("fused") for group in optimizer.param_groups):
         return "Adam is not fused"
+    device = device_of(model)
+    if device.type == "cuda" and not kernels_start(device):
+        return "Triton starts no kernels here"
     if not isinstance(model.encoder, PaddedTransformerEncoder):
         reason = static.reason_against(model.encoder, model.decoder)
         if reason is not None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.sparse.backends import backend_for, has_kernels, triton
+from onmt_entmax.sparse.backends import backend_for, has_kernels, kernels_start, triton
 from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.jacobian import scores_gradient
 from tests.oracles import entmax_oracle, loss_oracle
@@ -438,6 +438,7 @@ def test_a_kernel_that_fails_is_replaced_after_one_warning(
     def broken(*arguments: object) -> None:
         raise RuntimeError("no compiler")
 
+    assert kernels_start(torch.device(DEVICE))
     monkeypatch.setattr(triton, "_solve", broken)
     scores = some(3, 20).to(torch.bfloat16).requires_grad_()
     for alpha in (1.5, 1.2, torch.full((3, 1), 1.7, device=DEVICE)):
@@ -449,6 +450,7 @@ def test_a_kernel_that_fails_is_replaced_after_one_warning(
     assert [str(w.message) for w in recwarn if "no compiler" in str(w.message)] == [
         "the GPU kernels of entmax cannot be used, PyTorch does their work, slower: no compiler"
     ]
+    assert not kernels_start(torch.device(DEVICE))
     triton.failures.clear()
 
 

@@ -132,6 +132,13 @@ def has_kernels(scores: Tensor) -> bool:
     return scores.dtype in _TYPES and scores.numel() > 0 and _triton_works()
 
 
+def kernels_start(device: torch.device) -> bool:
+    """Return whether kernels start on a GPU; a failure, as without a C compiler, is a warning."""
+    scores = torch.zeros(1, 2, device=device)
+    backend_for(scores, 1.5).probabilities(scores, 1.5)
+    return has_kernels(scores)
+
+
 def _triton_works() -> bool:
     if not _has_triton():
         return False
