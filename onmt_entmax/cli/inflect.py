@@ -22,8 +22,8 @@ Certificates:
     optimal     the first form is the most probable one
     none        nothing is proven
 
-A warning names tags and characters that the training data does not have, at all or in the language;
-the first one goes to the standard error too.
+A warning names tags and characters that the training data does not have, at all or in the language.
+Of several queries, the first one goes to the standard error too.
 """
 
 from __future__ import annotations
@@ -148,23 +148,19 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
     """Yield the output for every query: that of the command line, or those of the input."""
     if options.query:
         questions = [read_question("\t".join(options.query), options.language)]
-    elif options.input:
-        where = str(options.input)
-        lines = read_lines(options.input)
-        questions = read_questions(lines, where, options.language, inflector.check)
     else:
-        where = "standard input"
-        lines = text_lines(sys.stdin.buffer, where)
+        where = str(options.input or "standard input")
+        lines = read_lines(options.input) if options.input else text_lines(sys.stdin.buffer, where)
         questions = read_questions(lines, where, options.language, inflector.check)
-    answers = inflector.answers(questions, options.batch_size)
-    hidden, odd = None if len(questions) > 1 else True, []
+    answers, several = inflector.answers(questions, options.batch_size), len(questions) > 1
+    hidden, odd = None if several else True, []
     for answer in tqdm(answers, total=len(questions), unit="word", disable=hidden):
         if answer.warnings:
             odd.append(answer)
         yield as_json(answer) if options.json else as_tsv(answer)
-    if odd:
-        more = f" ({len(odd):,} of {len(questions):,} words have warnings)" * (len(questions) > 1)
-        warn(f"{odd[0].question.lemma}: {'; '.join(odd[0].warnings)}{more}")
+    if odd and several:  # a single one is seen in its line
+        share = f"words with warnings: {len(odd):,} of {len(questions):,}"
+        warn(f"{odd[0].question.lemma}: {'; '.join(odd[0].warnings)} ({share})")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -172,13 +172,6 @@ def test_models_that_do_not_go_together(uneven, tmp_path):
         Inflector([uneven], reversed_folders=[other])
 
 
-def test_numbers_out_of_range_are_refused(uneven):
-    with pytest.raises(ValueError, match="n_best must be at least 0"):
-        Inflector([uneven], n_best=-1)
-    with pytest.raises(ValueError, match="beam_size must be at least 1"):
-        Inflector([uneven], beam_size=0)
-
-
 def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
     """Lines that the command prints."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
