@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import is_readable
+from onmt_entmax.sparse.candidates import nonzero
 from onmt_entmax.sparse.conjugate import Entries
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
@@ -231,18 +232,32 @@ def log_alpha_derivative(logs: Tensor, alpha: float | Tensor) -> Tensor:
     return torch.where(support, ratio * mean - bend, 0.0)
 
 
-def entropy_alpha_derivative(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
-    r"""Return the derivative in alpha of the Tsallis entropy of fixed probabilities.
+def entropy_alpha_derivative(probabilities: Tensor, alpha: Tensor) -> Tensor:
+    """Return the derivative in alpha of the Tsallis entropy of fixed probabilities.
 
     By Danskin's theorem it is also the derivative of the conjugate, hence of the loss.
 
     Args:
-        probabilities: ``(..., n)``.
-        alpha: a number, or ``(..., 1)``.
+        probabilities: ``(rows, n)``.
+        alpha: ``(rows, 1)``.
 
     Returns:
-        ``(..., 1)``.
+        ``(rows, 1)``.
     """
+    support = probabilities > 0
+    # On a GPU, counting would wait.
+    if not is_readable(probabilities) or 4 * int(support.count_nonzero()) > support.numel():
+        return _entropy_alpha_derivative(probabilities, alpha)
+    # The derivative is a sum over the support: its entries are rows of one number.
+    position = nonzero(support)
+    row = position // probabilities.shape[1]
+    entries = probabilities.flatten()[position].unsqueeze(1)
+    shares = _entropy_alpha_derivative(entries, alpha[row])
+    return torch.zeros_like(probabilities[:, :1]).index_add(0, row, shares)
+
+
+def _entropy_alpha_derivative(probabilities: Tensor, alpha: Tensor) -> Tensor:
+    """Return the same, computed from all numbers."""
     logs = _logs(probabilities)
     entropy = tsallis_entropy(probabilities, alpha).unsqueeze(-1)
     bend = probabilities * torch.exp((alpha - 1) * logs) * _curvature(logs, alpha)

@@ -127,6 +127,18 @@ def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
     assert gradcheck(lambda x, a, t: entmax_loss(x, t, a), (z, per_row, target))
 
 
+@pytest.mark.parametrize("low", [1.3, 2.3])
+def test_gradient_in_alpha_of_small_supports(low: float) -> None:
+    scores, target = 5 * torch.randn(6, 40, dtype=torch.float64), torch.arange(6)
+    alpha = torch.linspace(low, low + 0.6, 6, dtype=torch.float64).view(6, 1).requires_grad_()
+    support = entmax(scores, alpha) > 0
+    assert 4 * int(support.sum()) < support.numel(), "else whole rows are computed"
+    assert int(support.sum()) > 6
+    inputs = scores.requires_grad_(), alpha
+    assert gradcheck(lambda z, a: entmax_loss(z, target, a, reduction="none"), inputs)
+    assert gradgradcheck(lambda z, a: entmax_loss(z, target, a, reduction="none"), inputs)
+
+
 @pytest.mark.parametrize("alpha", [1.33, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize("spread", [0.02, 1.0, 5.0])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
