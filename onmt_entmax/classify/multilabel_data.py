@@ -368,8 +368,8 @@ def _svmlight(path: Path, names: list[str] | None, like: Examples | None) -> Exa
         list(like.names) if like else [str(n) for n in sorted({n for row in numbered for n in row})]
     )
     if len(known) < 2:
-        found = counted(len(known), "label")
-        raise UserError(f"{path}: has {found}; a distribution needs at least two")
+        labels_found = counted(len(known), "label")
+        raise UserError(f"{path}: has {labels_found}; a distribution needs at least two")
     if features.shape[1] * len(known) > _MOST_DENSE:
         raise UserError(
             f"{path}: {features.shape[1]:,} features and {len(known)} labels have too many weights"

@@ -85,7 +85,7 @@ def draw_curves(runs: Sequence[Path], names: Sequence[str]) -> Figure:
         axis.set_title(PANELS[panel])
         axis.set_xlabel("step")
         axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k is shorter than 100000
-        axis.grid(alpha=0.3)
+        axis.grid()
         least, most = (choose(v for _, values in found for v in values) for choose in (min, max))
         if panel[1] in ("loss", "support") and most > 10 * least > 0:
             axis.set_yscale("log")

@@ -10,7 +10,7 @@ import numpy as np
 
 from onmt_entmax.figures.heads import BINS, Floats
 from onmt_entmax.figures.sentence import heat_map, heat_scale
-from onmt_entmax.figures.style import INK, PAGE, SOFT, colours
+from onmt_entmax.figures.style import INK, PAGE
 from onmt_entmax.nn.transformer import KINDS
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def draw_alphas(measured: Measured) -> Figure:
     figure, axes = _panels(1.8)
     edges = np.linspace(1, 2, 21)
     for axis, kind in zip(axes, KINDS, strict=True):
-        for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
+        for name, model in measured.items():
             alphas = np.ravel(model[kind]["alpha"]).clip(1, 2)
-            axis.hist(alphas, edges, color=colour, alpha=0.6, label=name)
+            axis.hist(alphas, edges, alpha=0.6, label=name)
         axis.set_xlim(1, 2)
         axis.set_xlabel("alpha")
         axis.yaxis.get_major_locator().set_params(integer=True)
@@ -87,8 +87,8 @@ def draw_densities(measured: Measured) -> Figure:
     figure, axes = _panels(1.8)
     edges = np.linspace(0, 1, BINS + 1)
     for axis, kind in zip(axes, KINDS, strict=True):
-        for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
-            axis.stairs(model[kind]["density_histogram"], edges, color=colour, label=name)
+        for name, model in measured.items():
+            axis.stairs(model[kind]["density_histogram"], edges, label=name)
         axis.set_xlim(0, 1.01)
         axis.set_xlabel("density")
     axes[0].set_ylim(bottom=0)  # of all panels, which share it
@@ -120,9 +120,9 @@ def draw_divergence(measured: Measured) -> Figure:
     """Draw the Jensen-Shannon divergence between the heads of each layer (Figures 6 and 13)."""
     figure, axes = _panels(1.8)
     for axis, kind in zip(axes, KINDS, strict=True):
-        for colour, (name, model) in zip(colours(len(measured)), measured.items(), strict=True):
+        for name, model in measured.items():
             values = model[kind]["divergence"]
-            axis.plot(range(1, len(values) + 1), values, color=colour, marker="o", label=name)
+            axis.plot(range(1, len(values) + 1), values, marker="o", label=name)
             axis.set_xticks(range(1, len(values) + 1))
         axis.set_xlabel("layer")
     axes[0].set_ylim(bottom=0)  # of all panels, which share it
@@ -158,7 +158,7 @@ def _panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
     for axis, kind in zip(np.atleast_2d(axes)[0], KINDS, strict=True):
         axis.set_title(TITLES[kind])
     for axis in np.ravel(axes):
-        axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
+        axis.grid(axis="y")
     return figure, axes
 
 

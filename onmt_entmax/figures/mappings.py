@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from onmt_entmax.figures.style import COLOURS, INK, PAGE, SOFT
+from onmt_entmax.figures.style import INK, PAGE, SOFT
 from onmt_entmax.sparse import entmax
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ def _curves(axis: Any, alphas: Sequence[float]) -> None:
     """Draw the first probability of scores (t, 0), with a dot at t = 1 / (alpha - 1)."""
     t = torch.linspace(-_REACH_OF_CURVES, _REACH_OF_CURVES, 901).double()
     for n, alpha in enumerate(alphas):
-        colour = COLOURS[n % len(COLOURS)]
         first = entmax(torch.stack([t, torch.zeros_like(t)], 1), alpha)[:, 0]
-        axis.plot(t, first, color=colour, label=_NAMES.get(alpha, f"alpha {alpha:g}"))
+        axis.plot(t, first, color=f"C{n}", label=_NAMES.get(alpha, f"alpha {alpha:g}"))
         if alpha > 1 and (end := 1 / (alpha - 1)) <= _REACH_OF_CURVES:
-            axis.plot([-end, end], [0, 1], "o", color=colour)
+            axis.plot([-end, end], [0, 1], "o", color=f"C{n}")
     axis.set_title("two classes, scores (t, 0)")
     axis.set_xlabel("t")
     axis.set_ylabel("first probability")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onmt_entmax.figures.style import INK, PAGE, SOFT, readable
+from onmt_entmax.figures.style import INK, PAGE, SOFT, measuring_figure, readable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,19 +45,11 @@ def draw_premise(
         label: the right label.
         models: at least one.
     """
-    from matplotlib import colormaps, pyplot
+    from matplotlib import colormaps
     from matplotlib.lines import Line2D
 
-    # Measure at the final resolution: hinting makes widths depend on it.
-    figure = pyplot.figure(layout="none", dpi=pyplot.rcParams["savefig.dpi"])
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-
-    def width_of(text: str) -> float:
-        drawn = figure.text(0, 0, text, fontsize=_SIZE)
-        width = drawn.get_window_extent(renderer).width / figure.dpi
-        drawn.remove()
-        return float(width)
-
+    figure, measured = measuring_figure()
+    width_of = functools.partial(measured, fontsize=_SIZE)
     words = [readable(word) for word in premise]
     places, line, left = [], 0, 0.0  # line and left edge of each word
     widths = [max(width_of(word), _DIGITS) for word in words]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.curves import read_metrics
-from onmt_entmax.figures.style import COLOURS, COLUMN, SOFT
+from onmt_entmax.figures.style import COLUMN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,7 +139,7 @@ def draw_sweep(points: Sequence[Point], label: str, fixed: float) -> Figure:
     if not any(panels.values()):
         raise UserError(f"no training has attention alpha or output alpha {fixed:g}")
     figure, axes = pyplot.subplots(1, 2, figsize=(COLUMN, 1.65), sharey=True)
-    for axis, colour, (name, pairs) in zip(axes, COLOURS, panels.items(), strict=False):
+    for axis, colour, (name, pairs) in zip(axes, ("C0", "C1"), panels.items(), strict=True):
         alphas = sorted({alpha for alpha, _ in pairs})
         seeds = {alpha: [value for a, value in pairs if a == alpha] for alpha in alphas}
         means = [sum(values) / len(values) for values in seeds.values()]
@@ -149,7 +149,7 @@ def draw_sweep(points: Sequence[Point], label: str, fixed: float) -> Figure:
         axis.set_xlabel(name)
         axis.set_xticks([1, 1.5, 2] if alphas and alphas[-1] <= 2.5 else alphas)
         axis.yaxis.set_major_locator(MaxNLocator(4))
-        axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
+        axis.grid(axis="y")
         axis.margins(y=0.15)
     axes[0].set_ylabel(label)
     return figure
@@ -197,7 +197,7 @@ def draw_time(curves: Sequence[Curve], label: str) -> Figure:
         axis.plot(
             [second / size for second in curve.seconds],
             curve.values,
-            color=COLOURS[place % len(COLOURS)],
+            color=f"C{place}",
             marker="" if again else markers[place % len(markers)],
             label=None if again else curve.name,
         )
@@ -206,6 +206,6 @@ def draw_time(curves: Sequence[Curve], label: str) -> Figure:
     axis.set_ylabel(f"development {label}")
     axis.set_xlim(left=0)
     axis.xaxis.set_major_locator(MaxNLocator(6))
-    axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
+    axis.grid(axis="y")
     axis.legend()  # where it hides the least
     return figure

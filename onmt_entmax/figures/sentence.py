@@ -14,7 +14,7 @@ from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
-from onmt_entmax.figures.style import INK, PAGE, SOFT, readable
+from onmt_entmax.figures.style import INK, PAGE, SOFT, measuring_figure, readable
 from onmt_entmax.report.lattice import Node, build_lattice
 from onmt_entmax.translator import Translator
 
@@ -160,6 +160,10 @@ class Entry:
     gold: bool = False
     excluded: bool = False
 
+    def style(self) -> dict[str, Any]:
+        """Return what decides the width of its texts."""
+        return {"fontsize": 7.5, "weight": "bold" if self.gold else "normal"}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -212,8 +216,8 @@ def _placed(columns: Sequence[Column], width_of: Any) -> list[_Placed]:
     gap, band, left = 0.09, 0, 0.0
     placed: list[_Placed] = []
     for column in columns:
-        names = max(width_of(entry.text, entry.gold) for entry in column.entries)
-        shares = max(width_of(entry.share, entry.gold) for entry in column.entries)
+        names = max(width_of(entry.text, **entry.style()) for entry in column.entries)
+        shares = max(width_of(entry.share, **entry.style()) for entry in column.entries)
         width = names + (shares + gap if shares else 0) + 2 * gap
         if left and left + width > PAGE:
             band, left = band + 1, 0.0
@@ -224,19 +228,9 @@ def _placed(columns: Sequence[Column], width_of: Any) -> list[_Placed]:
 
 def draw_forced(drawn: Sentence) -> Figure:
     """Draw forced decoding: columns of possible tokens, the given one in bold."""
-    from matplotlib import pyplot
     from matplotlib.lines import Line2D
 
-    # Measure at the final resolution: hinting makes widths depend on it.
-    figure = pyplot.figure(layout="none", dpi=pyplot.rcParams["savefig.dpi"])
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-
-    def width_of(text: str, bold: bool) -> float:
-        drawn_text = figure.text(0, 0, text, weight="bold" if bold else "normal", fontsize=7.5)
-        width = drawn_text.get_window_extent(renderer).width / figure.dpi if text else 0.0
-        drawn_text.remove()
-        return float(width)
-
+    figure, width_of = measuring_figure()
     placed = _placed(columns_of(drawn), width_of)
     heights = [
         LINE * max(len(p.column.entries) for p in placed if p.band == band) + 0.14
@@ -251,8 +245,7 @@ def draw_forced(drawn: Sentence) -> Figure:
             figure.add_artist(Line2D([side / width] * 2, ends, color=SOFT, linewidth=0.5))
         for place, entry in enumerate(each.column.entries):
             y = (top - 0.07 - LINE * (place + 0.5)) / height
-            style: dict[str, Any] = {"fontsize": 7.5, "va": "center_baseline"}
-            style["weight"] = "bold" if entry.gold else "normal"
+            style = {**entry.style(), "va": "center_baseline"}
             style["color"] = WARN if entry.excluded else INK
             figure.text((each.left + 0.09) / width, y, entry.text, **style)
             right = (each.left + each.width - 0.09) / width

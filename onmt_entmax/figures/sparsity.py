@@ -16,7 +16,7 @@ from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.parallel import read_side_by_side
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.figures.style import PAGE, SOFT, colours, plain_numbers
+from onmt_entmax.figures.style import PAGE, plain_numbers
 from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
@@ -267,7 +267,7 @@ def draw(figures: Mapping[str, Any]) -> Figure:
         for axis in line[1:]:
             axis.set_yscale("log" if wide else "linear")
             axis.set_ylim(bottom=0.9 if wide else 0)
-            axis.grid(axis="y", color=SOFT, alpha=0.25, linewidth=0.5)
+            axis.grid(axis="y")
         for axis in line:
             plain_numbers(axis)
     axes[1, 1].set_xlabel("position in the target")
@@ -279,23 +279,23 @@ def draw(figures: Mapping[str, Any]) -> Figure:
 
 def _distribution(axis: Axes, measured: Mapping[str, Any]) -> None:
     most = max(m["most"] for m in measured.values())
-    for colour, (name, m) in zip(colours(len(measured)), measured.items(), strict=True):
+    for name, m in measured.items():
         points = [(int(count), share) for count, share in m["at_most"].items()]
         counts, shares = [1, *(c for c, _ in points), most], [0.0, *(s for _, s in points), 1.0]
         if points[0][0] == 1:
             counts, shares = counts[1:], shares[1:]
-        axis.step(counts, shares, where="post", color=colour, label=name)
+        axis.step(counts, shares, where="post", label=name)
     axis.set_ylim(0, 1.03)
 
 
 def _by_position(axis: Axes, measured: Mapping[str, Any]) -> None:
-    for colour, m in zip(colours(len(measured)), measured.values(), strict=True):
+    for m in measured.values():
         found = [
             (int(position), cell["mean"])
             for position, cell in m["by_position"].items()
             if cell["steps"] >= FEW and int(position) < LAST_POSITION
         ]
-        axis.plot([p for p, _ in found], [mean for _, mean in found], color=colour)
+        axis.plot([p for p, _ in found], [mean for _, mean in found])
 
 
 def _by_rank(axis: Axes, measured: Mapping[str, Any]) -> None:
@@ -307,10 +307,10 @@ def _by_rank(axis: Axes, measured: Mapping[str, Any]) -> None:
             if cell["steps"] >= FEW
         )
     )
-    for colour, m in zip(colours(len(measured)), measured.values(), strict=True):
+    for m in measured.values():
         places = [i for i, name in enumerate(names) if name in m["by_rank"]]
         means = [m["by_rank"][names[i]]["mean"] for i in places]
-        axis.plot(places, means, color=colour, linestyle="", marker="o")
+        axis.plot(places, means, linestyle="", marker="o")
     labels = [name.replace("-", "–") for name in names]
     axis.set_xticks(range(len(names)), labels, rotation=30, ha="right", rotation_mode="anchor")
     axis.set_xlim(-0.5, max(len(names), 1) - 0.5)

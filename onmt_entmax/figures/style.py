@@ -7,7 +7,7 @@ import logging
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,9 @@ _SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "lines.markersize": 3.5,
+    "grid.color": SOFT,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.5,
     "figure.constrained_layout.use": True,
     "text.parse_math": False,  # a token may contain a dollar sign
     "pdf.fonttype": 42,  # text stays searchable
@@ -61,11 +64,13 @@ def prepare(texts: Iterable[str] = ()) -> None:
         UnicodeEncodeError: an argument was not UTF-8.
     """
     import matplotlib
+    from cycler import cycler
 
     matplotlib.use("Agg")  # which writes files
     characters = "".join(texts).replace(JOINER, "")
     characters.encode()  # matplotlib's own error does not name the text
     matplotlib.rcParams.update(_SETTINGS)
+    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
     matplotlib.rcParams["font.family"] = _families(frozenset(characters))
 
 
@@ -174,9 +179,21 @@ def model_names(models: Sequence[Path], names: Sequence[str] | None) -> list[str
     return found
 
 
-def colours(count: int) -> list[str]:
-    """Return a colour for each of `count` models; from the eighth on they repeat."""
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+def measuring_figure() -> tuple[Figure, Callable[..., float]]:
+    """Return an empty figure, and a function from a text and its style to its width in inches."""
+    from matplotlib import pyplot
+
+    # At the final resolution: hinting makes widths depend on it.
+    figure = pyplot.figure(layout="none", dpi=pyplot.rcParams["savefig.dpi"])
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+
+    def width_of(text: str, **style: Any) -> float:
+        drawn = figure.text(0, 0, text, **style)
+        width = drawn.get_window_extent(renderer).width / figure.dpi if text else 0.0
+        drawn.remove()
+        return float(width)
+
+    return figure, width_of
 
 
 def plain_numbers(axis: Axes) -> None:

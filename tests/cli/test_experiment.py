@@ -50,7 +50,7 @@ class TestRun:
             raise AssertionError("nothing is left to do")
 
         monkeypatch.setattr(Processes, "run", never)
-        assert ended(experiment.main, ["run", str(finished), "--jobs", "9" * 30]) == 0
+        assert ended(experiment.main, ["run", str(finished), "--jobs", "1000"]) == 0
         assert capfd.readouterr().err.count("done before") == 2
 
     def test_another_decoding_is_done_again_without_training(self, copied, monkeypatch):
