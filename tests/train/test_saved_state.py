@@ -16,7 +16,7 @@ from onmt_entmax.checkpoint import STATE, checkpoint_steps, read_training_state
 from onmt_entmax.checksums import write_list
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.train.run import resume
+from onmt_entmax.train.resuming import resume
 from tests.toy import write_config
 
 Change = Callable[[dict[str, Any]], object]
