@@ -3,13 +3,13 @@
     python -m tools.bench.gpu --quick
 
 The checks compare kernels with float64 on the CPU, and CUDA graphs with plain updates. The tables
-time training steps of this project (packed, padded, padded with CUDA graphs) and of stock
-OpenNMT-py with softmax on the same batches, then losses, mappings, attention and decoding. A step
-copies the batch to the GPU and runs forward and backward pass, clipping and fused Adam, with the
-GPU synchronised around it. Times are medians in milliseconds. Each contender trains before it is
-timed, since the cost of entmax depends on the support. The alphas of a Transformer are those of its
-attention; its output is softmax. Decoding lists all words whose output or certificate differs from
-the CPU's.
+time training steps of this project (packed, padded, padded with CUDA graphs) and of stock OpenNMT-
+py with softmax on the same batches, then losses, mappings and attention, beside entmax 1.3 and
+AdaSplash where they are installed, and decoding. A step copies the batch to the GPU and runs
+forward and backward pass, clipping and fused Adam, with the GPU synchronised around it. Times are
+medians in milliseconds. Each contender trains before it is timed, since the cost of entmax depends
+on the support. The alphas of a Transformer are those of its attention; its output is softmax.
+Decoding lists all words whose output or certificate differs from the CPU's.
 
 `--device cpu --quick` is a smoke test with small models. Everything goes to a JSON file
 (`--output`), the tables to one screen.
@@ -49,6 +49,7 @@ from onmt_entmax.train.transfer import Transfer
 from onmt_entmax.translator import Translator
 from tools.bench import batches as text
 from tools.bench import transformer
+from tools.bench.attention import installed
 from tools.bench.attention import table as time_attention
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model
 
@@ -462,6 +463,7 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
         f"alpha {alpha:g}": partial(entmax_loss, alpha=alpha) for alpha in (1.2, 1.5, 2.0)
     }
     losses = {"cross_entropy_ms": functional.cross_entropy, **losses}
+    peer = installed("entmax")
     for rows, classes in sizes:
         for dtype in (torch.float32, torch.bfloat16):
             torch.manual_seed(0)
@@ -479,12 +481,24 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
 
             given = {"rows": rows, "classes": classes, "dtype": str(dtype).removeprefix("torch.")}
             calls = {name: partial(run, loss) for name, loss in losses.items()}
-            yield from _relative(device, calls, given, 20 if quick else 50)
+            peers: dict[str, Callable[[], None]] = {}
+            if peer is not None and dtype == torch.float32:
+                by_sorting = partial(_mean, partial(peer.entmax15_loss, k=100))
+                by_bisection = partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5))
+                peers["entmax15 k=100"] = partial(run, by_sorting)
+                peers["bisection 1.5"] = partial(run, by_bisection)
+            yield from _relative(device, calls, peers, given, 20 if quick else 50)
+
+
+def _mean(losses: Callable[[Tensor, Tensor], Tensor], scores: Tensor, target: Tensor) -> Tensor:
+    """Return the mean of the losses of rows."""
+    return losses(scores, target).mean()
 
 
 def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
     """Time the mapping relative to softmax, with one alpha or one for each row."""
     sizes = [(2560, 50), (65_536, 512), (1280, 18_000)] if device.is_gpu else [(64, 50)]
+    peer = installed("entmax")
     for rows, classes in sizes:
         torch.manual_seed(0)
         scores = torch.randn(rows, classes, device=device.device).requires_grad_()
@@ -503,27 +517,42 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
             "alpha 1.5": partial(run, partial(entmax, alpha=1.5)),
             "learned": partial(run, partial(entmax, alpha=alphas)),
         }
-        yield from _relative(device, calls, {"rows": rows, "classes": classes}, 10 if quick else 30)
+        peers: dict[str, Callable[[], None]] = {}
+        if peer is not None:
+            peers["entmax15"] = partial(run, partial(peer.entmax15, dim=-1))
+            peers["bisection 1.5"] = partial(run, partial(peer.entmax_bisect, alpha=1.5, dim=-1))
+        given = {"rows": rows, "classes": classes}
+        yield from _relative(device, calls, peers, given, 10 if quick else 30)
 
 
 def _relative(
-    device: Device, calls: Mapping[str, Callable[[], None]], given: Result, repeats: int
+    device: Device,
+    calls: Mapping[str, Callable[[], None]],
+    peers: Mapping[str, Callable[[], None]],
+    given: Result,
+    repeats: int,
 ) -> Iterator[Result]:
-    """Yield a row for each way to run calls: the first's milliseconds, the others' ratios to it."""
+    """Yield a row for each way to run calls: the first's milliseconds, the others' ratios to it.
+
+    The peers are those of entmax 1.3, which read values back and cannot be captured.
+    """
     times: dict[str, dict[str, float]] = {}
     for name, call in calls.items():
         for way, run in device.ways(call):
             times.setdefault(way, {})[name] = device.median(run, repeats)
+    for name, run in peers.items():
+        times["as written"][name] = device.median(run, repeats // 2)
     reference, *others = calls
     for way, taken in times.items():
         base = taken.get(reference, float("nan"))
         ratios = {name: round(taken.get(name, float("nan")) / base, 2) for name in others}
+        ratios |= {name: round(taken[name] / base, 2) for name in peers if name in taken}
         yield {
             **given,
             "run": way,
             reference: round(base, 3),
             **ratios,
-            "ok": len(taken) == len(calls),
+            "ok": all(name in taken for name in calls),
         }
 
 
