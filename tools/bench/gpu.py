@@ -3,9 +3,9 @@
     python -m tools.bench.gpu --quick
 
 The checks compare kernels with float64 on the CPU, and CUDA graphs with plain updates. The tables
-time training steps of this project (packed, padded, padded with CUDA graphs) and of stock OpenNMT-
-py with softmax on the same batches, then losses, mappings and attention, beside entmax 1.3 and
-AdaSplash where they are installed, and decoding. A step copies the batch to the GPU and runs
+time training steps of this project (packed, padded, padded with CUDA graphs) and of stock
+OpenNMT-py with softmax on the same batches, then losses, mappings and attention, beside entmax 1.3
+and AdaSplash where they are installed, and decoding. A step copies the batch to the GPU and runs
 forward and backward pass, clipping and fused Adam, with the GPU synchronised around it. Times are
 medians in milliseconds. Each contender trains before it is timed, since the cost of entmax depends
 on the support. The alphas of a Transformer are those of its attention; its output is softmax.
@@ -621,9 +621,11 @@ def _print_table(title: str, rows: list[Result]) -> None:
     if rows:
         print("\n" + title)
         names = [name for name in rows[0] if name not in ("cases", "ok")]
-        print("  " + " ".join(f"{name:>16}" for name in names))
+        widths = [max(len(name), *(len(str(row.get(name, ""))) for row in rows)) for name in names]
+        columns = list(zip(names, widths, strict=True))
+        print("  " + "  ".join(f"{name:>{width}}" for name, width in columns))
         for row in rows:
-            print("  " + " ".join(f"{row.get(name, '')!s:>16}" for name in names))
+            print("  " + "  ".join(f"{row.get(name, '')!s:>{width}}" for name, width in columns))
             for case in row.get("cases", ())[:10]:
                 print(f"    {case}")
 
