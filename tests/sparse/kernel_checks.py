@@ -269,7 +269,7 @@ def test_losses(
 def test_losses_of_classes_equal_those_of_pytorch(
     alpha: float, long: bool, request: pytest.FixtureRequest
 ) -> None:
-    """Every reduction, class weights and label smoothing, with the gradient in float32 and bf16."""
+    """Every reduction, class weights and label smoothing, with the gradient; all of it in bf16."""
     if long:
         request.getfixturevalue("small")
     n = 140 if long else 13
@@ -290,7 +290,9 @@ def test_losses_of_classes_equal_those_of_pytorch(
             return loss.detach(), torch.autograd.grad(loss, z, up.to(loss.dtype))[0]
 
         options = {"reduction": reduction, "label_smoothing": smoothing}
-        for dtype in (torch.float32, torch.bfloat16):
+        # A GPU compiles kernels for each type and each set of options.
+        in_half = weights is not None and smoothing > 0
+        for dtype in (torch.float32, *([torch.bfloat16] if in_half else [])):
             ours = both(scores.to(dtype), weight=weights, **options)
             with in_pytorch():
                 of_classes = None if weights is None else weights.double()
@@ -359,8 +361,10 @@ def test_loss_beside_distributions_weights_and_alpha_of_rows() -> None:
         assert torch.allclose(one, other, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
+@pytest.mark.parametrize(
+    ("dtype", "alpha"),
+    [(torch.float16, 1.5), *((torch.bfloat16, alpha) for alpha in (1.0, 1.05, 1.5, 2.0))],
+)
 def test_half_types_are_read_as_they_are(dtype: torch.dtype, alpha: float) -> None:
     scores, index = some(4, 30, 3.0, dtype), torch.tensor([1, 2, 3, 4], device=DEVICE)
     exact, result = entmax(scores.float(), alpha), entmax(scores, alpha)
