@@ -18,6 +18,43 @@ from onmt_entmax.files import naming, write_text
 from onmt_entmax.train.progress import Progress, Standing
 
 
+class Measurements:
+    """Running averages of the loss, accuracy, support size and speed, for the log."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._loss = self._tokens = self._correct = self._support = 0.0
+        self._waited = 0.0
+        self._since = time.monotonic()
+
+    def waited(self, seconds: float) -> None:
+        """Add the time that an update waited for its batches."""
+        self._waited += seconds
+
+    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
+        """Add the sums over the target tokens of an update."""
+        self._loss += loss
+        self._tokens += tokens
+        self._correct += correct
+        self._support += support
+
+    def take(self) -> dict[str, float]:
+        """Return averages per target token since the last call, and tokens per second."""
+        tokens = max(self._tokens, 1.0)
+        seconds = time.monotonic() - self._since
+        averages = {
+            "loss": self._loss / tokens,
+            "token_accuracy": 100 * self._correct / tokens,
+            "support": self._support / tokens,
+            "tokens_per_second": self._tokens / seconds,
+            "input_percent": 100 * self._waited / seconds,
+        }
+        self._reset()
+        return averages
+
+
 class Records:
     """Write measurements as they come; close it, or use it in a `with` statement.
 

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
-from types import FrameType
 from typing import Any
 
 import torch
@@ -43,7 +42,8 @@ from onmt_entmax.train.optimiser import (
     set_learning_rate,
 )
 from onmt_entmax.train.progress import Standing
-from onmt_entmax.train.records import Records
+from onmt_entmax.train.records import Measurements, Records
+from onmt_entmax.train.signals import collected_signals
 from onmt_entmax.train.transfer import PendingValues, Transfer
 
 # Updates that a GPU may be behind this process, a few tens of milliseconds.
@@ -55,74 +55,6 @@ _SHORTER = (
 )
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
-
-
-class Measurements:
-    """Running averages of the loss, accuracy, support size and speed, for the log."""
-
-    def __init__(self) -> None:
-        self._reset()
-
-    def _reset(self) -> None:
-        self._loss = self._tokens = self._correct = self._support = 0.0
-        self._waited = 0.0
-        self._since = time.monotonic()
-
-    def waited(self, seconds: float) -> None:
-        """Add the time that an update waited for its batches."""
-        self._waited += seconds
-
-    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
-        """Add the sums over the target tokens of an update."""
-        self._loss += loss
-        self._tokens += tokens
-        self._correct += correct
-        self._support += support
-
-    def take(self) -> dict[str, float]:
-        """Return averages per target token since the last call, and tokens per second."""
-        tokens = max(self._tokens, 1.0)
-        seconds = time.monotonic() - self._since
-        averages = {
-            "loss": self._loss / tokens,
-            "token_accuracy": 100 * self._correct / tokens,
-            "support": self._support / tokens,
-            "tokens_per_second": self._tokens / seconds,
-            "input_percent": 100 * self._waited / seconds,
-        }
-        self._reset()
-        return averages
-
-
-@contextmanager
-def collected_signals(alone: bool = True) -> Iterator[list[int]]:
-    """Collect SIGINT, SIGTERM and SIGHUP in a list, so that a run saves its state before it ends.
-
-    Ignored signals stay ignored, such as SIGHUP after `nohup` or SIGINT in a script's background
-    job. Signals often come twice: SIGHUP from the kernel and from the shell of a closed terminal,
-    the others from `torchrun` or a job scheduler and from who asked that. Only a SIGINT after
-    another signal has its usual effect, for a user who does not want to wait.
-
-    Args:
-        alone: this is the only process of the run; otherwise a second SIGINT has no effect either.
-    """
-    received: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        if alone and signal.SIGINT in before:
-            signal.signal(signal.SIGINT, before[signal.SIGINT])
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    handlers = {number: signal.getsignal(number) for number in numbers}
-    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
