@@ -22,9 +22,10 @@ from onmt_entmax.rules import shown
 _LARGEST_FILE = 1 << 22  # bytes
 _LONGEST_MESSAGE = 400  # characters; a value may have millions
 
-# Hints for options that other versions or commands of OpenNMT-py have.
+# Hints for options of other versions and commands.
 _ELSEWHERE = {
     "hidden_size": "OpenNMT-py 2.3.0 calls it rnn_size",
+    "base": "a matrix has it: onmt-entmax experiment run FILE",
     **dict.fromkeys(
         ("dump_samples", "num_threads", "vocab_sample_queue_size"),
         "only onmt_build_vocab has it",
@@ -204,9 +205,21 @@ def _look_up(
     name: str, known: Mapping[str, argparse.Action], where: str, prefix: str = ""
 ) -> argparse.Action:
     if name not in known:
-        hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else nearest(name, known)
+        hint = _elsewhere(name)
+        hint = f"; {hint}" if hint else nearest(name, known)
         raise OptionError(f"{where}: {prefix}{name:.80}: no such option{hint}")
     return known[name]
+
+
+def _elsewhere(name: str) -> str:
+    """Return which other version or command has an option; an empty string if none has."""
+    from onmt_entmax.options.train import training_parser  # which imports this module
+    from onmt_entmax.options.translate import translation_parser
+
+    for command, parser in (("train", training_parser), ("translate", translation_parser)):
+        if name in register(parser()):
+            return f"onmt-entmax {command} has it"
+    return _ELSEWHERE.get(name, "")
 
 
 def _from_flag(texts: list[str], action: argparse.Action) -> Any:

@@ -268,7 +268,8 @@ def _constraints(options: Options) -> Path | None:
 def _prefixes(options: Options) -> Path | None:
     if bool(options["tgt"]) != options["tgt_prefix"]:
         raise options.error(
-            "tgt", "give -tgt FILE -tgt_prefix to force prefixes; onmt-entmax score scores targets"
+            "tgt" if options["tgt"] else "tgt_prefix",
+            "give -tgt FILE -tgt_prefix to force prefixes; onmt-entmax score scores targets",
         )
     if not options["tgt"]:
         return None

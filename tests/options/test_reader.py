@@ -76,6 +76,7 @@ def test_flags_win_over_the_file(tmp_path, flags, name, value) -> None:
     ("text", "message"),
     [
         ("rnn_siz: 3", r"c.yaml: rnn_siz: no such option; did you mean 'rnn_size'\?"),
+        ("base: pilot.yaml", "c.yaml: base: no such option; a matrix has it"),
         ("rnn_size: big", "c.yaml: rnn_size: expected a whole number, not 'big'"),
         ("rnn_size: 2.5", "rnn_size: expected a whole number"),
         ("rnn_size: [2]", "rnn_size: expected a whole number"),
@@ -105,6 +106,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         (["-rnn_siz", "3"], "-rnn_siz: no such option; did you mean 'rnn_size'"),
         (["-train_", "3"], "-train_: no such option; did you mean 'train_from'"),
         (["-keep", "3"], "-keep: no such option; did you mean 'keep_checkpoint'"),
+        (["-beam_size", "3"], "-beam_size: no such option; onmt-entmax translate has it"),
         (["-rnn_size"], "expected one value, got 0"),
         (["-rnn_size", "3", "4"], "expected one value, got 2"),
         (["-overwrite", "true", "rubbish"], "-overwrite: expected one value, got 2"),

@@ -229,6 +229,10 @@ def test_the_search_of_a_translation(tmp_path) -> None:
         translation_setup(["-src", str(source)])
     with pytest.raises(UserError, match="-beam: no such option; did you mean 'beam_size'"):
         translation_setup(["-src", str(source), "-beam", "5"])
+    with pytest.raises(UserError, match="-train_steps: no such option; onmt-entmax train has it"):
+        translation_setup(["-src", str(source), "-train_steps", "5"])
+    with pytest.raises(UserError, match="command line: tgt_prefix: give -tgt FILE"):
+        translation_setup([*arguments, "-tgt_prefix"])
     with pytest.raises(UserError, match="or -config FILE with it"):
         translation_setup(["-src", str(source)])
 
