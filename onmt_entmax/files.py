@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import secrets
@@ -16,9 +17,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 
 
 class FileError(UserError):
@@ -83,6 +84,23 @@ def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
         yield text.removesuffix("\n").removesuffix("\r")
 
 
+def read_aligned(*paths: Path) -> list[list[str]]:
+    """Return the lines of files that belong together line by line.
+
+    Raises:
+        FileError: a file cannot be read, or has another number of lines than the first.
+    """
+    columns = [list(read_lines(path)) for path in paths]
+    for path, lines in zip(paths, columns, strict=True):
+        if len(lines) != len(columns[0]):
+            found = counted(len(lines), "line")
+            raise FileError(
+                f"{path}: {found}, but {paths[0]} has {len(columns[0]):,}; they must correspond "
+                "line by line"
+            )
+    return columns
+
+
 def count_lines(path: Path) -> int:
     """Return the number of lines that `read_lines` yields, without decoding them.
 
@@ -91,6 +109,23 @@ def count_lines(path: Path) -> int:
     """
     with naming(path, "read"), open(path, "rb") as file:
         return sum(1 for _ in file)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object of a JSON file that a command here wrote.
+
+    Raises:
+        FileError: it cannot be read, or holds something else.
+    """
+    with naming(path, "read"):
+        content = path.read_bytes()
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise FileError(f"{path}: damaged; delete it, and run again")
+    return found
 
 
 def read_bytes(path: Path, at_most: int) -> bytes:

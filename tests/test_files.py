@@ -16,8 +16,10 @@ from onmt_entmax.files import (
     _output,
     count_lines,
     is_stream,
+    read_aligned,
     read_bytes,
     read_lines,
+    read_object,
     refuse_overwriting,
     replaced_when_done,
     write_files,
@@ -31,6 +33,25 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
     path.write_bytes("\ufeffa b\rc\r\nd\u2028e\x0bf\n\n\ufeffg".encode())
     assert list(read_lines(path)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
     assert count_lines(path) == 4
+
+
+def test_files_that_belong_together_have_as_many_lines(tmp_path: Path) -> None:
+    for name, text in (("a", "1\n2\n"), ("b", "3\n4"), ("c", "5\n")):
+        (tmp_path / name).write_text(text)
+    a, b, c = (tmp_path / name for name in "abc")
+    assert read_aligned(a, b) == [["1", "2"], ["3", "4"]]
+    with pytest.raises(FileError, match=f"{c}: 1 line, but {a} has 2; they must correspond"):
+        read_aligned(a, b, c)
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"\xff", b"[" * 100_000, b'{"a": 1'])
+def test_an_object_that_is_damaged_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "object"
+    path.write_bytes(b'{"a": [1]}')
+    assert read_object(path) == {"a": [1]}
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=f"{path}: damaged; delete it, and run again"):
+        read_object(path)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

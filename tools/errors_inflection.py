@@ -27,7 +27,7 @@ from onmt_entmax.cli.ending import argument_parser, following, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.figures.style import output_stem, picture_paths, prepare, write_figure
-from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
 from onmt_entmax.report.tables import markdown_table
@@ -211,12 +211,10 @@ def read_words(options: argparse.Namespace) -> list[Word]:
         UserError: a file cannot be read, or the files do not belong together.
     """
     paths = [*_pair(options.dev), options.predictions]
-    columns = [list(read_lines(path)) for path in paths]
-    records = list(read_report(options.report))
-    for path, lines in zip([*paths, options.report], [*columns, records], strict=True):
-        if len(lines) != len(columns[0]):
-            found = counted(len(lines), "line")
-            raise UserError(f"{path}: {found}, but {paths[0]} has {len(columns[0])}")
+    columns, records = read_aligned(*paths), list(read_report(options.report))
+    if len(records) != len(columns[0]):
+        found = counted(len(records), "sentence")
+        raise UserError(f"{options.report}: {found}, but {paths[0]} has {len(columns[0])}")
     words = []
     for number, (source, target, prediction, record) in enumerate(
         zip(*columns, records, strict=True), 1
@@ -248,10 +246,7 @@ def read_training(prefix: Path, reverse: bool) -> Training:
         UserError: a file cannot be read, or they differ in length.
     """
     source, target = _pair(prefix)
-    sources, targets = list(read_lines(source)), list(read_lines(target))
-    if len(sources) != len(targets):
-        found = counted(len(targets), "line")
-        raise UserError(f"{target}: {found}, but {source} has {len(sources)}")
+    sources, targets = read_aligned(source, target)
     training = Training()
     for number, (line, form) in enumerate(zip(sources, targets, strict=True), 1):
         training.add(*_decoded(source, number, line), _word(form, reverse))

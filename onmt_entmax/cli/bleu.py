@@ -41,6 +41,7 @@ from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import pyonmttok, read_lines
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
@@ -184,15 +185,8 @@ def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
     """Return a table with a row for each system, and the signatures."""
     head = ["system", *(m.name for m in measures)]
     rows = [[name, *(_cell(m.scores[row]) for m in measures)] for row, name in enumerate(systems)]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            [row[0].ljust(widths[0])]
-            + [cell.ljust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        ).rstrip()
-        for row in (head, *rows)
-    ]
-    return "\n".join([*lines, "", *(f"{m.name}: {m.signature}" for m in measures)])
+    aligned = aligned_table([head, *rows], left=len(head))
+    return "\n".join([aligned, "", *(f"{m.name}: {m.signature}" for m in measures)])
 
 
 def _cell(score: Score) -> str:

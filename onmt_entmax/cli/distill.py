@@ -40,7 +40,14 @@ from onmt_entmax.data.inflection import (
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.experiment import runner
 from onmt_entmax.experiment.matrix import digest
-from onmt_entmax.files import followed, read_lines, refuse_overwriting, write_files, write_text
+from onmt_entmax.files import (
+    followed,
+    read_lines,
+    read_object,
+    refuse_overwriting,
+    write_files,
+    write_text,
+)
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import one_line
 from onmt_entmax.rules import positive, whole
@@ -166,17 +173,11 @@ def begin(work: Path, wanted: dict[str, Any], options: argparse.Namespace) -> No
         UserError: they do not, there are no queries, or the folder cannot be read or written.
     """
     record = work / "distill.json"
-    try:
-        known = json.loads(record.read_bytes()) if record.exists() else None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{record}: cannot read: {error}") from None
-    if known is None:
+    if not record.exists():
         write_queries(options, work / "queries.src")
         write_text(record, json.dumps(wanted, indent=2) + "\n")
-    elif known != wanted:
-        other = sorted(
-            key for key in wanted if not isinstance(known, dict) or wanted[key] != known.get(key)
-        )
+    elif (known := read_object(record)) != wanted:
+        other = sorted(key for key in wanted if wanted[key] != known.get(key))
         raise UserError(
             f"{work}: has predictions for other {', '.join(other)}; delete it or give another --out"
         )

@@ -19,8 +19,9 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import read_lines, refuse_overwriting, write_files
+from onmt_entmax.files import read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import LanguageScores, Score, edit_distance, score_by_language
+from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 
@@ -32,20 +33,18 @@ def table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int
         best: of the best of `nbest` predictions, if there are several.
         nbest: predictions of a word.
     """
-    rows: list[tuple[str, Score]] = [*scores.languages.items(), ("average", scores.average)]
-    width = max(len("language"), *(len(name) for name, _ in rows))
-    lines = [f"{'language':<{width}}  {'words':>6}  {'accuracy':>8}  {'edit distance':>13}"]
-    if best is not None:
-        lines[0] += f"  {f'best of {nbest}':>10}  {'edit distance':>13}"
-    for name, each in rows:
-        line = f"{name:<{width}}  {each.words:>6}  {100 * each.accuracy:>8.2f}"
-        line += f"  {each.edit_distance:>13.3f}"
-        if best is not None:
-            other = best.languages.get(name, best.average)
-            line += f"  {100 * other.accuracy:>10.2f}  {other.edit_distance:>13.3f}"
-        lines.append(line)
+    head = ["language", "words", "accuracy", "edit distance"]
+    rows = [head + ([] if best is None else [f"best of {nbest}", "edit distance"])]
+    for name, each in [*scores.languages.items(), ("average", scores.average)]:
+        other = [] if best is None else _cells(best.languages.get(name, best.average))
+        rows.append([name, str(each.words), *_cells(each), *other])
+    lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * len(lines[0]))
     return "\n".join(lines)
+
+
+def _cells(score: Score) -> list[str]:
+    return [f"{100 * score.accuracy:.2f}", f"{score.edit_distance:.3f}"]
 
 
 def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScores | None]:
@@ -58,15 +57,9 @@ def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScore
         UserError: a file cannot be read, or the files differ in length.
     """
     refuse_overwriting([options.source, options.reference, options.predictions], [options.json])
-    sources = list(read_lines(options.source))
-    references = list(read_lines(options.reference))
+    sources, references = read_aligned(options.source, options.reference)
     predictions = list(read_lines(options.predictions))
     nbest = options.nbest
-    if len(references) != len(sources):
-        raise UserError(
-            f"{options.reference}: {counted(len(references), 'line')}, but {options.source} has "
-            f"{len(sources)}; there must be one line for each source line"
-        )
     if not sources:
         raise UserError(f"{options.source}: no lines")
     if len(predictions) != nbest * len(sources):

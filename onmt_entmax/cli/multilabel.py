@@ -64,9 +64,8 @@ from onmt_entmax.classify.settings import read_settings
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.experiment.table import spread
-from onmt_entmax.files import read_bytes, write_files
+from onmt_entmax.files import read_bytes, read_object, write_files
 from onmt_entmax.options.train import ALPHAS
-from onmt_entmax.parsing import ParseError, parse_json
 from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.rules import FLAG, Rule, whole
 
@@ -197,13 +196,8 @@ def _finished(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the result in a file; None if there is none, or of other data or settings."""
     if not path.is_file():
         return None
-    try:
-        content = parse_json(read_bytes(path, _LARGEST).decode())
-    except (ParseError, UnicodeDecodeError):
-        raise UserError(f"{path}: damaged; delete it to fit that loss again") from None
-    known = json.loads(json.dumps(key))  # with lists for tuples
-    same = isinstance(content, dict) and all(content.get(name) == known[name] for name in known)
-    return content if same else None
+    content, known = read_object(path), json.loads(json.dumps(key))  # with lists for tuples
+    return content if all(content.get(name) == known[name] for name in known) else None
 
 
 def measure(

@@ -16,9 +16,9 @@ from typing import Any
 from onmt_entmax.data.parallel import TEST
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment.matrix import Matrix, Training, Work, digest, translation
-from onmt_entmax.experiment.measures import EVALUATIONS, figures_of, read_json
+from onmt_entmax.experiment.measures import EVALUATIONS, figures_of
 from onmt_entmax.experiment.runner import Processes, Stopped, decoding_command
-from onmt_entmax.files import write_text
+from onmt_entmax.files import read_object, write_text
 from onmt_entmax.locks import locked
 from onmt_entmax.report.tables import aligned_table
 
@@ -137,7 +137,7 @@ def measurements(matrix: Matrix) -> list[dict[str, Any]]:
     path = matrix.run / RECORD
     if not path.is_file():
         return []
-    entries = read_json(path).get("measurements")
+    entries = read_object(path).get("measurements")
     keys = {"name", "date", "measured"}  # and at least one figure
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and keys < entry.keys() for entry in entries

@@ -21,7 +21,7 @@ import yaml
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.data.corpus import VALID
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.files import write_text
+from onmt_entmax.files import read_object, write_text
 from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.options.rivals import without_rivals
 
@@ -204,10 +204,7 @@ def _check_data(training: Training) -> None:
     path = training.folder / "data.json"
     if not path.is_file() or not checkpoint_steps(training.run):
         return
-    try:
-        before = dict(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError:
-        raise UserError(f"{path}: damaged; delete it if the data is what it was") from None
+    before = read_object(path)
     for name, now in data_digests(training).items():
         if None not in (now, before.get(name)) and before[name] != now:
             raise UserError(

@@ -12,7 +12,6 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.data.inflection import decode_word, language_of
-from onmt_entmax.errors import UserError, counted
 from onmt_entmax.experiment.matrix import (
     Training,
     Work,
@@ -22,7 +21,7 @@ from onmt_entmax.experiment.matrix import (
     translation,
 )
 from onmt_entmax.figures.curves import read_metrics
-from onmt_entmax.files import read_lines, write_text
+from onmt_entmax.files import read_aligned, read_object, write_text
 from onmt_entmax.report.measures import score_by_language
 
 # Names in figures.json of values in the summary of the exactness report.
@@ -104,23 +103,14 @@ def _tokenizer(work: Work) -> str:
     return str(work.cell.training.get("valid_bleu_tokenize", "13a"))
 
 
-def _texts(work: Work) -> tuple[list[str], list[str], list[str]]:
+def _texts(work: Work) -> tuple[list[str], ...]:
     """Return the lines of source, reference and predictions.
 
     Raises:
         UserError: the files differ in length.
     """
-    source, reference = work.matrix.source, work.matrix.reference
-    predicted = work.folder / "dev.pred"
-    sources, references, predictions = (
-        list(read_lines(path)) for path in (source, reference, predicted)
-    )
-    if not len(sources) == len(references) == len(predictions):
-        raise UserError(
-            f"{predicted}: {counted(len(predictions), 'line')}, but {source} has {len(sources)} "
-            f"and {reference} {len(references)}"
-        )
-    return sources, references, predictions
+    matrix = work.matrix
+    return tuple(read_aligned(matrix.source, matrix.reference, work.folder / "dev.pred"))
 
 
 # Evaluations by their names in matrix files. Each reads dev.pred in the folder of a training or an
@@ -133,7 +123,7 @@ EVALUATIONS: Mapping[str, Callable[[Work], dict[str, Any]]] = {
 
 def measure(work: Work) -> dict[str, Any]:
     """Evaluate the decoded development set of a training or ensemble; write figures.json."""
-    summary = read_json(work.folder / "dev.report.jsonl.summary.json")
+    summary = read_object(work.folder / "dev.report.jsonl.summary.json")
     figures = EVALUATIONS[work.matrix.evaluate](work)
     figures |= {name: summary[key] for name, key in REPORT_FIGURES.items() if key in summary}
     models = work.models()
@@ -171,7 +161,7 @@ def figures_of(work: Work) -> dict[str, Any] | None:
         return None
     for training in [work] if isinstance(work, Training) else work.members():
         check_configuration(training)
-    figures = read_json(path)
+    figures = read_object(path)
     recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
     now = [work.matrix.evaluate, translation(work), _files(work)]
     return figures if recorded == now else None
@@ -199,20 +189,3 @@ def last_measurement(run: Path, kind: str = "", step: int | None = None) -> dict
     rows = read_metrics(run) if (run / "metrics.jsonl").is_file() else []
     found = [row for row in rows if kind in ("", row["kind"]) and step in (None, row["step"])]
     return found[-1] if found else {}
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON file that holds one object.
-
-    Raises:
-        UserError: it cannot be read, or holds something else.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except ValueError:
-        raise UserError(f"{path}: damaged; delete it, and run again") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: damaged; delete it, and run again")
-    return content

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.curves import read_metrics
 from onmt_entmax.figures.style import COLUMN
+from onmt_entmax.files import read_object
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,10 +83,7 @@ def _cells(path: Path) -> Iterator[dict[str, Any]]:
     for found in sorted(path.rglob("figures.json")):
         if found.parent.name == "ensemble":
             continue
-        try:
-            yield json.loads(found.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise UserError(f"{found}: damaged") from None
+        yield read_object(found)
     if (path / "metrics.jsonl").is_file():
         model = find_model(path)
         config, _ = read_config(model)
