@@ -116,8 +116,8 @@ class ConstraintCompiler:
         self,
         vocabulary: Vocabulary,
         backwards: bool,
-        regex: str | None = None,
-        split: bool = False,
+        regex: str | None,
+        split: bool,
     ) -> None:
         self._vocabulary, self._backwards, self._split = vocabulary, backwards, split
         self._compile = lru_cache(maxsize=256)(self._compile_expression)

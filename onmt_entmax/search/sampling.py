@@ -85,6 +85,12 @@ class _Path:
     noisy: float = 0.0
     """Without replacement: the largest noisy log-probability of the outputs that start so."""
 
+    def sample(self) -> Sample:
+        """Return the sample at the end of the path."""
+        if self.tokens[-1:] == (_CUT,):
+            return Sample(self.tokens[:-1], self.log_prob, complete=False)
+        return Sample(self.tokens, self.log_prob, complete=True)
+
 
 @dataclass(frozen=True)
 class _Options:
@@ -153,29 +159,12 @@ def sample(
                 options.append(_truncated(own, sampling))
         for draws in drawn:
             draws.extend(options, stepper.eos)
-        # Equal prefixes share a row of the decoder.
-        places: dict[tuple[int, int], int] = {}
-        for draws in drawn:
-            draws.paths = [
-                path
-                if path.ended
-                else replace(path, row=places.setdefault((path.row, path.tokens[-1]), len(places)))
-                for path in draws.paths
-            ]
-        owner = [owner[row] for row, _ in places]
-        last = [token for _, token in places]
-        if last:
-            state = stepper.select(step.state, torch.tensor([row for row, _ in places]))
+        rows, last = _shared_rows(drawn)
+        owner = [owner[row] for row in rows]
+        if rows:
+            state = stepper.select(step.state, torch.tensor(rows))
         length += 1
-    return [
-        tuple(
-            Sample(path.tokens, path.log_prob, True)
-            if path.tokens[-1:] != (_CUT,)
-            else Sample(path.tokens[:-1], path.log_prob, False)
-            for path in draws.paths
-        )
-        for draws in drawn
-    ]
+    return [tuple(path.sample() for path in draws.paths) for draws in drawn]
 
 
 def _rows(distribution: Distribution, excluded: Sequence[int]) -> list[_Options]:
@@ -280,6 +269,23 @@ class _Distinct:
             for place in np.argsort(-noisy, kind="stable")[: self._count].tolist():
                 found.append(_longer(path, own, place, eos, float(noisy[place])))
         self.paths = sorted(found, key=lambda path: -path.noisy)[: self._count]
+
+
+def _shared_rows(drawn: Sequence[_Independent | _Distinct]) -> tuple[list[int], list[int]]:
+    """Give the paths that go on their rows in the next step; equal prefixes share one.
+
+    Returns:
+        For each new row, the row that it continues and the token that it appends.
+    """
+    places: dict[tuple[int, int], int] = {}
+    for draws in drawn:
+        draws.paths = [
+            path
+            if path.ended
+            else replace(path, row=places.setdefault((path.row, path.tokens[-1]), len(places)))
+            for path in draws.paths
+        ]
+    return [row for row, _ in places], [token for _, token in places]
 
 
 def _longer(path: _Path, options: _Options, place: int, eos: int, noisy: float) -> _Path:

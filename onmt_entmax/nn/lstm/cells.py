@@ -266,7 +266,7 @@ class Cells:
         entering: Tensor | None,
         outputs: Tensor,
         last: tuple[Tensor, Tensor],
-        above: Above | None = None,
+        above: Above | None,
     ) -> None:
         self._steps, self._order, self._multiply = steps, order, multiply
         self._entering, self._above, self._hidden = entering, above, outputs.size(1)

@@ -112,7 +112,7 @@ class NativeCells(Cells):
         entering: Tensor | None,
         outputs: Tensor,
         last: tuple[Tensor, Tensor],
-        above: Above | None = None,
+        above: Above | None,
     ) -> None:
         super().__init__(steps, order, multiply, entering, outputs, last, above)
         assert module is not None
