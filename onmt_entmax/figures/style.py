@@ -16,6 +16,7 @@ from onmt_entmax.files import write_files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 COLUMN = 3.3  # width of a column of a paper, inches
@@ -197,13 +198,22 @@ def measuring_figure() -> tuple[Figure, Callable[..., float]]:
 
 
 def plain_numbers(axis: Axes) -> None:
-    """Label logarithmic axes with 1, 10, 100, since powers of ten would be formulas."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    """Label logarithmic axes with 1, 10, 100, since powers of ten would be formulas.
+
+    An axis of less than two decades has 2 and 5 between them.
+    """
+    from matplotlib.ticker import FuncFormatter
 
     for side in (axis.xaxis, axis.yaxis):
         if side.get_scale() == "log":
+
+            def between(value: float, _: int, side: Axis = side) -> str:
+                least, most = side.get_view_interval()
+                short = most < 100 * least and f"{value:e}"[0] in "25"
+                return f"{value:,g}" if short else ""
+
             side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-            side.set_minor_formatter(NullFormatter())
+            side.set_minor_formatter(FuncFormatter(between))
 
 
 def check_folder(out: Path) -> None:

@@ -85,6 +85,16 @@ def test_a_wide_range_has_a_logarithmic_axis_with_plain_numbers(tmp_path: Path) 
     assert (wide.get_yscale(), narrow.get_yscale()) == ("log", "linear")
 
 
+def test_less_than_two_decades_have_labels_between_the_powers_of_ten(tmp_path: Path) -> None:
+    losses = [json.dumps({**TRAIN, "step": step, "loss": 8 / step**2}) for step in (1, 2, 4)]
+    run = write(tmp_path / "run", *losses)
+    prepare()
+    figure = draw_curves([run], ["one"])
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels(minor=True)]
+    assert {"0.5", "2", "5"} <= set(labels) <= {"", "0.2", "0.5", "2", "5", "20", "50"}
+
+
 def test_a_curve_is_of_one_kind_of_measurement() -> None:
     rows = [TRAIN, VALID, {"kind": "valid", "step": 150, "bleu": 3.0}]
     assert series(rows, "train", "loss") == ([50], [2.0])
