@@ -13,7 +13,7 @@ from torch import Tensor
 
 from onmt_entmax.model import ModelConfig
 from onmt_entmax.nn import static_loss
-from onmt_entmax.nn.lstm import static, static_triton
+from onmt_entmax.nn.lstm import static_steps, static_triton
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.backends import triton
 from tests.nn.test_static import CONFIG as RECURRENT
@@ -114,7 +114,7 @@ def test_attention(alpha: float, source: int, dropout: bool) -> None:
     grad = torch.randn(steps, rows, hidden, device=DEVICE)
     results = []
     for kernels in (True, False):
-        attention = static.DotAttention(bank, lengths, alpha, weights, steps, factors)
+        attention = static_steps.DotAttention(bank, lengths, alpha, weights, steps, factors)
         assert attention._kernels is not None
         if not kernels:
             attention._kernels = None
@@ -156,7 +156,7 @@ def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for kernels in (True, False):
         if not kernels:
-            monkeypatch.setattr(static, "_kernels_for", lambda like: None)
+            monkeypatch.setattr(static_steps, "_kernels_for", lambda like: None)
         now = gates[0].clone()
         after, wide = (
             torch.zeros_like(cell),
@@ -164,12 +164,14 @@ def test_cells(directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         if directions == 1:
             second = torch.zeros(1, rows, 3 * hidden, device=DEVICE)[:, :, hidden : 2 * hidden]
-        static.cell_forward(now, cell, after, state, wide[:, :, hidden:], live, second, factors)
+        static_steps.cell_forward(
+            now, cell, after, state, wide[:, :, hidden:], live, second, factors
+        )
         made = [now.clone(), after.clone(), wide.clone()]
         if second is not None:
             made.append(second.clone())
         grad_state, above, grad_cell = (part.clone() for part in grads)
-        static.cell_backward(now, cell, after, grad_state, above, grad_cell, live, factors)
+        static_steps.cell_backward(now, cell, after, grad_state, above, grad_cell, live, factors)
         results.append([*made, now, grad_cell, *([grad_state] if live is not None else [])])
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)

@@ -44,8 +44,8 @@ def _cell_forward_kernel(
 ):  # fmt: skip
     """Take one LSTM step for all rows; the second axis of the grid is the direction.
 
-    See `static.cell_forward`. ``masked`` says whether there is ``live``, ``scaled`` whether there
-    are ``factors``.
+    See `static_steps.cell_forward`. ``masked`` says whether there is ``live``, ``scaled`` whether
+    there are ``factors``.
     """
     direction = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * width + tl.arange(0, width)
@@ -87,7 +87,7 @@ def _cell_backward_kernel(
     state_row, above_row, size, hidden: tl.constexpr,
     masked: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradient of `_cell_forward_kernel`; see `static.cell_backward`."""
+    """Compute the gradient of `_cell_forward_kernel`; see `static_steps.cell_backward`."""
     direction = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * width + tl.arange(0, width)
     there = place < size
@@ -232,7 +232,7 @@ def cell_forward(
     second: Tensor | None,
     factors: Tensor | None,
 ) -> None:
-    """Start the kernel of `static.cell_forward`."""
+    """Start the kernel of `static_steps.cell_forward`."""
     directions, rows, hidden = cell_before.shape
     size = rows * hidden
     none = gates
@@ -263,7 +263,7 @@ def cell_backward(
     live: Tensor | None,
     factors: Tensor | None,
 ) -> None:
-    """Start the kernel of `static.cell_backward`."""
+    """Start the kernel of `static_steps.cell_backward`."""
     directions, rows, hidden = cell_before.shape
     size = rows * hidden
     grid = (entmax.blocks(size, _CELLS), directions)
@@ -308,7 +308,7 @@ class Attend:
         outputs: Tensor,
         fed: Tensor,
     ) -> None:
-        """Take a step, as `static.DotAttention.forward` does."""
+        """Take a step, as `static_steps.DotAttention.forward` does."""
         _attend_kernel[(len(queries),)](
             queries, self._keys, self._values, from_query,
             queries if factors is None else factors, self._lengths,
@@ -327,7 +327,7 @@ class Attend:
         grad_scores: Tensor,
         grad_queries: Tensor,
     ) -> None:
-        """Compute the gradient of a step, as `static.DotAttention.backward` does."""
+        """Compute the gradient of a step, as `static_steps.DotAttention.backward` does."""
         _attend_backward_kernel[(len(outputs),)](
             grad_outputs, grad_fed, outputs, outputs if factors is None else factors, weights,
             self._keys, self._values, self._lengths,
