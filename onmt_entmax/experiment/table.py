@@ -75,8 +75,8 @@ PAPER_CERTIFICATES = {"high": (87, 81), "medium": (79, 66)}
 RATES = {
     "exhaustive": "exhaustive %",
     "exhaustive_strict": "strict %",
-    "optimal": "optimal %",
-    "one_string": "one string %",
+    "optimal": "proven %",
+    "one_string": "unique %",
     "output_support": "output nonzeros",
     "attention_support": "attention nonzeros",
 }
@@ -119,9 +119,9 @@ def rows_of(matrix: Matrix) -> list[Row]:
     return found
 
 
-def main_figure(rows: Sequence[Row]) -> str:
-    """Return the name of the figure by which cells are compared."""
-    return next((next(iter(row.singles[0])) for row in rows if row.singles), "accuracy")
+def main_figure(matrix: Matrix) -> tuple[str, str]:
+    """Return name and heading of the figure by which cells are compared."""
+    return ("bleu", "BLEU") if matrix.evaluate == "bleu" else ("accuracy", "accuracy")
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
@@ -134,13 +134,13 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
 
 def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> Table:
     """Return the headings and rows of the results."""
-    figure = main_figure(rows)
+    figure, title = main_figure(matrix)
     shown = {name: title for name, title in RATES.items() if any(r.values(name) for r in rows)}
     paper = PAPER.get(matrix.paper) if matrix.paper else None
     headings = ["cell", "output α", "attention α"]
     published = len(next(iter(paper.values()))) if paper else 0
     headings += ["paper", "paper, ens."][:published]
-    headings += [figure, "runs"] + ([f"{figure}, ens."] if matrix.ensembles() else [])
+    headings += [title, "runs"] + ([f"{title}, ens."] if matrix.ensembles() else [])
     lines = []
     for row in rows:
         line = [row.cell.name, *(a if isinstance(a, str) else f"{a:g}" for a in row.alphas or ())]
@@ -156,13 +156,12 @@ def cells_of_table(matrix: Matrix, rows: Sequence[Row]) -> Table:
     return [*headings, *shown.values()], lines
 
 
-def differences(rows: Sequence[Row]) -> list[list[str]]:
+def differences(rows: Sequence[Row], figure: str) -> list[list[str]]:
     """Compare each cell with the first: difference of means, its standard error, separation.
 
     Separation is whether all runs of one cell are better than all of the other, which has a
     probability of 1 in 10 by chance with 3 runs each.
     """
-    figure = main_figure(rows)
     first, lines = rows[0].values(figure), []
     for row in rows[1:]:
         values = row.values(figure)
@@ -196,7 +195,7 @@ def latex(matrices: Sequence[Matrix]) -> str:
 def _tables(matrix: Matrix) -> list[Table]:
     """Return the tables of one matrix: results, and comparisons with the first cell."""
     rows = rows_of(matrix)
-    compared = differences(rows)
+    compared = differences(rows, main_figure(matrix)[0])
     against = [f"against {rows[0].cell.name}", "difference", "standard error", "all runs apart"]
     return [cells_of_table(matrix, rows), *([(against, compared)] if compared else [])]
 
@@ -209,9 +208,9 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     recorded, and the paper's figures.
     """
     rows = {matrix.pair: rows_of(matrix) for matrix in matrices}
-    figure = main_figure([row for each in rows.values() for row in each])
+    figure, title = main_figure(matrices[0])
     paper = matrices[0].paper is not None
-    results: Table = [figure, *(f"{pair}, runs {_runs(rows[pair])}" for pair in rows)], []
+    results: Table = [title, *(f"{pair}, runs {_runs(rows[pair])}" for pair in rows)], []
     nonzeros: Table = ["nonzeros"], []
     nonzeros[0].extend(f"{pair}, {kind}" for pair in rows for kind in ("attention", "output"))
     for number, cell in enumerate(matrices[0].cells):

@@ -143,7 +143,7 @@ def test_the_table_is_printed_beside_the_papers(pair: str, tmp_path: Path, monke
     }
     monkeypatch.setattr(experiment_table, "figures_of", lambda work: figures.get(work.name))
     lines = experiment_table.markdown([matrix]).splitlines()
-    assert lines[0] == "| cell | output α | attention α | paper | bleu | runs |"
+    assert lines[0] == "| cell | output α | attention α | paper | BLEU | runs |"
     paper = experiment_table.PAPER[pair].values()
     for name, alpha, (value,), line in zip(
         ALPHAS, ("1", "1.5", "learned"), paper, lines[2:5], strict=True

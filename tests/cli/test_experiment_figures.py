@@ -96,7 +96,7 @@ def test_all_runs_are_apart_where_each_is_better_or_each_is_worse(others, apart)
         Row(Cell(name, {}, {}), [{"accuracy": value} for value in values], None)
         for name, values in (("first", (70, 72)), ("other", others))
     ]
-    ((_, difference, _, found),) = differences(rows)
+    ((_, difference, _, found),) = differences(rows, "accuracy")
     assert (float(difference), found) == (sum(others) / 2 - 71, apart)
 
 

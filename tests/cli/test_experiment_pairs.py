@@ -134,13 +134,18 @@ def test_differences_are_tested_as_bleu_does(measured: list) -> None:
     assert compared_bleu(trainings) == [(0.0, 1.0)]
 
 
+def test_a_table_without_a_run_names_the_measure(tmp_path: Path) -> None:
+    matrices = read_all(write_pairs(tmp_path))
+    assert table.markdown(matrices).startswith("| BLEU | de-en, runs 0 |")
+
+
 def test_the_tables(measured: list) -> None:
     recorded = {"date": "", "measured": {}}
     entries = [{"name": f"de-en entmax15 seed {n}", "bleu": 20.0 + n, **recorded} for n in (1, 2)]
     record = json.dumps({"measurements": [{**entries[0], "bleu": 9.0}, *entries]})
     (measured[0].run / "test.json").write_text(record)
     lines = table.markdown(measured).splitlines()
-    assert lines[0] == "| bleu | de-en, runs 2 | xx-yy, runs 0 |"
+    assert lines[0] == "| BLEU | de-en, runs 2 | xx-yy, runs 0 |"
     assert lines[2:7] == [
         "| softmax | 22.50 ± 0.71 | - |",
         "| softmax, paper | 25.70 ± 0.15 | - |",
