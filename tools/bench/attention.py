@@ -52,6 +52,7 @@ class Shape:
 ON_CPU = (Shape(64, 8, 32), Shape(16, 8, 128), Shape(16, 8, 128, True))
 ON_GPU = (*ON_CPU, Shape(8, 8, 1024), Shape(8, 8, 1024, True), Shape(2, 8, 4096, True))
 SMALL = (Shape(2, 2, 16), Shape(2, 2, 16, True))
+OURS = ("softmax", "1.5", "learned", "1.33", "2")  # no peers, whose kernels may not compile here
 
 
 def installed(name: str) -> Any:
@@ -117,8 +118,10 @@ def measure(
         try:
             for _ in range(3):
                 run_once(attention, tensors, gradient)
-        except (RuntimeError, ValueError, TypeError) as error:
-            results[name] = str(error).splitlines()[0][:80]
+        except Exception as error:
+            if name in OURS:
+                raise
+            results[name] = (str(error) or repr(error)).splitlines()[0][:80]
             del found[name]
     now = time.process_time if clock == "cpu" else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in found}

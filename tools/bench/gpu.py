@@ -42,6 +42,7 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
+from onmt_entmax.sparse.backends import kernels_start
 from onmt_entmax.sparse.functional import entmax, entmax_loss
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, padded_outputs
 from onmt_entmax.train.trainer import frozen_heap, tf32_products
@@ -725,6 +726,9 @@ def main() -> int:
         rows = section("decoding", time_decoding(device, options.quick))
         failed |= not all(row.get("ok", True) for row in rows)
         _print_table("decoding, 2x512, beam 5; the CPU's outputs and certificates", rows)
+    if device.is_gpu and not kernels_start(device.device):
+        failed = True
+        print("FAILED: a kernel; PyTorch did the work of all from then on (see the warning)")
     save()
     print(f"{found['seconds']} s; {options.output}")
     return 1 if failed else 0
