@@ -1,10 +1,22 @@
-"""A matrix that was run, for all tests of `onmt-entmax experiment`."""
+"""Data of a shared task, and a matrix that was run, for the tests of `onmt-entmax experiment`."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.commands import ROOT
+
+
+@pytest.fixture(scope="session")
+def conll2018() -> Path:
+    """The folder of the CoNLL-SIGMORPHON 2018 data."""
+    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
+    if not folder.is_dir():
+        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
+    return folder
 
 
 @pytest.fixture(scope="session")

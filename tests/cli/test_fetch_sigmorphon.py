@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import http.server
-import os
 import re
 import socket
 import threading
@@ -14,8 +13,6 @@ import pytest
 
 from onmt_entmax.cli import fetch_sigmorphon
 from tests.ended import ended
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -180,13 +177,10 @@ def test_every_counted_file_has_a_known_checksum():
     assert all(re.fullmatch(r"[0-9a-f]{64}  [a-z-]+", line) for line in lines)
 
 
-def test_the_counts_are_those_of_the_real_files():
-    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
-    if not folder.is_dir():
-        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
+def test_the_counts_are_those_of_the_real_files(conll2018):
     for language, parts in fetch_sigmorphon.expected_counts().items():
         for part, rows in parts.items():
-            assert (folder / f"{language}-{part}").read_bytes().count(b"\n") == rows, language
+            assert (conll2018 / f"{language}-{part}").read_bytes().count(b"\n") == rows, language
     for line in fetch_sigmorphon.CHECKSUMS.read_text().splitlines():
         checksum, name = line.split("  ")
-        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == checksum, name
+        assert hashlib.sha256((conll2018 / name).read_bytes()).hexdigest() == checksum, name

@@ -9,8 +9,8 @@ import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import inflect
-from onmt_entmax.data.inflection import decode_source, decode_word, encode_source
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.data.inflection import decode_word
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import InflectionError, Question
 from onmt_entmax.search import SearchConfig, SearchTask
@@ -23,13 +23,6 @@ from tests.inflection_models import VOCABULARIES, write_model, zipped
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("inflect") / "model", 22)
-
-
-def test_a_source_is_taken_apart_as_it_was_put_together():
-    tokens = encode_source("english", "give + up", ["V", "V.PTCP"])
-    assert decode_source(tokens) == ("english", ("V", "V.PTCP"), "give + up")
-    with pytest.raises(ValueError, match="expected a language first"):
-        decode_source(["+V", "a"])
 
 
 class TestInflector:
@@ -161,11 +154,6 @@ class TestInflector:
             Inflector([model]).inflect(*question)
         assert message in str(raised.value)
         assert "\n" not in str(raised.value)
-
-    def test_another_kind_of_model_is_refused(self, tmp_path):
-        plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
-        with pytest.raises(InflectionError, match="not a model of inflection"):
-            Inflector([write_model(tmp_path / "plain", 1, plain)])
 
 
 class TestCommand:

@@ -1,27 +1,22 @@
-"""`prepare sigmorphon`: the round trip of words, real commands, and every kind of bad input."""
+"""`prepare sigmorphon`: real commands, and every kind of bad input."""
 
 import json
-import os
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from onmt_entmax.cli import prepare_sigmorphon
 from onmt_entmax.cli.main import run as run_command
-from onmt_entmax.data.inflection import decode_word, encode_source, encode_word, read_rows
+from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.options.train import training_setup
+from tests.commands import ROOT, succeed
 from tests.commands import run as execute
-from tests.commands import succeed
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
 NAMES = {"prepare": "prepare sigmorphon", "evaluate": "evaluate"}
-WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 
 
 def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -42,54 +37,6 @@ def refused(capsys, *arguments: object) -> str:
     assert captured.err.startswith(f"onmt-entmax {NAMES[arguments[0]]}: error: ")
     assert captured.err.count("\n") == 1
     return captured.err
-
-
-def real_data() -> Path:
-    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
-    if not folder.is_dir():
-        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
-    return folder
-
-
-class TestTokens:
-    def test_the_papers_example(self):
-        tokens = encode_source("english", "draw", ["verb", "participle", "past"])
-        assert " ".join(tokens) == "lang=english +verb +participle +past d r a w"
-
-    @pytest.mark.parametrize(
-        ("word", "tokens"),
-        [
-            ("give up", "g i v e ▁ u p"),
-            ("▁", "U+2581"),
-            ("af\u00a0te", "a f U+00A0 t e"),
-            ("u\u0302", "u \u0302"),  # a combining mark stays a token of its own
-            ("U+00A0", "U + 0 0 A 0"),
-            ("  x ", "▁ ▁ x ▁"),
-            ("𐌰", "𐌰"),
-        ],
-    )
-    def test_words(self, word, tokens):
-        assert " ".join(encode_word(word)) == tokens
-        assert decode_word(tokens.split()) == word
-
-    @given(WORDS)
-    @example("\u2028\x1c\x85 ▁\t\r\n")
-    def test_a_word_comes_back_through_a_line_of_text(self, word):
-        line = " ".join(encode_word(word))
-        assert len(line.splitlines()) == 1
-        assert len(line.split()) == len(word)
-        assert decode_word(line.split()) == word
-
-    @given(WORDS, st.lists(WORDS.filter(lambda tag: ";" not in tag), max_size=3))
-    def test_language_tags_and_characters_share_no_token(self, lemma, tags):
-        tokens = encode_source("v", lemma, tags)
-        characters = set(encode_word(lemma + "+V" + "lang=v"))
-        assert not characters & set(tokens[: 1 + len(tags)])
-        assert tokens[0] not in tokens[1:]
-        assert all(len(token.split()) == 1 for token in tokens)
-
-    def test_what_a_model_may_write_besides_characters(self):
-        assert decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
 
 
 class TestSamplesEndToEnd:
@@ -400,25 +347,14 @@ class TestBadInput:
         assert done.stderr.count("\n") == 1
 
 
-class TestRealData:
-    def test_all_languages_of_medium(self, tmp_path, capsys):
-        arguments = ["--data", str(real_data()), "--setting", "medium", "--out", str(tmp_path)]
-        assert call("prepare", *arguments) == 0
-        assert "left out, no dev or no train-medium: telugu" in capsys.readouterr().out
-        for split, count in (("train", 95323), ("dev", 65200)):
-            sources = (tmp_path / f"{split}.src").read_bytes().split(b"\n")[:-1]
-            assert len(sources) == count
-            assert len({line.split(b" ", 1)[0] for line in sources}) == 102
-            targets = (tmp_path / f"{split}.tgt").read_text(encoding="utf-8").split("\n")[:-1]
-            assert all(targets)
-            assert len(targets) == count
-
-    @pytest.mark.parametrize("language", ["urdu", "arabic", "kurmanji", "khaling", "latin"])
-    def test_odd_spaces_and_combining_marks_come_back(self, language):
-        odd = 0
-        for row in read_rows(real_data() / f"{language}-dev"):
-            for word in (row.lemma, row.form, *row.tags):
-                line = " ".join(encode_word(word))
-                assert decode_word(line.split()) == word
-                odd += word != " ".join(word.split()) or not word.isascii()
-        assert odd
+def test_all_languages_of_medium(conll2018, tmp_path, capsys):
+    arguments = ["--data", str(conll2018), "--setting", "medium", "--out", str(tmp_path)]
+    assert call("prepare", *arguments) == 0
+    assert "left out, no dev or no train-medium: telugu" in capsys.readouterr().out
+    for split, count in (("train", 95323), ("dev", 65200)):
+        sources = (tmp_path / f"{split}.src").read_bytes().split(b"\n")[:-1]
+        assert len(sources) == count
+        assert len({line.split(b" ", 1)[0] for line in sources}) == 102
+        targets = (tmp_path / f"{split}.tgt").read_text(encoding="utf-8").split("\n")[:-1]
+        assert all(targets)
+        assert len(targets) == count

@@ -1,7 +1,7 @@
 """Encoding of words, tags and languages as tokens, and decoding."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onmt_entmax.data.inflection import decode_source, decode_word, encode_source, encode_word
@@ -11,12 +11,41 @@ names = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
 tags = st.lists(st.text("AV.;+ \u00a0\u2581/", min_size=1), min_size=1)
 
 
+@pytest.mark.parametrize(
+    ("word", "tokens"),
+    [
+        ("give up", "g i v e ▁ u p"),
+        ("▁", "U+2581"),
+        ("af\u00a0te", "a f U+00A0 t e"),
+        ("u\u0302", "u \u0302"),  # a combining mark stays a token of its own
+        ("U+00A0", "U + 0 0 A 0"),
+        ("  x ", "▁ ▁ x ▁"),
+        ("𐌰", "𐌰"),
+    ],
+)
+def test_the_tokens_of_a_word(word, tokens):
+    assert " ".join(encode_word(word)) == tokens
+
+
 @given(words)
-def test_a_word_comes_back(word):
-    tokens = encode_word(word)
-    assert len(tokens) == len(word)
-    assert not any(token.isspace() for token in tokens)
-    assert decode_word(tokens) == word
+@example("\u2028\x1c\x85 ▁\t\r\n")
+def test_a_word_comes_back_through_a_line_of_text(word):
+    line = " ".join(encode_word(word))
+    assert len(line.splitlines()) == 1
+    assert len(line.split()) == len(word)
+    assert decode_word(line.split()) == word
+
+
+@given(words, tags)
+def test_language_tags_and_characters_share_no_token(lemma, tags):
+    tokens = encode_source("v", lemma, tags)
+    characters = set(encode_word(lemma + "+V" + "lang=v"))
+    assert not characters & set(tokens[: 1 + len(tags)])
+    assert tokens[0] not in tokens[1:]
+
+
+def test_what_a_model_may_write_besides_characters():
+    assert decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
 
 
 def test_only_the_escapes_of_a_word_are_decoded():
