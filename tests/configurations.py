@@ -2,19 +2,24 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
+import yaml
 
+from onmt_entmax.cli import prepare_mt
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import ModelConfig, build_model
+
+KEYS = ("path_src", "path_tgt")
 
 
 def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
     """Write the files of the entries under `data:`, each with one line."""
     for corpus in corpora:
-        for key in ("path_src", "path_tgt"):
+        for key in KEYS:
             path = Path(corpus[key])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{line}\n", encoding="utf-8")
@@ -35,3 +40,29 @@ def unbroken(head: str) -> str:
 def commands_of(head: str) -> dict[str, list[str]]:
     """Return the arguments of the last call of each command in an `unbroken` head."""
     return {name: shlex.split(rest) for name, rest in re.findall(r"onmt-entmax (\S+)(.*)", head)}
+
+
+def check_prepared(words: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Check that the options name the files and subwords that a call of `prepare` makes.
+
+    Args:
+        words: arguments of `prepare`, of a corpus or of files.
+        options: of the training, in the one direction or the other.
+    """
+    given = prepare_mt.parse_arguments(words)
+    corpus = prepare_mt.known(given)
+    languages = tuple(given.languages or corpus.languages)
+    plan = prepare_mt.plan_of(given, corpus)
+    models = dict(zip(languages, prepare_mt.model_paths(given.out, plan, languages), strict=True))
+    directions = [
+        {
+            "data": [
+                {key: f"{given.out}/{part}.{side}" for key, side in zip(KEYS, sides, strict=True)}
+                for part in ("train", "val")
+            ],
+            **yaml.safe_load(prepare_mt.yaml_lines(plan, [models[side] for side in sides])),
+        }
+        for sides in (languages, languages[::-1])
+    ]
+    found = {key: options[key] for key in directions[0]} | {"data": [*options["data"].values()]}
+    assert found in directions

@@ -6,16 +6,22 @@ import pytest
 import torch
 import yaml
 
-from onmt_entmax.cli import bleu, experiment, prepare_mt
+from onmt_entmax.cli import bleu, experiment
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.experiment import table as experiment_table
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train.optimiser import learning_rate_schedule
-from tests.configurations import build_without_weights, commands_of, unbroken, write_corpora
+from tests.commands import ROOT
+from tests.configurations import (
+    build_without_weights,
+    check_prepared,
+    commands_of,
+    unbroken,
+    write_corpora,
+)
 from tests.matrices import read
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "config" / "adaptive"
 MATRICES = sorted(FOLDER.glob("matrix-*.yaml"))
 TRAININGS = sorted({*FOLDER.glob("*.yaml")} - {*MATRICES, FOLDER / "cells.yaml"})
@@ -35,21 +41,6 @@ def test_there_is_a_matrix_for_each_pair_of_the_paper() -> None:
     assert stems == ["ja-en-gpu", "multi30k-de-en", "tatoeba-de-en", "transformer-base"]
 
 
-def data_of(words: list[str]) -> dict[str, dict[str, str]]:
-    """Return the entry `data` that the arguments of `prepare_mt` make, and the subword models."""
-    options = prepare_mt.parse_arguments(words)
-    corpus = prepare_mt.known(options)
-    languages = tuple(options.languages or corpus.languages)
-    plan = prepare_mt.plan_of(options, corpus)
-    models = prepare_mt.model_paths(options.out, plan, languages)
-    files = {"train": f"{options.out}/train", "val": f"{options.out}/val"}
-    entries = [
-        {"path_src": f"{file}.{languages[0]}", "path_tgt": f"{file}.{languages[1]}"}
-        for file in files.values()
-    ]
-    return {"entries": entries, **yaml.safe_load(prepare_mt.yaml_lines(plan, models))}
-
-
 @pytest.mark.parametrize("path", TRAININGS, ids=lambda path: path.stem)
 def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     path: Path, tmp_path: Path, monkeypatch
@@ -67,9 +58,7 @@ def test_a_configuration_is_valid_and_its_head_agrees_with_it(
     assert str(scored.reference[0]) == values["data"]["valid"]["path_tgt"]
     assert scored.system[0] == Path(f"{values['save_model']}.pred")
     assert scored.tokenize == [values.get("valid_bleu_tokenize", "13a")]
-    made = data_of(words["prepare"])
-    assert [*values["data"].values()] == made.pop("entries")
-    assert {key: values[key] for key in made} == made
+    check_prepared(words["prepare"], values)
 
 
 @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
@@ -93,9 +82,7 @@ def test_every_cell_of_a_matrix_is_a_model_of_its_kind(
         assert matrix.source == Path(options["data"]["valid"]["path_src"])
         assert matrix.reference == Path(options["data"]["valid"]["path_tgt"])
         if "prepare" in words:
-            made = data_of(words["prepare"])
-            assert [*options["data"].values()] == made.pop("entries")
-            assert {key: options[key] for key in made} == made
+            check_prepared(words["prepare"], options)
         with torch.device("meta"):
             model = build_model(setup.model, Vocabularies(vocabulary, vocabulary))
         heads = setup.model.heads * setup.model.enc_layers

@@ -7,17 +7,14 @@ import sys
 import pytest
 import torch
 
-from tests.commands import ENVIRONMENT, ROOT
+from tests.commands import ROOT, execute
 from tests.ended import ended
 from tools.bench import batches as text
 from tools.bench import recurrence, search
 
 
 def bench(*options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tools.bench.recurrence", *map(str, options)]
-    return subprocess.run(
-        command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+    return execute([sys.executable, "-m", "tools.bench.recurrence", *map(str, options)], ROOT)
 
 
 def test_the_contenders_compute_the_same_step() -> None:

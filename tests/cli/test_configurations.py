@@ -12,9 +12,9 @@ from tests.cli import test_adaptive_configurations as adaptive
 from tests.cli import test_experiment_matrix as matrices
 from tests.cli import test_mt_configurations as translation
 from tests.cli import test_multilabel_command as multilabel
+from tests.commands import ROOT
 from tests.configurations import build_without_weights, commands_of, unbroken, write_corpora
 
-ROOT = Path(__file__).resolve().parents[2]
 # Matrices are in test_experiment.py.
 FILES = [
     path

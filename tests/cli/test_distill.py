@@ -1,6 +1,5 @@
 """`onmt-entmax distill`: from trained models to pairs for another, in one command."""
 
-import json
 import os
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from onmt_entmax.cli import distill
 from onmt_entmax.report.reading import read_report
 from tests.commands import run, succeed
 from tests.inflection_models import write_model
+from tests.reports import record
 
 QUESTIONS = [
     "lang=english +V +PST a b",
@@ -110,10 +110,7 @@ def test_weights_are_those_of_the_models(folder: Path) -> None:
 
 
 def test_a_line_end_in_a_report_is_none_in_a_pair(tmp_path: Path) -> None:
-    found = {"text": "a\nb", "prob": 0.5, "log_prob": None}
-    numbers = {"id": 0, "bound": 0.0, "mass": 1.0, "finished": 1, "hypotheses": [found]}
-    record = {"source": "lang=x\n+V a", "certificate": "exhaustive", **numbers}
-    (tmp_path / "report").write_text(json.dumps(record) + "\n")
+    (tmp_path / "report").write_text(record("lang=x\n+V a", "exhaustive", ("a\nb", 0.5)) + "\n")
     ((source, _),) = distill.pseudo_labels(tmp_path / "report", 0.3)
     assert source == "lang=x +V a"
 

@@ -14,11 +14,9 @@ from onmt_entmax.figures import sentence as figures_sentence
 from onmt_entmax.figures import style
 from onmt_entmax.report.lattice import Branch, Node
 from tests.cli.test_sparsity import write_model
-from tests.commands import succeed
+from tests.commands import ROOT, succeed
 from tests.ended import ended
 from tests.toy import write_config
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def written(folder: Path, name: str) -> None:

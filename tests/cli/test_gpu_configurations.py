@@ -11,9 +11,9 @@ from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train.graphs import reason_against
 from onmt_entmax.train.optimiser import build_optimizer
+from tests.commands import ROOT
 from tests.configurations import write_corpora
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(ROOT.glob("config/*/*-gpu.yaml"))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT
 from tests.inflection_models import write_model
 
-ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import gc, json, sys
 from onmt_entmax.cli.main import main

@@ -12,7 +12,7 @@ from onmt_entmax import Inflector
 from onmt_entmax.checkpoint import CheckpointError
 from onmt_entmax.cli import export, inflect
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.inflector import InflectionError, Question, _certificate
+from onmt_entmax.inflector import Inflection, InflectionError, Question, _certificate
 from onmt_entmax.search import Certificate, SearchConfig, SearchTask
 from onmt_entmax.translator import TranslationError, Translator
 from tests.ended import ended
@@ -31,15 +31,23 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("other") / "model", 7, end=1)
 
 
+QUESTIONS = [
+    Question(language, lemma, ("V",))
+    for language in ("english", "german")
+    for lemma in ("a", "ab", "b", "bba", "aab", "ba")
+]
+
+
 @pytest.fixture(scope="module", params=range(40, 60, 5))
 def short_forms(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[Path]]:
-    """Models of both orders, with few forms of any probability."""
+) -> tuple[dict[str, list[Path]], list[Inflection]]:
+    """Models of both orders, with few forms of any probability, and all their forms."""
     folder = tmp_path_factory.mktemp("short")
     seeds = request.param, request.param + 14
     left, right = (write_model(folder / str(seed), seed, end=3) for seed in seeds)
-    return {"folders": [left], "reversed_folders": [right]}
+    folders = {"folders": [left], "reversed_folders": [right]}
+    return folders, list(Inflector(n_best=0, max_length=8, **folders).answers(QUESTIONS))
 
 
 def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven):
@@ -83,13 +91,8 @@ def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemm
 @pytest.mark.parametrize("beam", [1, 2, 5, 50])
 def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
     """Against all forms of both orders; ends are likely, so that often few are possible."""
-    questions = [
-        Question(language, lemma, ("V",))
-        for language in ("english", "german")
-        for lemma in ("a", "ab", "b", "bba", "aab", "ba")
-    ]
-    whole = list(Inflector(n_best=0, max_length=8, **short_forms).answers(questions))
-    some = Inflector(n_best=2, beam_size=beam, max_length=8, **short_forms).answers(questions)
+    folders, whole = short_forms
+    some = Inflector(n_best=2, beam_size=beam, max_length=8, **folders).answers(QUESTIONS)
     for answer, all_forms in zip(some, whole, strict=True):
         truth = {form.text: form.prob for form in all_forms.forms}
         certificate, rest = answer.certificate, all_forms.certificate.bound

@@ -42,8 +42,6 @@ def test_a_tool_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     main, arguments = call
-    if main is prepare_mt.main:
-        pytest.importorskip("pyonmttok")
     monkeypatch.chdir(tmp_path)
     for name in "f", "s", "r", "p", "d.src", "o.src", "train.a", "val.a", "o.summary.json":
         (tmp_path / name).write_text("what is there\n")
@@ -58,7 +56,6 @@ def test_a_tool_says_so(
 def test_a_corpus_is_not_prepared_where_it_lies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("pyonmttok")
     assert ended(prepare_mt.main, ["tanaka", "--from", str(tmp_path), "--out", str(tmp_path)]) == 2
     assert "is the folder that is read" in capsys.readouterr().err
 

@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from onmt_entmax.cli import prepare_mt
 from onmt_entmax.cli.main import CORPORA, GROUPS
 from onmt_entmax.data import parallel
-from onmt_entmax.data import parallel as mt_text
 from onmt_entmax.errors import UserError
 from tests.commands import fail, run, succeed
 from tests.ended import ended
@@ -97,34 +96,34 @@ def prepared(folder: Path) -> dict[str, bytes]:
     ],
 )
 def test_normalise(line: str, language: str, tokens: bool, expected: str) -> None:
-    assert mt_text.normalise(line, language, tokens) == expected
+    assert parallel.normalise(line, language, tokens) == expected
 
 
 def test_filtering_leaves_out_what_is_empty_long_or_unlike() -> None:
     pairs = [(name, name) for name in "abcdef"]
     lengths = [(3, 3), (0, 3), (11, 8), (10, 10), (2, 7), (3, 9)]
-    kept = mt_text.filter_pairs(pairs, lengths, 10, 3.0)
+    kept = parallel.filter_pairs(pairs, lengths, 10, 3.0)
     assert [pair[0] for pair in kept] == ["a", "d", "f"]
 
 
 def test_a_held_out_set_shares_no_sentence_with_training() -> None:
     pairs = [(f"s{n % 40}", f"t{n % 30}") for n in range(200)] + [("", "t1")]
-    parts = mt_text.hold_out(pairs, 5, seed=1)
+    parts = parallel.hold_out(pairs, 5, seed=1)
     assert len(parts["val"]) == len(set(parts["val"])) == 5
     for side in range(2):
         sentences = [{pair[side] for pair in parts[part]} for part in parallel.PARTS]
         assert not sentences[0] & sentences[1]
-    assert parts == mt_text.hold_out(pairs, 5, seed=1)
-    assert parts["val"] != mt_text.hold_out(pairs, 5, seed=2)["val"]
+    assert parts == parallel.hold_out(pairs, 5, seed=1)
+    assert parts["val"] != parallel.hold_out(pairs, 5, seed=2)["val"]
     with pytest.raises(UserError, match=r"cannot hold out 500 .* lower --val_size"):
-        mt_text.hold_out(pairs, 500, seed=1)
+        parallel.hold_out(pairs, 500, seed=1)
 
 
 @functools.cache
 def learned(kind: str, tokens: bool, folder: Path):
-    plan = mt_text.SubwordPlan(kind, 120, True, tokens)
+    plan = parallel.SubwordPlan(kind, 120, True, tokens)
     lines = sentences("ja" if kind == "sentencepiece" else "de", 300)
-    return mt_text.learn(plan, [lines], folder / f"{kind}-{tokens}.model")
+    return parallel.learn(plan, [lines], folder / f"{kind}-{tokens}.model")
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +139,7 @@ def test_what_is_divided_is_put_together_again(
     kind: str, tokens: bool, line: str, models: Path
 ) -> None:
     tokeniser = learned(kind, tokens, models)
-    text = mt_text.normalise(line, "de", tokens)
+    text = parallel.normalise(line, "de", tokens)
     pieces = tokeniser(text)
     assert tokeniser.detokenize(pieces) == text
     assert not any(" " in piece for piece in pieces)
@@ -192,7 +191,7 @@ def test_files_to_a_model_that_reads_and_writes_text(tmp_path: Path) -> None:
 
 def test_a_path_may_be_what_yaml_means_otherwise() -> None:
     models = [Path("my: corpus #1/bpe.ü.model"), Path("true")]
-    plan = mt_text.SubwordPlan("bpe", 60, False, False)
+    plan = parallel.SubwordPlan("bpe", 60, False, False)
     settings = yaml.safe_load(prepare_mt.yaml_lines(plan, models))
     assert [settings[f"{side}_subword_model"] for side in ("src", "tgt")] == list(map(str, models))
 
@@ -281,7 +280,7 @@ def test_a_configuration_is_replaced_only_if_nobody_changed_it(tmp_path: Path, c
     ("pairs", "steps"), [(29_000, 2_800), (100, 2_000), (165_392, 15_600), (4_468_840, 100_000)]
 )
 def test_a_larger_corpus_is_trained_on_for_longer(pairs: int, steps: int, tmp_path: Path) -> None:
-    plan = mt_text.SubwordPlan("bpe", 60, True, True)
+    plan = parallel.SubwordPlan("bpe", 60, True, True)
     languages, models = ("de", "ja"), [Path("b.model")] * 2
     text = prepare_mt.configuration(Path("a: b"), languages, plan, models, pairs, ["x"])
     settings = yaml.safe_load(text)

@@ -7,14 +7,12 @@ import pytest
 
 from onmt_entmax.cli import prepare_mt
 from onmt_entmax.data import parallel
-from onmt_entmax.data import parallel as mt_text
 from tests.ended import ended
 
 
 @pytest.mark.parametrize("subwords", ["joint", "separate"])
 def test_subwords_are_of_the_languages_they_are_for(tmp_path: Path, subwords: str) -> None:
     """And the length of a training sentence is counted in them."""
-    pytest.importorskip("pyonmttok")
     words, names = ("abab", "xyxy"), ("aa", "xx")
     for word, name in zip(words, names, strict=True):
         rare = "qwertzuiop"  # a word, but more than three subwords
@@ -30,14 +28,13 @@ def test_subwords_are_of_the_languages_they_are_for(tmp_path: Path, subwords: st
     plan = prepare_mt.plan_of(options, prepare_mt.known(options))
     models = prepare_mt.model_paths(out, plan, names)
     for word, model in zip(words, models, strict=True):
-        assert len(mt_text.tokeniser(plan, model)(word)) == 1
+        assert len(parallel.tokeniser(plan, model)(word)) == 1
     record = json.loads((out / "prepare.json").read_text())
     expected = {"read": 21, "shared_with_val": 0, "unfit": 1, "train": 20, "val": 1}
     assert record["pairs"] == expected
 
 
 def test_every_pair_that_is_left_out_is_counted(tmp_path: Path, capsys) -> None:
-    pytest.importorskip("pyonmttok")
     lines = {"de": [f"wort{n}" for n in range(30)], "en": [f"word{n // 3}" for n in range(30)]}
     lines["de"] += ["", "x " * 99]
     lines["en"] += ["nothing", "x"]
@@ -59,7 +56,6 @@ def test_every_pair_that_is_left_out_is_counted(tmp_path: Path, capsys) -> None:
 def test_what_is_downloaded_has_the_size_that_its_makers_name(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    pytest.importorskip("pyonmttok")
     pairs = {part: [("ein Hund", "a dog")] for part in parallel.PARTS}
     monkeypatch.setattr(prepare_mt, "fetch", lambda *_: (pairs, {}))
     assert ended(prepare_mt.main, ["multi30k", "--out", str(tmp_path / "out")]) == 2
@@ -78,7 +74,7 @@ def test_a_held_out_set_depends_on_its_seed_alone() -> None:
     chosen = []
     for Text.salt in range(3):
         pairs = [(Text(f"s{n}"), Text(f"t{n}")) for n in range(100)]
-        chosen.append(mt_text.hold_out(pairs, 10, seed=1)["val"])
+        chosen.append(parallel.hold_out(pairs, 10, seed=1)["val"])
     assert chosen[0] == chosen[1] == chosen[2]
 
 

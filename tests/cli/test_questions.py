@@ -1,6 +1,5 @@
 """`onmt-entmax distill`: the queries, and the pairs that are kept."""
 
-import json
 import random
 from argparse import Namespace
 from collections import Counter
@@ -14,6 +13,7 @@ from onmt_entmax.cli import distill
 from onmt_entmax.cli.distill import Query, new_queries, pseudo_labels
 from onmt_entmax.data.inflection import decode_source
 from onmt_entmax.errors import UserError
+from tests.reports import record
 
 TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
 QUESTION = st.builds(Query, TAGS, st.text("ab", min_size=1, max_size=2))
@@ -51,14 +51,6 @@ def test_tags_are_drawn_as_often_as_training_has_them() -> None:
     fresh = {tag: count * (1000 - count) for tag, count in tags.items()}
     for tag, part in fresh.items():
         assert found[tag] / 200 == pytest.approx(part / sum(fresh.values()), abs=0.1)
-
-
-def record(source: str, certificate: str, *hypotheses: tuple[str, float]) -> str:
-    listed = [{"text": text, "prob": prob} for text, prob in hypotheses]
-    numbers = {"id": 0, "bound": 0.0, "mass": 1.0, "finished": len(listed)}
-    return json.dumps(
-        {"source": source, "certificate": certificate, **numbers, "hypotheses": listed}
-    )
 
 
 def test_answers_that_are_sure(tmp_path: Path) -> None:

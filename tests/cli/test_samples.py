@@ -10,8 +10,8 @@ import pytest
 
 from data import make_samples
 from data.sample_rules import english, german, spanish, turkish
+from tests.commands import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
 LANGUAGES = {"english": english, "german": german, "spanish": spanish, "turkish": turkish}
 
