@@ -29,6 +29,7 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.data.inflection import is_language
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.transforms import transform_option_names, transforms_of
@@ -49,7 +50,7 @@ CARD = """\
 
 A sequence-to-sequence model of onmt_entmax: {encoder} encoder, {decoder} decoder, {weights:,}
 weights in {dtype}, {attention}, output alpha {output:g}, vocabularies of
-{source:,} source and {target:,} target tokens.
+{source:,} source and {target:,} target tokens.{order}
 
 - Task, languages and training data: *to be completed*
 - Licence: *to be completed*
@@ -58,7 +59,7 @@ weights in {dtype}, {attention}, output alpha {output:g}, vocabularies of
 
 ```
 onmt-entmax verify {name}
-onmt-entmax translate -model {name} -src FILE -output FILE
+onmt-entmax {use}
 ```
 
 ## Training
@@ -89,6 +90,9 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
         options: of the exported folder.
     """
     config = loaded.config
+    source = loaded.vocabularies.source
+    inflects = any(map(is_language, source.tokens))
+    right_to_left = options.get(TARGET_ORDER) == RIGHT_TO_LEFT
     recorded = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
     rows = [*best_measure(loaded.folder), *recorded]
     return CARD.format(
@@ -99,8 +103,13 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
         dtype=dtype,
         attention=config.attention_text,
         output=config.generator_alpha,
-        source=len(loaded.vocabularies.source),
+        source=len(source),
         target=len(loaded.vocabularies.target),
+        order="\nIt writes from right to left; the commands print from left to right."
+        * right_to_left,
+        use=f"inflect --model {name} LANGUAGE LEMMA TAGS"
+        if inflects
+        else f"translate -model {name} -src FILE -output FILE",
         rows="\n".join(f"| {key} | {value} |" for key, value in rows),
         trained=loaded.package_version,
         exported=__version__,
