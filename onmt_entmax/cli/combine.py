@@ -27,7 +27,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.data.inflection import order_tokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
@@ -59,6 +60,17 @@ def best(record: dict[str, Any]) -> str:
     """Return the most probable output, which `translate` chooses alike."""
     texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
     return str([*texts, record.get("unfinished", "")][0])
+
+
+def turned(records: Sequence[dict[str, Any]], reverse: Sequence[bool]) -> list[int]:
+    """Compare each best output with the first: 1 if equal only when reversed, -1 if only as it is.
+
+    Args:
+        records: of one sentence.
+        reverse: whether each report is said to have reversed texts.
+    """
+    texts = [order_tokens(best(r), each) for r, each in zip(records, reverse, strict=True)]
+    return [(order_tokens(text, True) == texts[0]) - (text == texts[0]) for text in texts]
 
 
 def shares(weights: Sequence[float], count: int, of: str) -> list[float]:
@@ -114,11 +126,13 @@ def main(arguments: Sequence[str]) -> int:
     paths = options.reports + options.reversed
     reverse = [False] * len(options.reports) + [True] * len(options.reversed)
     counts, decisions = Counts(), MbrCounts()
+    backwards = [0] * len(paths)
     refuse_overwriting(paths, [options.output, *with_summary(options.report)])
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths):
             blank = is_blank(records[0])
             record = records[0] if blank else combined(records, reverse, options.weights)
+            backwards = [a + b for a, b in zip(backwards, turned(records, reverse), strict=True)]
             count_record(counts, record)
             line = best(record)
             decision = decide_record(options.mbr, record) if options.mbr and not blank else None
@@ -132,13 +146,19 @@ def main(arguments: Sequence[str]) -> int:
         for file in files[2:]:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}
             print(json.dumps(found | of, indent=2, ensure_ascii=False), file=file)
+    for path, more in zip(paths, backwards, strict=True):
+        if more > 0:
+            warn(
+                f"{path}: more of its outputs are those of {paths[0]} if reversed; --reversed is "
+                "for reports whose texts stand from right to left, and for no others"
+            )
     print(f"{options.output}: {counted(found['sentences'], 'sentence')}")
-    print(f"  every possible output found    {found['exhaustive_percent']:6.2f}%")
-    print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f}%")
-    print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f}%")
+    print(f"  every possible output found    {found['exhaustive_percent']:6.2f} %")
+    print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f} %")
+    print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f} %")
     if options.mbr:
-        print(f"  minimum Bayes risk proven      {found['mbr_proven_percent']:6.2f}%")
-        print(f"  not the most probable output   {found['mbr_other_percent']:6.2f}%")
+        print(f"  minimum Bayes risk proven      {found['mbr_proven_percent']:6.2f} %")
+        print(f"  not the most probable output   {found['mbr_other_percent']:6.2f} %")
     if counts.source.counts:
-        print(f"  source tokens unknown          {found['unknown_percent']:6.2f}%")
+        print(f"  source tokens unknown          {found['unknown_percent']:6.2f} %")
     return 0

@@ -13,6 +13,7 @@ from onmt_entmax.cli import combine
 from onmt_entmax.report.reading import read_report
 from tests.commands import succeed
 from tests.ended import ended
+from tests.reports import record
 
 
 def combined(*arguments: object) -> int:
@@ -20,19 +21,18 @@ def combined(*arguments: object) -> int:
     return ended(combine.main, [str(argument) for argument in arguments])
 
 
-def record(source: str, level: str, *strings: tuple[str, float], **more: object) -> str:
-    """A line of a report; whatever is not said is as if the strings were all there is."""
-    hypotheses = [{"text": text, "log_prob": None, "prob": prob} for text, prob in strings]
-    mass = sum(prob for _, prob in strings)
-    numbers = {"id": 0, "bound": 0.0, "mass": mass, "finished": len(strings), "excluded": 0.0}
-    return json.dumps(
-        {"source": source, "certificate": level, **numbers, **more, "hypotheses": hypotheses}
-    )
-
-
 def write(path: Path, *lines: str) -> Path:
     path.write_text("".join(line + "\n" for line in lines))
     return path
+
+
+def average(folder: Path, *lines: str) -> dict:
+    """The record of the average of reports of one line each."""
+    paths = [write(folder / f"{number}.jsonl", line) for number, line in enumerate(lines, 1)]
+    report = folder / "r.jsonl"
+    assert combined("--reports", *paths, "--output", folder / "o", "--report", report) == 0
+    (found,) = read_report(report)
+    return found
 
 
 def test_what_a_model_could_not_read_is_in_the_average(tmp_path: Path, capsys) -> None:
@@ -44,7 +44,7 @@ def test_what_a_model_could_not_read_is_in_the_average(tmp_path: Path, capsys) -
     assert combined(*reports) == 0
     average = json.loads(report.read_text())
     assert {name: average[name] for name in lacks} == lacks
-    assert "source tokens unknown           50.00%" in capsys.readouterr().out
+    assert "source tokens unknown           50.00 %" in capsys.readouterr().out
 
 
 def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -74,7 +74,7 @@ def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture)
     assert (third["certificate"], third["bound"]) == ("none", pytest.approx(0.275))
     assert third["gap"] == pytest.approx(math.log(0.3 / 0.475))
     printed = capsys.readouterr().out
-    for part in ("found     66.67%", "proven     66.67%", "possible        33.33%"):
+    for part in ("found     66.67 %", "proven     66.67 %", "possible        33.33 %"):
         assert part in printed
     # With nine tenths of the weight the first model decides.
     assert combined(*arguments, "--weights", 9, 1) == 0
@@ -101,10 +101,7 @@ def test_the_report_and_its_summary_are_those_of_the_average(tmp_path: Path) -> 
 def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tmp_path) -> None:
     cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
     other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
-    paths = [write(tmp_path / "1.jsonl", cut), write(tmp_path / "2.jsonl", other)]
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    assert combined("--reports", *paths, "--output", output, "--report", report) == 0
-    (found,) = read_report(report)
+    found = average(tmp_path, cut, other)
     # `b` may have 0.4 with the first and then 0.55 in all, more than the 0.45 of `a`.
     assert (found["certificate"], found["finished"]) == ("none", 2)
     assert found["gap"] == pytest.approx(math.log(0.45 / 0.55), abs=1e-4)
@@ -112,15 +109,12 @@ def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tm
 
 def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
     """`y` has 0.45 in the end and `x` 0.425: the first report does not say that of `y`."""
-    one = write(tmp_path / "1.jsonl", record("s", "optimal", ("x", 0.5), bound=0.5))
-    two = write(tmp_path / "2.jsonl", record("s", "exhaustive", ("y", 0.5), ("z", 0.5)))
-    three = write(tmp_path / "3.jsonl", record("s", "exhaustive", ("x", 0.6), ("y", 0.4)))
-    output, both, report = (tmp_path / name for name in ("o", "both.jsonl", "r.jsonl"))
-    assert combined("--reports", one, two, "--output", output, "--report", both) == 0
-    (found,) = read_report(both)
-    assert found["slack"] == found["bound"] == 0.25
-    assert combined("--reports", both, three, "--output", output, "--report", report) == 0
-    (found,) = read_report(report)
+    one = record("s", "optimal", ("x", 0.5), bound=0.5)
+    two = record("s", "exhaustive", ("y", 0.5), ("z", 0.5))
+    three = record("s", "exhaustive", ("x", 0.6), ("y", 0.4))
+    both = average(tmp_path, one, two)
+    assert both["slack"] == both["bound"] == 0.25
+    found = average(tmp_path, json.dumps(both), three)
     assert (found["certificate"], found["proven"]) == ("none", 0)
     listed = {h["text"]: h["prob"] for h in found["hypotheses"]}
     for text, truth in {"x": 0.425, "y": 0.45, "z": 0.125}.items():
@@ -128,10 +122,7 @@ def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
 
 
 def test_a_bound_that_a_float_cannot_hold_is_not_0(tmp_path: Path) -> None:
-    one = write(tmp_path / "1.jsonl", record("s", "none", ("a a", 0.0), bound=0.0))
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    assert combined("--reports", one, one, "--output", output, "--report", report) == 0
-    (found,) = read_report(report)
+    found = average(tmp_path, *[record("s", "none", ("a a", 0.0), bound=0.0)] * 2)
     assert (found["certificate"], found["proven"]) == ("none", 0)
 
 
@@ -139,36 +130,25 @@ def test_a_bound_that_a_float_cannot_hold_is_not_0(tmp_path: Path) -> None:
 def test_a_text_that_other_tokens_become_too(tmp_path: Path, bound: float) -> None:
     """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
     cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    path = write(tmp_path / "1.jsonl", cut)
-    assert combined("--reports", path, "--output", output, "--report", report) == 0
-    (found,) = read_report(report)
+    found = average(tmp_path, cut)
     assert (found["certificate"], found["gap"]) == ("none", pytest.approx(math.log(0.4 / 0.6)))
 
 
 def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path) -> None:
-    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 0.4), ("b", 0.3), ("b", 0.3)))
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    assert combined("--reports", path, "--output", output, "--report", report) == 0
-    (found,) = read_report(report)
+    found = average(tmp_path, record("s", "exhaustive", ("a", 0.4), ("b", 0.3), ("b", 0.3)))
     assert [(h["text"], h["prob"]) for h in found["hypotheses"]] == [("b", 0.6), ("a", 0.4)]
     assert found["mass"] == pytest.approx(1)
 
 
 def test_what_is_not_listed_may_be_lost_in_the_rounding_of_the_mass(tmp_path: Path) -> None:
     """A second string has 1e-9: that is not proven to be nothing."""
-    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 1.0), mass=1.0, finished=2))
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    assert combined("--reports", path, "--output", output, "--report", report) == 0
-    (found,) = read_report(report)
+    found = average(tmp_path, record("s", "exhaustive", ("a", 1.0), mass=1.0, finished=2))
     assert found["certificate"] == "optimal"
     assert found["bound"] > 1e-9
 
 
 def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path: Path) -> None:
-    path = write(tmp_path / "1", record("s", "exhaustive", ("a", 0.7), excluded=0.3))
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    assert combined("--reports", path, "--output", output, "--report", report) == 0
+    average(tmp_path, record("s", "exhaustive", ("a", 0.7), excluded=0.3))
     summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
     assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)
 
@@ -176,12 +156,8 @@ def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path
 def test_an_output_that_was_cut_is_told_only_where_nothing_ended(tmp_path: Path) -> None:
     """All of the first report's slack is left: 1, and what a report adds for rounding."""
     cut = record("s", "none", bound=0.5, slack=1.00001, unfinished="c")
-    paths = [write(tmp_path / "1", cut), write(tmp_path / "2", record("s", "optimal", ("a", 1.0)))]
-    output, report = tmp_path / "o", tmp_path / "r.jsonl"
-    for reports, told in ((paths[:1], True), (paths, False)):
-        assert combined("--reports", *reports, "--output", output, "--report", report) == 0
-        (found,) = read_report(report)
-        assert ("unfinished" in found) is told
+    assert "unfinished" in average(tmp_path, cut)
+    assert "unfinished" not in average(tmp_path, cut, record("s", "optimal", ("a", 1.0)))
 
 
 def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -195,7 +171,7 @@ def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.Captur
     assert combined("--reversed", path, "--output", output) == 0
     assert output.read_text() == "a b c\n\na\n"
     printed = capsys.readouterr().out
-    for part in ("2 sentences", "found     50.00%", "proven     50.00%"):
+    for part in ("2 sentences", "found     50.00 %", "proven     50.00 %"):
         assert part in printed
 
 
@@ -214,7 +190,7 @@ def test_the_highest_expected_utility_of_the_average(tmp_path: Path, capsys) -> 
     assert found["mbr"]["ranking"][0]["expected_utility"] == pytest.approx(0.295 + 0.7 * 0.75)
     assert found["mbr"]["slack"] == pytest.approx(0.005 + 1e-5)
     assert json.loads((tmp_path / "both.summary.json").read_text())["mbr"]["proven"] == 1
-    assert "minimum Bayes risk proven      100.00%" in capsys.readouterr().out
+    assert "minimum Bayes risk proven      100.00 %" in capsys.readouterr().out
 
 
 def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
@@ -340,3 +316,20 @@ def test_bad_input_is_one_line_and_writes_nothing(
         assert len(lines) == 1
         assert message in lines[0]
         assert not output.exists()
+
+
+def test_a_report_that_stands_backwards_is_named(tmp_path: Path, capsys) -> None:
+    texts = ["a b", "a c", "b", "d e"]
+    forward = [record(text, "exhaustive", (text, 1.0)) for text in texts]
+    backward = [record(text, "exhaustive", (text[::-1], 1.0)) for text in texts]
+    one, two, output = (
+        write(tmp_path / "1", *forward),
+        write(tmp_path / "2", *backward),
+        tmp_path / "o",
+    )
+    assert combined("--reports", one, "--reversed", two, "--output", output) == 0
+    assert capsys.readouterr().err == ""
+    for wrong in (["--reports", one, two], ["--reports", one, "--reversed", one]):
+        assert combined(*wrong, "--output", output) == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"warning: {wrong[-1]}: more of its outputs are those of {one} if reversed" in line
