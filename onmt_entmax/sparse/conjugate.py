@@ -106,46 +106,62 @@ def conjugate(
 ) -> Conjugate:
     """Solve rows of scores; see `Backend.conjugate`."""
     scores = upcast_half(scores)
-    rows, n = scores.shape
+    n = scores.shape[1]
     solved: list[Sequence[Tensor]] = []
     found: list[Entries] = []
     dense = []
     whole = None
-    for begin, end in row_groups(0, rows, n, _SEARCHED):
-        bound = None
-        if not isinstance(alpha, Tensor) and (has_power_form(alpha) or alpha > 2):
-            group = scores[begin:end]
-            if alpha != 1.5 or not nearly_equal(group):
-                bound = lower_bound(group, alpha)
-        todo = [(begin, end)]
-        while todo:
-            first, last = todo.pop(0)
-            group = scores[first:last]
-            limits = None if bound is None else [x[first - begin : last - begin] for x in bound]
-            if limits is not None:
-                candidates = select(group, *limits)
-                if candidates is not None:
-                    *rest, probability = _solve(candidates.scores, alpha, limits)
-                    found.append(_support(candidates, probability, first, n))
-                    solved.append(rest)
-                    continue
-                if group.numel() > _SEARCHED_AGAIN and last - first > 1:
-                    # A few rows with many candidates must not make all rows dense.
-                    todo = [*row_groups(first, last, n, _SEARCHED_AGAIN), *todo]
-                    continue
-            if keep and whole is None and scores.numel() <= _KEPT:
-                whole = torch.empty_like(scores)
-            for a, b in row_groups(first, last, n, CACHED if whole is None else _KEPT):
-                limits = None if bound is None else [x[a - begin : b - begin] for x in bound]
-                alphas = alpha[a:b] if isinstance(alpha, Tensor) else alpha
-                out = None if whole is None else whole[a:b]
-                solved.append(_solve(scores[a:b], alphas, limits, out)[:3])
-            dense.append((first, last))
+    for begin, end, limits, candidates in _searched(scores, alpha):
+        if candidates is not None:
+            *rest, probability = _solve(candidates.scores, alpha, limits)
+            found.append(_support(candidates, probability, begin, n))
+            solved.append(rest)
+            continue
+        if keep and whole is None and scores.numel() <= _KEPT:
+            whole = torch.empty_like(scores)
+        for a, b in row_groups(begin, end, n, CACHED if whole is None else _KEPT):
+            known = None if limits is None else [x[a - begin : b - begin] for x in limits]
+            alphas = alpha[a:b] if isinstance(alpha, Tensor) else alpha
+            out = None if whole is None else whole[a:b]
+            solved.append(_solve(scores[a:b], alphas, known, out)[:3])
+        dense.append((begin, end))
     shifted, maxima, threshold = (torch.cat(parts) for parts in zip(*solved, strict=True))
     if not found:
         found.append(Entries.none(shifted))
     entries = Entries(*(torch.cat(parts) for parts in zip(*found, strict=True)))
     return Conjugate(shifted.squeeze(1), maxima, threshold, entries, dense, whole)
+
+
+def _searched(
+    scores: Tensor, alpha: float | Tensor
+) -> Iterator[tuple[int, int, Sequence[Tensor] | None, Candidates | None]]:
+    """Search groups of rows for candidates.
+
+    Yields:
+        The first row of a group and the row after the last; what :func:`lower_bound` found, if it
+        applies; and the candidates, if they are few.
+    """
+    rows, n = scores.shape
+    for begin, end in row_groups(0, rows, n, _SEARCHED):
+        group = scores[begin:end]
+        limits = _limits(group, alpha)
+        candidates = None if limits is None else select(group, *limits)
+        if limits is None or candidates is not None or group.numel() <= _SEARCHED_AGAIN:
+            yield begin, end, limits, candidates
+            continue
+        # A few rows with many candidates must not make all rows dense.
+        for first, last in row_groups(begin, end, n, _SEARCHED_AGAIN):
+            part = [x[first - begin : last - begin] for x in limits]
+            yield first, last, part, select(scores[first:last], *part)
+
+
+def _limits(scores: Tensor, alpha: float | Tensor) -> Sequence[Tensor] | None:
+    """Return :func:`lower_bound`; None where a search for candidates does not apply or pay."""
+    if isinstance(alpha, Tensor) or not (has_power_form(alpha) or alpha > 2):
+        return None
+    if alpha == 1.5 and nearly_equal(scores):
+        return None
+    return lower_bound(scores, alpha)
 
 
 def _support(candidates: Candidates, probability: Tensor, begin: int, length: int) -> Entries:
@@ -231,7 +247,8 @@ def _solve(
             exact = power(margin, beta)
             # `power` has multiplied the margins by beta.
             energy = (margin * exact).sum(1, keepdim=True)
-            dual = _not_negative(threshold + (energy + 1 / beta) / alpha)
+            # Rounding may give a number below 0.
+            dual = (threshold + (energy + 1 / beta) / alpha).clamp_min(0.0)
             probability = rounded(exact, margin > 0, scores.dtype)
             if out is not None:
                 out.copy_(probability)
@@ -239,13 +256,8 @@ def _solve(
     maxima, shift, logs = solve_log(scores, alpha)
     probability = logs.exp()
     entropy = tsallis_entropy(probability, alpha, 1).unsqueeze(1)
-    shifted = _not_negative(shift - (alpha - 1) * entropy).to(scores.dtype)
+    shifted = (shift - (alpha - 1) * entropy).clamp_min(0.0).to(scores.dtype)
     probability = rounded(probability, logs > -torch.inf, scores.dtype)
     if out is not None:
         out.copy_(probability)
     return shifted, maxima.to(scores.dtype), shift, probability
-
-
-def _not_negative(shifted: Tensor) -> Tensor:
-    """Return shifted conjugates without rounding errors below 0; autograd does not see this."""
-    return shifted.clamp_min(0.0)

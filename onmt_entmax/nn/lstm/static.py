@@ -171,15 +171,12 @@ def static_decode(
         for layer in decoder.rnn.layers
         for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
     ]
-    plan = _Plan(lengths, decoder._alpha(), _is_additive(decoder.attn), names, masks)
+    additive = decoder.attn.attn_type == "mlp"
+    plan = _Plan(lengths, decoder._alpha(), additive, names, masks)
     embedded = decoder.embeddings(inputs.unsqueeze(2))
     bank = bank.transpose(0, 1).contiguous()
     with torch.autocast(embedded.device.type, enabled=False):
         return _Decoder.apply(plan, embedded, bank, hidden, cell, *cells, *attention)
-
-
-def _is_additive(attention: nn.Module) -> bool:
-    return bool(attention.attn_type == "mlp")
 
 
 # --- encoder: one layer at a time, both directions in one batched product ---
