@@ -2,7 +2,7 @@
 
 Only live prefixes compete for the beam: a finished hypothesis leaves it, and a live prefix costs
 one row of the decoder. Sentences leave the batch when they are done. What was found, dropped and
-cut is counted in `state.py`.
+cut is counted in `statistics.py`.
 """
 
 from __future__ import annotations

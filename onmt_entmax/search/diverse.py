@@ -23,7 +23,8 @@ from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Diversity, SearchConfig
 from onmt_entmax.search.constraints import check_prefixes
 from onmt_entmax.search.expansion import Flags, Floats, Ints, largest_within, rank_within
-from onmt_entmax.search.state import Continuations, SearchState, Statistics
+from onmt_entmax.search.state import Continuations, SearchState
+from onmt_entmax.search.statistics import Statistics
 from onmt_entmax.search.stepper import Stepper
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from onmt_entmax.nn.output import as_support
 from onmt_entmax.search import expansion
 from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
-from onmt_entmax.search.state import Finished, Hypotheses, PrefixTree
+from onmt_entmax.search.hypotheses import Finished, Hypotheses, PrefixTree
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30))
