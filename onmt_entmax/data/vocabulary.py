@@ -320,29 +320,18 @@ def build_vocabularies(
             absent_files[Path(path)] = _as_file(path, counted[side])
         elif path is not None:
             counted[side] = read_counts(path)
-    source_specials = tuple(dict.fromkeys([*SOURCE_SPECIALS, *extra[0]]))
-    target_specials = tuple(dict.fromkeys([*TARGET_SPECIALS, *extra[1]]))
+    specials = [(*SOURCE_SPECIALS, *extra[0]), (*TARGET_SPECIALS, *extra[1])]
     if config.share_vocab:
-        source_specials = target_specials = tuple(
-            dict.fromkeys([*TARGET_SPECIALS, *extra[0], *extra[1]])
-        )
-    source = Vocabulary.from_counts(
-        counted[0],
-        source_specials,
-        config.src_vocab_size,
-        config.src_words_min_frequency,
-        config.vocab_size_multiple,
-    )
-    if config.share_vocab:
-        return Vocabularies(source, source), absent_files
-    target = Vocabulary.from_counts(
-        counted[1],
-        target_specials,
-        config.tgt_vocab_size,
-        config.tgt_words_min_frequency,
-        config.vocab_size_multiple,
-    )
-    return Vocabularies(source, target), absent_files
+        specials = [(*TARGET_SPECIALS, *extra[0], *extra[1])]
+    limits = [
+        (config.src_vocab_size, config.src_words_min_frequency, config.vocab_size_multiple),
+        (config.tgt_vocab_size, config.tgt_words_min_frequency, config.vocab_size_multiple),
+    ]
+    sides = [
+        Vocabulary.from_counts(counts_of_side, tuple(dict.fromkeys(first)), *limit)
+        for counts_of_side, first, limit in zip(counted, specials, limits, strict=False)
+    ]
+    return Vocabularies(sides[0], sides[-1]), absent_files
 
 
 def _count(

@@ -145,8 +145,9 @@ def _pick(options: Options, kind: type, **computed: Any) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options.values} | computed
 
 
-def _alpha(options: Options, function: str, alpha: str) -> Any:
-    """Return the alpha of a function: a number, or how it is learned."""
+def _alpha(options: Options, name: str) -> Any:
+    """Return the alpha of `name`_function: a number, or how it is learned."""
+    function, alpha = f"{name}_function", f"{name}_alpha"
     fixed = ATTENTION_ALPHAS[options[function]]
     if fixed is None:
         return float(options[alpha])
@@ -180,16 +181,9 @@ def _model(options: Options) -> ModelConfig:
         input_feed=bool(options["input_feed"]),
         dropout=options["dropout"][0],
         attention_dropout=options["attention_dropout"][0],
-        global_attention_alpha=_alpha(
-            options, "global_attention_function", "global_attention_alpha"
-        ),
-        generator_alpha=_alpha(options, "generator_function", "generator_alpha"),
-        **{
-            f"{kind}_attention_alpha": _alpha(
-                options, f"{kind}_attention_function", f"{kind}_attention_alpha"
-            )
-            for kind in KINDS
-        },
+        global_attention_alpha=_alpha(options, "global_attention"),
+        generator_alpha=_alpha(options, "generator"),
+        **{f"{kind}_attention_alpha": _alpha(options, f"{kind}_attention") for kind in KINDS},
     )
     if options["share_embeddings"] and not options["share_vocab"]:
         raise options.error("share_embeddings", "needs share_vocab: true")

@@ -113,22 +113,11 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         raise options.error("data_type", "only text is supported")
     if options["batch_type"] != "sents":
         raise options.error("batch_type", "only sents is supported for translation")
-    source = Path(options["src"])
-    if not os.path.isfile(source):
-        raise options.no_file("src", options["src"])
+    source = _input(options, "src")
     for name in options["transforms"]:
         if name not in AVAILABLE_TRANSFORMS:
             raise options.error("transforms", f"no transform {name!r}")
-    if options["search"] == "enumerate" and options.given("stop"):
-        raise options.error("stop", "is only read with search: beam or exact")
-    if options["search"] == "exact" and options["stop"] == "first":
-        raise options.error("stop", "first goes with search: beam; exact needs another")
-    if options["search"] == "beam" and options.given("budget") and not options["verify"]:
-        raise options.error("budget", "is only read with search: exact or enumerate, or verify")
-    if options["search"] != "enumerate" and options.given("mass"):
-        raise options.error("mass", "is only read with search: enumerate")
-    if options["search"] == "enumerate" and options.given("n_best") and options["mbr"] is None:
-        raise options.error("n_best", "enumerate lists the support; use search: exact, or mbr")
+    _check_search(options)
     given = {name: options[name] for name in transform_option_names() if options.given(name)}
     report = None if options["exactness_report"] is None else Path(options["exactness_report"])
     output = Path(options["output"])
@@ -156,6 +145,28 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         transform_options=Namespace(**given),
         unknown=_unknown(options),
     )
+
+
+def _input(options: Options, name: str) -> Path:
+    """Return the file that an option names."""
+    if not os.path.isfile(options[name]):
+        raise options.no_file(name, options[name])
+    return Path(options[name])
+
+
+def _check_search(options: Options) -> None:
+    """Refuse options that the chosen search does not read."""
+    search = options["search"]
+    if search == "enumerate" and options.given("stop"):
+        raise options.error("stop", "is only read with search: beam or exact")
+    if search == "exact" and options["stop"] == "first":
+        raise options.error("stop", "first goes with search: beam; exact needs another")
+    if search == "beam" and options.given("budget") and not options["verify"]:
+        raise options.error("budget", "is only read with search: exact or enumerate, or verify")
+    if search != "enumerate" and options.given("mass"):
+        raise options.error("mass", "is only read with search: enumerate")
+    if search == "enumerate" and options.given("n_best") and options["mbr"] is None:
+        raise options.error("n_best", "enumerate lists the support; use search: exact, or mbr")
 
 
 def _task(options: Options) -> SearchTask:
@@ -257,12 +268,7 @@ def _constraints(options: Options) -> Path | None:
             parse_expression(options["constraint_regex"])
         except ExpressionError as error:
             raise options.error("constraint_regex", str(error)) from None
-    if options["constraints"] is None:
-        return None
-    path = Path(options["constraints"])
-    if not os.path.isfile(path):
-        raise options.no_file("constraints", options["constraints"])
-    return path
+    return None if options["constraints"] is None else _input(options, "constraints")
 
 
 def _prefixes(options: Options) -> Path | None:
@@ -271,9 +277,4 @@ def _prefixes(options: Options) -> Path | None:
             "tgt" if options["tgt"] else "tgt_prefix",
             "give -tgt FILE -tgt_prefix to force prefixes; onmt-entmax score scores targets",
         )
-    if not options["tgt"]:
-        return None
-    path = Path(options["tgt"])
-    if not os.path.isfile(path):
-        raise options.no_file("tgt", options["tgt"])
-    return path
+    return _input(options, "tgt") if options["tgt"] else None
