@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.figures.curves import draw_curves
 from onmt_entmax.figures.mappings import draw_mappings
 from onmt_entmax.figures.runs import draw_sweep, draw_time, read_curves, read_points
@@ -66,7 +66,9 @@ def run_names(options: argparse.Namespace) -> list[str]:
     """
     names = options.names or [str(path) for path in options.paths]
     if len(names) != len(options.paths):
-        raise UserError(f"--names: {len(names)} names for {len(options.paths)} runs")
+        raise UserError(
+            f"--names: {counted(len(names), 'name')} for {counted(len(options.paths), 'run')}"
+        )
     return list(names)
 
 

@@ -236,7 +236,9 @@ def specialised(found: Mapping[str, Mapping[str, Any]]) -> str:
             "Positional heads of the encoder, with confidence and alpha:",
             markdown_table(
                 ["model", "offset", "heads", "layer.head: confidence (alpha)"], positional
-            ),
+            )
+            if positional
+            else "none",
             "Heads of the encoder with the largest value:",
             markdown_table(
                 ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"],

@@ -174,7 +174,9 @@ def model_names(models: Sequence[Path], names: Sequence[str] | None) -> list[str
     """
     found = list(names or [path.name for path in models])
     if len(found) != len(models):
-        raise UserError(f"--names: {len(found)} names for {len(models)} models")
+        raise UserError(
+            f"--names: {counted(len(found), 'name')} for {counted(len(models), 'model')}"
+        )
     if len(set(found)) < len(found):
         raise UserError("--names: the models need different names")
     return found

@@ -28,6 +28,8 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             raise UserError(f"{path}:{number}: not JSON; is it an -exactness_report?") from None
         if not _is_record(record):
+            if isinstance(record, dict) and "samples" in record:
+                raise UserError(f"{path}:{number}: a record of samples, which have no certificate")
             raise UserError(f"{path}:{number}: not a record of an -exactness_report")
         yield record
     if not number:

@@ -70,7 +70,7 @@ def test_weights_of_a_batch_are_those_of_each_sentence_alone(tmp_path, alpha) ->
         assert [layer._forward_hooks for layer in layers] == [{}, {}]
 
 
-def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys) -> None:
+def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys, monkeypatch) -> None:
     models = {name: write_model(tmp_path / name, alpha) for name, alpha in ALPHAS.items()}
     out = tmp_path / "out"
     folders = [str(tmp_path / name) for name in ALPHAS]
@@ -94,6 +94,9 @@ def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys) -> None
         assert (out / f"{name}.png").stat().st_size > 1000
         assert (out / f"{name}.pdf").stat().st_size > 1000
     assert "positional head" in (out / "heads.md").read_text(encoding="utf-8")
+    least = "Positional heads of the encoder, with confidence and alpha:\n\nnone\n\n"
+    monkeypatch.setattr(command, "positional_heads", lambda *_: [])
+    assert least in command.specialised(found)
 
 
 @pytest.mark.parametrize("kinds", [("encoder", "decoder", "context"), ("context",)])

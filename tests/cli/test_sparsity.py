@@ -106,7 +106,7 @@ def test_bad_input_is_one_line(tmp_path, files, capsys) -> None:
     model = str(tmp_path / "model")
     assert "no such model folder" in refused(model, *files)
     write_model(tmp_path / "model", 1.5)
-    assert "2 names for 1 models" in refused(model, *files, "--names", "a", "b")
+    assert refused(model, *files, "--names", "a", "b").rstrip().endswith("for 1 model")
     assert "different names" in refused(model, model, *files)
     assert "no transform" in refused(model, *files, "--transforms", "nothing")
     (tmp_path / "empty").write_text("")

@@ -365,7 +365,7 @@ def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
     distinct = translate(trained, tmp_path, lines, *options, "-random_sampling_distinct")
     found = [one["text"] for one in distinct[2]["samples"]]
     assert len(set(found)) == len(found)
-    with pytest.raises(UserError, match="not a record of an -exactness_report"):
+    with pytest.raises(UserError, match="1: a record of samples, which have no certificate"):
         next(read_report(tmp_path / "report.jsonl"))
     of_blank = Summary()
     of_blank.add(Answer(0, " ", samples=()))
