@@ -33,6 +33,22 @@ class Decoded:
     tokens: str | None = None
     """The model's tokens in the order of the text, between spaces, where the text differs."""
 
+    def record(self, scored: bool) -> dict[str, Any]:
+        """Return what a report says of it; `scored`: with the score that penalties gave it."""
+        hypothesis = self.hypothesis
+        record: dict[str, Any] = {
+            "text": self.text,
+            "log_prob": hypothesis.log_prob,
+            "prob": hypothesis.prob,
+        }
+        if scored:  # null if a penalty is infinite
+            record["score"] = hypothesis.score if math.isfinite(hypothesis.score) else None
+        if self.tokens is not None:
+            record["tokens"] = self.tokens
+        if self.alignment is not None:
+            record["alignment"] = self.alignment.as_dict()
+        return record
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -40,6 +56,16 @@ class Drawn:
 
     text: str
     sample: Sample
+
+    def record(self) -> dict[str, Any]:
+        """Return what a report says of it."""
+        drawn = self.sample
+        return {
+            "text": self.text,
+            "log_prob": drawn.log_prob,
+            "prob": drawn.prob,
+            "complete": drawn.complete,
+        }
 
 
 @dataclass(frozen=True)
@@ -91,10 +117,15 @@ class Answer:
         found = ["" if each is None else each.pharaoh() for each in chosen]
         return found + [""] * (n_best - len(found))
 
-    def _lacks(self) -> dict[str, Counter[str]]:
-        """Return the counts of the tokens that training never saw, as far as there are any."""
+    def _read(self) -> dict[str, Any]:
+        """Return what a report says of the source, with the tokens that training never saw."""
         lacks = {"unknown": self.unknown, "unseen": [token for _, token in self.unseen]}
-        return {name: Counter(tokens) for name, tokens in lacks.items() if tokens}
+        return {
+            "id": self.id,
+            "source": self.source,
+            "source_tokens": self.source_tokens,
+            **{name: Counter(tokens) for name, tokens in lacks.items() if tokens},
+        }
 
     def record(self) -> dict[str, Any]:
         """Return the line's record in the exactness report.
@@ -103,31 +134,14 @@ class Answer:
         samples nothing is either, and the record says only what was drawn.
         """
         if self.samples is not None:
-            return {
-                "id": self.id,
-                "source": self.source,
-                "source_tokens": self.source_tokens,
-                **self._lacks(),
-                "samples": [
-                    {
-                        "text": drawn.text,
-                        "log_prob": drawn.sample.log_prob,
-                        "prob": drawn.sample.prob,
-                        "complete": drawn.sample.complete,
-                    }
-                    for drawn in self.samples
-                ],
-            }
+            return {**self._read(), "samples": [drawn.record() for drawn in self.samples]}
         if self.result is None:
             empty = {"certificate": "none", "bound": 1.0, "gap": None, "proven": 0, "mass": 0.0}
             counts = {"dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 0}
             return {"id": self.id, "source": self.source, **empty, **counts, "hypotheses": []}
         certificate = self.result.certificate
         record: dict[str, Any] = {
-            "id": self.id,
-            "source": self.source,
-            "source_tokens": self.source_tokens,
-            **self._lacks(),
+            **self._read(),
             "certificate": certificate.level,
             "bound": certificate.bound,
             # JSON has no infinity: null if nothing was dropped, nothing finished, or a penalty is
@@ -139,26 +153,10 @@ class Answer:
             "truncated": certificate.truncated,
             "excluded": min(certificate.excluded, 1.0),
             "finished": self.result.finished,
-            "hypotheses": [
-                {
-                    "text": decoded.text,
-                    "log_prob": decoded.hypothesis.log_prob,
-                    "prob": decoded.hypothesis.prob,
-                }
-                for decoded in self.hypotheses
-            ],
+            "hypotheses": [decoded.record(self.scored) for decoded in self.hypotheses],
         }
         if certificate.satisfied is not None:
             record["satisfied"] = list(certificate.satisfied)
-        if self.scored:
-            for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
-                score = decoded.hypothesis.score  # null if a penalty is infinite
-                listed["score"] = score if math.isfinite(score) else None
-        for listed, decoded in zip(record["hypotheses"], self.hypotheses, strict=True):
-            if decoded.tokens is not None:
-                listed["tokens"] = decoded.tokens
-            if decoded.alignment is not None:
-                listed["alignment"] = decoded.alignment.as_dict()
         if slack := self._slack():
             record["slack"] = slack
         if self.unfinished is not None:
@@ -267,9 +265,8 @@ class Summary(Counts):
         """Return the summary as lines of text."""
         if self.sampled:
             return (
-                f"{counted(self.sentences, 'sentence')}, {counted(self.samples, 'sample')}: "
-                f"{self.distinct} different ones of their sentence, {self.cut} cut by the length "
-                "limit"
+                f"{counted(self.sentences, 'sentence')}, {counted(self.samples, 'sample')} "
+                f"({self.distinct} different in their sentence), {self.cut} cut by the length limit"
             )
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         lacks = bool(self.source.counts)

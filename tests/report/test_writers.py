@@ -91,7 +91,7 @@ def test_rare_kinds_are_told() -> None:
 def test_one_sentence_is_not_several() -> None:
     assert Summary(sentences=1).text().splitlines()[0] == "1 sentence"
     sampled = Summary(sentences=1, sampled=True, samples=2, distinct=1)
-    assert sampled.text().startswith("1 sentence, 2 samples: 1 different")
+    assert sampled.text().startswith("1 sentence, 2 samples (1 different in")
     assert [counted(number, "line") for number in range(3)] == ["0 lines", "1 line", "2 lines"]
 
 
