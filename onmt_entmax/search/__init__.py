@@ -1,6 +1,6 @@
 """Search with certificates, scoring and ensembles; models are seen as a `Stepper` only."""
 
-from onmt_entmax.nn.output import Support
+from onmt_entmax.nn.support import Support
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult

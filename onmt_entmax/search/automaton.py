@@ -16,7 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
-from onmt_entmax.nn.output import Distribution, Support
+from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.expansion import Flags, Ints
 from onmt_entmax.search.expression import (
     Complement,

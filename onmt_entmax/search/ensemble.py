@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.output import Distribution, Support
+from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.certificate import Level
 from onmt_entmax.search.stepper import Step, Stepper
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from onmt_entmax.nn.output import Distribution, Support
+from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.stepper import SearchError, no_support
 
 _BLOCK = 64  # entries of a row whose maximum is taken first in a top-k

@@ -19,7 +19,8 @@ from torch.nn.functional import pad
 from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.nn.lstm.encoder import FastRNNEncoder, PreparedEncoder
 from onmt_entmax.nn.lstm.stepping import BatchSlots, DecoderStep, SourceMemory
-from onmt_entmax.nn.output import Distribution, OutputLayer, PreparedOutput
+from onmt_entmax.nn.output import OutputLayer, PreparedOutput
+from onmt_entmax.nn.support import Distribution
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from onmt_entmax.nn.output import Distribution, Support, as_support
+from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.search.constraints import check_prefixes
 from onmt_entmax.search.expansion import Floats, Ints, check_columns
 from onmt_entmax.search.stepper import Stepper, no_support

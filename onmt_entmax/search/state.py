@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.output import Distribution
+from onmt_entmax.nn.support import Distribution
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, RowAutomata
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig

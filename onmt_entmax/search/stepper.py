@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.nn.output import Distribution, Support
+from onmt_entmax.nn.support import Distribution, Support
 
 
 class SearchError(UserError):

@@ -23,7 +23,7 @@ import torch
 from tqdm import tqdm
 
 from onmt_entmax.nn import bf16_filter
-from onmt_entmax.nn.output import Support, as_support
+from onmt_entmax.nn.support import Support, as_support
 from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
 from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import (

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn import bf16_filter, output
+from onmt_entmax.nn import bf16_filter, linear_loss
 from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.sparse.backends import Backend, backend_for
@@ -177,10 +177,10 @@ def test_a_filtered_loss_is_exact(alpha: float, smoothing: float, monkeypatch) -
         return scores_at(*arguments)
 
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
-    monkeypatch.setattr(output, "scores_at", counting)
-    monkeypatch.setattr(output, "_GROUP_SCORES", 5000 * 60)
-    monkeypatch.setattr(output, "_GROUP_ROWS", 60)
-    monkeypatch.setattr(output, "_LEAST_FILTERED_ROWS", 100)
+    monkeypatch.setattr(linear_loss, "scores_at", counting)
+    monkeypatch.setattr(linear_loss, "GROUP_SCORES", 5000 * 60)
+    monkeypatch.setattr(linear_loss, "GROUP_ROWS", 60)
+    monkeypatch.setattr(linear_loss, "_LEAST_FILTERED_ROWS", 100)
     layer, hidden = layer_and_states(5000, alpha, 25.0)
     target = layer.scores(hidden).argmax(1)
     target[::5] = 7
@@ -211,9 +211,9 @@ def test_peaked_rows_beside_a_flat_one_keep_their_gradients(
 ) -> None:
     """The flat row's many candidates make the others look like small supports of long rows."""
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
-    monkeypatch.setattr(output, "_GROUP_SCORES", 5000 * 60)
-    monkeypatch.setattr(output, "_GROUP_ROWS", 60)
-    monkeypatch.setattr(output, "_LEAST_FILTERED_ROWS", 100)
+    monkeypatch.setattr(linear_loss, "GROUP_SCORES", 5000 * 60)
+    monkeypatch.setattr(linear_loss, "GROUP_ROWS", 60)
+    monkeypatch.setattr(linear_loss, "_LEAST_FILTERED_ROWS", 100)
     torch.manual_seed(0)
     layer, hidden = OutputLayer(64, 5000, alpha), torch.randn(300, 64)
     with torch.no_grad():
@@ -229,9 +229,9 @@ def test_peaked_rows_beside_a_flat_one_keep_their_gradients(
         widths.append(scores.shape[1])
         return backend_for(scores, *more)
 
-    monkeypatch.setattr(output, "backend_for", spying)
+    monkeypatch.setattr(linear_loss, "backend_for", spying)
     for filtered in (True, False):
-        monkeypatch.setattr(output, "is_worthwhile", lambda *given, yes=filtered: yes)
+        monkeypatch.setattr(linear_loss, "is_worthwhile", lambda *given, yes=filtered: yes)
         result = layer.loss(hidden, target, -100)
         found.append((result, torch.autograd.grad(result.loss, tensors)))
     assert all(64 <= width < 5000 for width in widths[1:5]), widths  # filtered, and long

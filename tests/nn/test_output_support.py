@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn import output
-from onmt_entmax.nn.output import OutputLayer, PreparedOutput, Support, find_support, join_supports
+from onmt_entmax.nn.output import OutputLayer, PreparedOutput
+from onmt_entmax.nn.support import Support, as_support, find_support, join_supports, sent_support
 from onmt_entmax.sparse.functional import log_entmax
 
 
@@ -35,7 +35,7 @@ def check_equal(support: Support, scores: Tensor, alpha: float) -> None:
 @pytest.mark.parametrize("alpha", [1.05, 1.2, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize(("vocab", "scale"), [(300, 3.0), (700, 9.0), (5000, 9.0), (5001, 0.01)])
 def test_the_support_is_that_of_log_entmax(alpha, vocab, scale, monkeypatch) -> None:
-    monkeypatch.setattr(output, "_LEAST_SCORES", 1)
+    monkeypatch.setattr("onmt_entmax.nn.support._LEAST_SCORES", 1)
     layer, hidden = layer_and_states(vocab, alpha, scale)
     hidden = hidden[:20]
     scores = layer.scores(hidden)
@@ -55,7 +55,7 @@ def test_only_peaked_rows_are_returned_as_a_support() -> None:
 
 
 def test_groups_with_and_without_support_are_joined_densely(monkeypatch) -> None:
-    monkeypatch.setattr(output, "_SEARCH_GROUP_SCORES", 5000 * 50)
+    monkeypatch.setattr("onmt_entmax.nn.output._SEARCH_GROUP_SCORES", 5000 * 50)
     layer, hidden = layer_and_states(5000, 1.5, 9.0)
     hidden[100:150] = 0
     layer.bias.zero_()
@@ -68,7 +68,7 @@ def test_groups_with_and_without_support_are_joined_densely(monkeypatch) -> None
 def test_softmax_is_the_same_in_groups(monkeypatch) -> None:
     layer, hidden = layer_and_states(5000, 1.0, 9.0)
     whole = PreparedOutput(layer.weight, layer.bias, 1.0)(hidden)
-    monkeypatch.setattr(output, "_SEARCH_GROUP_SCORES", 5000 * 64)
+    monkeypatch.setattr("onmt_entmax.nn.output._SEARCH_GROUP_SCORES", 5000 * 64)
     parts = PreparedOutput(layer.weight, layer.bias, 1.0)
     assert torch.allclose(parts(hidden), whole, atol=1e-5)
     assert torch.allclose(whole, log_entmax(layer.scores(hidden), 1.0), atol=1e-5)
@@ -169,7 +169,7 @@ def test_a_gpu_sends_the_support_of_each_row(vocab: int, wide: int, dtype: torch
     scores = 9 * torch.randn(50, vocab)
     scores[[7, 30][:wide]] *= 0.01
     log_probs = log_entmax(scores, 1.5).to(dtype)
-    found, expected = output.sent_support(log_probs), output.as_support(log_probs)
+    found, expected = sent_support(log_probs), as_support(log_probs)
     assert isinstance(found, Support)
     assert found[:2] == expected[:2]
     for mine, wanted in zip(found[2:], expected[2:], strict=True):
@@ -180,10 +180,10 @@ def test_a_gpu_sends_nan_and_no_large_supports() -> None:
     log_probs = torch.full((40, 20), -torch.inf)
     log_probs[:, 3] = 0
     log_probs[1] = torch.nan
-    found = output.sent_support(log_probs)
+    found = sent_support(log_probs)
     assert isinstance(found, Support)
     assert int(found.log_prob.isnan().sum()) == 20
-    assert output.sent_support(torch.zeros(40, 20)).shape == (40, 20)
-    none = output.sent_support(torch.empty(0, 20))
+    assert sent_support(torch.zeros(40, 20)).shape == (40, 20)
+    none = sent_support(torch.empty(0, 20))
     assert isinstance(none, Support)
     assert not len(none.row)

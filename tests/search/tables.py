@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.output import as_support
+from onmt_entmax.nn.support import as_support
 from onmt_entmax.search.stepper import Step
 
 BOS, EOS = 0, 1

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.nn.output import as_support
+from onmt_entmax.nn.support import as_support
 from onmt_entmax.search import expansion
 from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
 from onmt_entmax.search.hypotheses import Finished, Hypotheses, PrefixTree

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.nn.output import Support
+from onmt_entmax.nn.support import Support
 from onmt_entmax.search import (
     Budget,
     EnsembleStepper,

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from onmt_entmax.nn.output import OutputLayer, PreparedOutput, Support, find_support
+from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.static_loss import static_loss
+from onmt_entmax.nn.support import Support, find_support
 from onmt_entmax.sparse.autograd import RowLossFunction
 from onmt_entmax.sparse.backends import cpu, has_kernels
 from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
