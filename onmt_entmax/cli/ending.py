@@ -50,6 +50,8 @@ def following(rule: Rule) -> Callable[[str], Any]:
     """Return a reader for `type=` of an argument that must follow a rule."""
 
     def read(text: str) -> Any:
+        if text in rule.names:
+            return text
         with suppress(ValueError):
             if rule.fits(value := rule.kind(text)):
                 return value

@@ -63,12 +63,6 @@ def of_training(options: argparse.Namespace) -> None:
     print(f"{options.out}: best epoch: {best} on the pairs that chose it; {LOG} has all epochs")
 
 
-def attention(text: str) -> float | str:
-    """Read the value of `--attention`."""
-    rule = RULES["attention"]
-    return text if rule.fits(text) else float(following(rule)(text))
-
-
 class Judged(NamedTuple):
     """What a run says about the pairs of a file."""
 
@@ -170,7 +164,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--config", type=Path, required=True, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
     add("--seed", type=following(RULES["seed"]), help="in place of the configuration's")
-    add("--attention", type=attention, help="in place of the configuration's")
+    add("--attention", type=following(RULES["attention"]), help="in place of the configuration's")
     add = commands.add_parser("evaluate").add_argument
     add("runs", nargs="+", type=Path, metavar="RUN", help="folders of runs")
     add("--data", type=Path, required=True, metavar="FILE", help="pairs")

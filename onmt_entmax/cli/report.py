@@ -20,7 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.transforms import splits
 from onmt_entmax.errors import UserError, counted
@@ -29,8 +29,10 @@ from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.measures import Counts
 from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
+DETAILS = Rule(int, 0, 10**9, names=("all",))
 LIMIT = 100  # next tokens listed at a prefix; the rest is counted
 # Rounding differs between batches by less than CLOSE in a log-probability, except for tokens at the
 # edge of the support, whose probabilities differ by less than SMALL.
@@ -90,15 +92,6 @@ def drawings(
         warn(f"no pictures of {counted(left_out, 'sentence')}: {reason}")
 
 
-def number_of_details(text: str) -> int:
-    """Read the value of `-details`."""
-    if text == "all":
-        return sys.maxsize
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor all")
-    return int(text)
-
-
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
@@ -107,7 +100,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-report", type=Path, required=True, help="exactness report of `translate`")
     add("-output", type=Path, required=True, help="the HTML file to write")
     add(
-        "-details", type=number_of_details, default=200, metavar="N",
+        "-details", type=following(DETAILS), default=200, metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
     add("-transforms", nargs="*", help="the -transforms of `translate`")
@@ -132,7 +125,8 @@ def main(arguments: Sequence[str]) -> int:
     warn(*warnings)
     notes = warnings + counts.advice()
     with replaced_when_done([options.output]) as (file,):
-        pictures = drawings(translator, records, options.details)
+        wanted = len(records) if options.details == "all" else options.details
+        pictures = drawings(translator, records, wanted)
         write_page(file, title, records, pictures, notes)
     print(f"{options.output}: {counted(len(records), 'sentence')}")
     return 0

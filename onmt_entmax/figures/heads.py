@@ -19,6 +19,7 @@ from torch import Tensor
 
 from onmt_entmax.data.batch import Example, group_by_length, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.figures.style import JOINER
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.transformer import KINDS, EntmaxMultiHeadedAttention, attentions
 
@@ -32,7 +33,7 @@ INTERROGATIVES = {
     "welches welchen welchem",
     "en": "who whom whose what when where why how which",
 }
-JOINER, SPACER, CONTINUED = "￭", "▁", "@@"  # subword marks: pyonmttok, SentencePiece, subword-nmt
+SPACER, CONTINUED = "▁", "@@"  # subword marks of SentencePiece and subword-nmt
 HYPHENS = frozenset(("-", "‐", "‑", "@-@"))
 
 

@@ -92,6 +92,9 @@ def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
     assert "is empty" in fails(capsys, arguments(run, report="bad"))
     assert "other probabilities" in fails(capsys, arguments(run, model="model1"))
     assert "no transform 'magic'" in fails(capsys, arguments(run, "-transforms", "magic"))
+    for details in ("-1", "every"):
+        told = fails(capsys, arguments(run, "-details", details))
+        assert "argument -details: must be all or a whole number from 0" in told
     title = fails(capsys, arguments(run, "-details", "0", "-title", "a \udcff"))
     assert "not UTF-8 text, and so not to be written: " in title
     assert "a \\udcff" in title
