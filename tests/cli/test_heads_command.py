@@ -1,6 +1,7 @@
 """`onmt-entmax heads`: it measures what the model attends to, and draws it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ import torch
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import heads as command
 from onmt_entmax.errors import UserError
+from onmt_entmax.figures.head_pictures import draw_trajectories
 from onmt_entmax.figures.heads import attend, head_alphas, measure
 from onmt_entmax.model import build_model
-from onmt_entmax.nn.transformer import attentions, initialise_alphas
+from onmt_entmax.nn.transformer import KINDS, attentions, initialise_alphas
 from tests.models import small, small_transformer, words
 
 VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
@@ -99,23 +101,30 @@ def test_tables_json_and_pictures_of_two_models(tmp_path, files, capsys, monkeyp
     assert least in command.specialised(found)
 
 
-@pytest.mark.parametrize("kinds", [("encoder", "decoder", "context"), ("context",)])
-def test_trajectories_are_read_from_a_run_folder(tmp_path, files, kinds) -> None:
-    write_model(tmp_path / "run" / "step_3", "learned")
+def write_alphas(run: Path, kinds: Sequence[str]) -> None:
     rows = [
-        {
-            "kind": "alpha",
-            "step": step,
-            **{k: [[1.1, 1.2]] * 2 for k in kinds},
-        }
+        {"kind": "alpha", "step": step, **{kind: [[1.1, 1.2]] * 2 for kind in kinds}}
         for step in (1, 2, 3)
     ]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "run" / "metrics.jsonl").write_text(text)
+    run.mkdir(exist_ok=True)
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_trajectories_of_a_run_are_drawn_and_no_question_without_its_words(tmp_path, files) -> None:
+    write_model(tmp_path / "run" / "step_3", "learned")
+    write_alphas(tmp_path / "run", KINDS)
     out = tmp_path / "out"
     assert command.main([str(tmp_path / "run"), *files, "--out", str(out)]) == 0
     assert (out / "trajectories.png").stat().st_size > 1000
-    assert not (out / "interrogation.png").exists()  # no question words were named
+    assert not (out / "interrogation.png").exists()
+
+
+def test_trajectories_of_some_kinds(tmp_path) -> None:
+    write_alphas(tmp_path / "run", ["context"])
+    steps, alphas = command.trajectories(tmp_path / "run")
+    assert (steps, list(alphas), alphas["context"].shape) == ([1, 2, 3], ["context"], (3, 2, 2))
+    lines = [len(axis.lines) for axis in draw_trajectories(steps, alphas).axes]
+    assert lines == [4 * (kind == "context") for kind in KINDS]
 
 
 def test_sentences_of_one_token_leave_no_choice(tmp_path, files) -> None:
