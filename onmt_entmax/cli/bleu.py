@@ -25,160 +25,25 @@ hypothesis with the best sentence-level score of that measure.
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.significance import PairedTest
+from sacrebleu.metrics import BLEU
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
-from onmt_entmax.data.parallel import pyonmttok, read_lines
+from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.report.bleu import ONMT, Measure, Score, compare, make_metrics
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
-ONMT = "onmt"  # the tokeniser that sacrebleu does not have
 SLOW, MOST = 500, 5_000  # words of a line: TER takes minutes, or gigabytes
-
-
-class _OpenNMTWords:
-    """A tokeniser of sacrebleu's interface: the words that `prepare` splits into subwords."""
-
-    def __init__(self) -> None:
-        self._tokenizer = pyonmttok().Tokenizer("aggressive", no_substitution=True)
-
-    def signature(self) -> str:
-        return "onmt-aggressive"
-
-    def __call__(self, line: str) -> str:
-        return " ".join(self._tokenizer(line))
-
-
-@dataclass(frozen=True)
-class Score:
-    """One measure of one system; only a comparison of systems has more than `value`.
-
-    Attributes:
-        value: the measure, out of 100.
-        mean: mean over the bootstrap samples.
-        half_width: half of the 95 % confidence interval around that mean.
-        p_value: of the difference from the first system; None for the first system.
-    """
-
-    value: float
-    mean: float | None = None
-    half_width: float | None = None
-    p_value: float | None = None
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One measure of all systems, in their order."""
-
-    name: str
-    signature: str
-    scores: tuple[Score, ...]
-
-
-def make_metrics(
-    names: Sequence[str], tokenizers: Sequence[str], lowercase: bool
-) -> list[tuple[str, Any]]:
-    """Return sacrebleu's measures with their names.
-
-    Raises:
-        UserError: a tokeniser needs a library that is not installed.
-    """
-    metrics: list[tuple[str, Any]] = []
-    if "bleu" in names:
-        for tokenizer in tokenizers:
-            name = f"BLEU {tokenizer}"
-            try:
-                known = "none" if tokenizer == ONMT else tokenizer
-                bleu = BLEU(tokenize=known, lowercase=lowercase, force=True)
-            except (ImportError, RuntimeError) as error:
-                reason = " ".join(str(error).split())
-                raise UserError(f"--tokenize {tokenizer}: {reason}") from None
-            if tokenizer == ONMT:
-                bleu.tokenizer = _OpenNMTWords()
-                bleu.tokenizer_signature = bleu.tokenizer.signature()
-            metrics.append((name, bleu))
-    if "chrf" in names:
-        metrics.append(("chrF2", CHRF(lowercase=lowercase)))
-    if "ter" in names:
-        metrics.append(("TER", TER()))  # always ignores case, as tercom does
-    return metrics
-
-
-def measure(
-    systems: Sequence[tuple[str, list[str]]],
-    references: list[list[str]],
-    metrics: Sequence[tuple[str, Any]],
-    resamples: int,
-    nbest: int = 1,
-) -> list[Measure]:
-    """Measure systems; compare several with the first.
-
-    Args:
-        systems: names and translations, `nbest` lines for each sentence.
-        references: reference translations, one line for each sentence.
-        metrics: names and sacrebleu's measures.
-        resamples: number of bootstrap samples; 0 compares nothing.
-        nbest: above 1, each measure is followed by that of the oracle.
-    """
-    measures = []
-    first = [(name, lines[::nbest]) for name, lines in systems]
-    for name, metric in metrics:
-        if len(systems) > 1 and resamples:
-            test = PairedTest(list(first), {name: metric}, references, "bs", resamples)
-            signatures, results = test()
-            (kept,) = signatures
-            compared: list[Any] = results[kept]
-            scores = [_score(result, result.score == compared[0].score) for result in compared]
-            signature = str(signatures[kept])
-        else:
-            scores = [Score(metric.corpus_score(lines, references).score) for _, lines in first]
-            signature = str(metric.get_signature())
-        measures.append(Measure(name, signature, tuple(scores)))
-        if nbest > 1:
-            best = [oracle(lines, references, metric, nbest) for _, lines in systems]
-            scores = [Score(metric.corpus_score(lines, references).score) for lines in best]
-            measures.append(Measure(f"{name}, best of {nbest}", signature, tuple(scores)))
-    return measures
-
-
-def oracle(lines: list[str], references: list[list[str]], metric: Any, nbest: int) -> list[str]:
-    """Return for each sentence the hypothesis with the best sentence-level score.
-
-    Blank lines fill up a list of fewer hypotheses; they are chosen only if the first is blank.
-    """
-    metric = copy.copy(metric)
-    metric.effective_order = True  # BLEU: a sentence without any 4-gram is not 0
-    sign = -1 if isinstance(metric, TER) else 1
-
-    def best(sentence: int) -> str:
-        one, *others = lines[sentence * nbest : (sentence + 1) * nbest]
-        hypotheses = dict.fromkeys([one, *filter(None, others)])
-        against = [texts[sentence] for texts in references]
-        return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
-
-    return [best(sentence) for sentence in range(len(references[0]))]
-
-
-def _score(result: Any, equals_the_first: bool) -> Score:
-    """Return a result of the bootstrap, with p = 1 for the same score as the first system's.
-
-    There sacrebleu, which counts differences above 0, may report the least possible p.
-    """
-    p = None if result.p_value is None else 1.0 if equals_the_first else float(result.p_value)
-    return Score(float(result.score), float(result.mean), float(result.ci), p)
 
 
 def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
@@ -283,7 +148,7 @@ def run(options: argparse.Namespace) -> str:
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
     systems = list(zip(names, texts, strict=True))
     with replaced_when_done([options.output] if options.output else []) as files:
-        measures = measure(systems, references, metrics, options.resamples, options.nbest)
+        measures = compare(systems, references, metrics, options.resamples, options.nbest)
         content = as_json(names, measures, options.detokenize)
         for file in files:
             file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
 
 from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.data.inflection import decode_word, language_of
@@ -22,6 +21,7 @@ from onmt_entmax.experiment.matrix import (
 )
 from onmt_entmax.figures.curves import read_metrics
 from onmt_entmax.files import read_aligned, read_object, write_text
+from onmt_entmax.report.bleu import compare
 from onmt_entmax.report.measures import score_by_language
 
 # Names in figures.json of values in the summary of the exactness report.
@@ -87,15 +87,10 @@ def compared_bleu(trainings: Sequence[Training]) -> list[tuple[float, float]]:
     texts = [_texts(training) for training in trainings]
     references = texts[0][1]
     metric = BLEU(tokenize=_tokenizer(trainings[0]), force=True)
-    systems: Any = [(str(i), predictions) for i, (_, _, predictions) in enumerate(texts)]
-    test = PairedTest(systems, {"BLEU": metric}, [references], "bs", n_samples=1000)
-    results: Any = next(values for name, values in test()[1].items() if name != "System")
-    first, *others = results
-    return [
-        # Counting differences above 0, sacrebleu gives equal scores the least p.
-        (each.score - first.score, 1.0 if each.score == first.score else float(each.p_value))
-        for each in others
-    ]
+    systems = [(str(i), predictions) for i, (_, _, predictions) in enumerate(texts)]
+    (measured,) = compare(systems, [references], [("BLEU", metric)], resamples=1000)
+    first, *others = measured.scores
+    return [(o.value - first.value, o.p_value) for o in others if o.p_value is not None]
 
 
 def _tokenizer(work: Work) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from pyonmttok import Tokenizer
+from sacrebleu.metrics import TER
 
 from onmt_entmax.cli import bleu
+from onmt_entmax.report.bleu import oracle
 from tests.commands import succeed
 from tests.ended import ended
 
@@ -239,5 +241,5 @@ def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
 
 def test_blank_lines_that_fill_up_a_list_are_no_hypotheses() -> None:
     """A TER of 100 % for nothing would be better than that of a long wrong hypothesis."""
-    (chosen,) = bleu.oracle(["x y z u v w", "", ""], [["a b"]], bleu.TER(), 3)
+    (chosen,) = oracle(["x y z u v w", "", ""], [["a b"]], TER(), 3)
     assert chosen == "x y z u v w"

@@ -11,6 +11,7 @@ from onmt_entmax.cli import bleu, experiment
 from onmt_entmax.experiment import table
 from onmt_entmax.experiment.matrix import Training
 from onmt_entmax.experiment.measures import compared_bleu
+from onmt_entmax.report.bleu import compare, make_metrics
 from tests.ended import ended
 from tests.matrices import read_all, write_matrix
 
@@ -124,8 +125,8 @@ def test_differences_are_tested_as_bleu_does(measured: list) -> None:
     texts = bleu.read_texts([training.folder / "dev.pred" for training in trainings])
     systems = list(zip(("softmax", "entmax15"), texts, strict=True))
     references = bleu.read_texts([measured[0].reference])
-    metrics = bleu.make_metrics(["bleu"], ["13a"], lowercase=False)
-    (expected,) = bleu.measure(systems, references, metrics, 1000)
+    metrics = make_metrics(["bleu"], ["13a"], lowercase=False)
+    (expected,) = compare(systems, references, metrics, 1000)
     first, second = expected.scores
     assert difference == pytest.approx(second.value - first.value) != 0
     assert p == second.p_value
