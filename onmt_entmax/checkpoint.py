@@ -45,14 +45,8 @@ from onmt_entmax.data.vocabulary import (
 )
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, read_bytes, write_folder, write_text
-from onmt_entmax.model import (
-    ModelConfig,
-    NetworkError,
-    SparseNMTModel,
-    Undrawn,
-    build_model,
-    weights_of,
-)
+from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
+from onmt_entmax.network import ModelConfig, NetworkError, weights_of
 from onmt_entmax.parsing import ParseError, parse_json, parse_yaml
 from onmt_entmax.rules import shown
 from onmt_entmax.version import __version__

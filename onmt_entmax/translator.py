@@ -22,13 +22,8 @@ from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.memory import check_free, named_exhaustion
-from onmt_entmax.model import (
-    ModelConfig,
-    SparseNMTModel,
-    device_of,
-    search_bytes,
-    with_tokens_in_order,
-)
+from onmt_entmax.model import SparseNMTModel, device_of, with_tokens_in_order
+from onmt_entmax.network import ModelConfig, search_bytes
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
 from onmt_entmax.report.alignment import alignment

@@ -11,7 +11,8 @@ import yaml
 
 from onmt_entmax.cli import prepare_mt
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
+from onmt_entmax.network import ModelConfig
 
 KEYS = ("path_src", "path_tgt")
 

@@ -16,6 +16,7 @@ ROWS = [
     {"files", "memory", "parsing", "processes", "sparse"},
     {"checksums", "data", "huggingface", "locks"},
     {"nn", "released"},
+    {"network"},
     {"model"},
     {"checkpoint"},
     {"search"},

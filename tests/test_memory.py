@@ -17,12 +17,11 @@ from onmt_entmax.data.encoded import read_tokens
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import TooLargeError, check_free, exhaustion, free_bytes, named_exhaustion
-from onmt_entmax.model import (
+from onmt_entmax.model import build_model, count_parameters
+from onmt_entmax.network import (
     RULES,
     ModelConfig,
     NetworkError,
-    build_model,
-    count_parameters,
     refuse_too_large,
     training_bytes,
     weights_of,

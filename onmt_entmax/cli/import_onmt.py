@@ -31,15 +31,8 @@ from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.model import (
-    RULES,
-    ModelConfig,
-    NetworkError,
-    SparseNMTModel,
-    build_model,
-    count_parameters,
-    weights_of,
-)
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
+from onmt_entmax.network import RULES, ModelConfig, NetworkError, weights_of
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import training_parser
 from onmt_entmax.rules import shown

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from onmt_entmax.model import RULES as NETWORK
+from onmt_entmax.network import RULES as NETWORK
 from onmt_entmax.nn.transformer import KINDS
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.options.reader import Options, canonical, register
@@ -134,8 +134,8 @@ _TEMPERATURE = number(0, 1000)
 _SHARE_OR_ALL = number(0, 1)
 _SUBWORDS = whole(-1, 512, off=0)
 
-# The ranges of all numeric options; those of the network stand in `onmt_entmax.model`. A bound that
-# no use comes near is there because the program would run out of time or memory beyond it.
+# The ranges of all numeric options; those of the network stand in `onmt_entmax.network`. A bound
+# that no use comes near is there because the program would run out of time or memory beyond it.
 RULES: Mapping[str, Rule] = {
     **{name: rule for name, rule in NETWORK.items() if rule.kind in (int, float)},
     **{f"{kind}_attention_alpha": NETWORK["generator_alpha"] for kind in KINDS},  # of `entmax`

@@ -10,8 +10,8 @@ from typing import Any
 from onmt_entmax.data.corpus import VALID, CorpusConfig, DataConfig
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.errors import nearest
-from onmt_entmax.model import RULES as NETWORK
 from onmt_entmax.model import ModelConfig, NetworkError
+from onmt_entmax.network import RULES as NETWORK
 from onmt_entmax.nn.transformer import KINDS, LEARNED, SHARED
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts
 from onmt_entmax.options.reader import (

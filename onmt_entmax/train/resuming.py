@@ -18,7 +18,8 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.data.corpus import DataConfig, extra_specials
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.model import ModelConfig, freeze
+from onmt_entmax.model import freeze
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.train.config import RunConfig, TrainingConfig
 from onmt_entmax.train.saved_state import check_state
 

@@ -40,14 +40,8 @@ from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vo
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, write_files
 from onmt_entmax.locks import FolderLock, locked
-from onmt_entmax.model import (
-    ModelConfig,
-    SparseNMTModel,
-    build_model,
-    count_parameters,
-    device_of,
-    refuse_too_large,
-)
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
+from onmt_entmax.network import ModelConfig, refuse_too_large
 from onmt_entmax.processes import ProcessError, Processes, device_for, say, silent
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate

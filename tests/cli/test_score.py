@@ -12,7 +12,8 @@ from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import score, suggest, translate
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import ModelConfig, build_model
+from onmt_entmax.model import build_model
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.search import TargetScore, TokenScore
 from tests.ended import ended
 

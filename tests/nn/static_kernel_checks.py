@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.model import ModelConfig
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import static_steps, static_triton
 from onmt_entmax.sparse import backends

@@ -14,7 +14,8 @@ from torch import Tensor
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import PaddedBatch, Shapes, pad_batch, views
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import decoder as packed_decoder
 from onmt_entmax.nn.lstm import encoder as packed_encoder

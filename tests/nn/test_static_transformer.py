@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import PaddedBatch, views
-from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.sparse.backends import pytorch
 from onmt_entmax.train.graphs import padded_outputs

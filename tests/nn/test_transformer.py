@@ -9,13 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.model import (
-    ModelConfig,
-    NetworkError,
-    build_model,
-    count_parameters,
-    weights_of,
-)
+from onmt_entmax.model import build_model, count_parameters
+from onmt_entmax.network import ModelConfig, NetworkError, weights_of
 from onmt_entmax.nn.transformer import (
     KINDS,
     EntmaxMultiHeadedAttention,

@@ -9,7 +9,7 @@ import pytest
 from onmt_entmax import entmax
 from onmt_entmax.data.corpus import DataConfig
 from onmt_entmax.data.vocabulary import VocabularyConfig
-from onmt_entmax.model import ModelConfig
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn.transformer import KINDS
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import TrainingSetup, training_parser, training_setup

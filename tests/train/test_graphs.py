@@ -13,7 +13,8 @@ from torch import Tensor
 from onmt_entmax.data.batch import Batch, Example, lengths_of, make_batch
 from onmt_entmax.data.shapes import Shapes, views
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import ModelConfig, SparseNMTModel, build_model
+from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.train.config import TrainingError
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, portable, reason_against

@@ -1,0 +1,394 @@
+"""The description of a network, and how much memory it needs; `model.py` builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+import torch
+
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.memory import check_free, named_exhaustion
+from onmt_entmax.nn.transformer import KINDS, LEARNED, SHARED
+from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, shown, whole
+
+_LAYERS = whole(1, 1000)
+_SIZE = whole(1, 1_000_000)
+_ALPHA = number(1, 1e6, " (1 is softmax, 2 is sparsemax)")
+_ATTENTION_ALPHA = replace(_ALPHA, names=(LEARNED, SHARED))
+
+# What each field of `ModelConfig` may be; the options of the same names share these rules.
+RULES: Mapping[str, Rule] = {
+    "encoder_type": one_of("rnn", "brnn", "mean", "transformer"),
+    "decoder_type": one_of("rnn", "transformer"),
+    "rnn_type": one_of("LSTM", "GRU"),
+    "enc_layers": _LAYERS,
+    "dec_layers": _LAYERS,
+    "rnn_size": _SIZE,
+    "src_word_vec_size": _SIZE,
+    "tgt_word_vec_size": _SIZE,
+    "input_feed": FLAG,
+    "bridge": FLAG,
+    "context_gate": Rule(str, names=("source", "target", "both"), off=None),
+    "global_attention": one_of("dot", "general", "mlp", "none"),
+    "global_attention_alpha": _ALPHA,
+    "encoder_attention_alpha": _ATTENTION_ALPHA,
+    "decoder_attention_alpha": _ATTENTION_ALPHA,
+    "context_attention_alpha": _ATTENTION_ALPHA,
+    "alpha_init_mean": number(-100, 100),
+    "alpha_init_std": number(0, 100),
+    "generator_alpha": _ALPHA,
+    "dropout": SHARE,
+    "attention_dropout": SHARE,
+    "position_encoding": FLAG,
+    "share_embeddings": FLAG,
+    "share_decoder_embeddings": FLAG,
+    "heads": whole(1, 1000),
+    "transformer_ff": _SIZE,
+    "self_attn_type": one_of("scaled-dot", "average"),
+    "max_relative_positions": whole(0, 10_000),
+    "aan_useffn": FLAG,
+    "pos_ffn_activation_fn": one_of("relu", "gelu"),
+    "param_init": number(0, 100),
+    "param_init_glorot": FLAG,
+    "freeze_encoder": FLAG,
+    "freeze_decoder": FLAG,
+    "freeze_word_vecs_enc": FLAG,
+    "freeze_word_vecs_dec": FLAG,
+}
+
+
+class NetworkError(UserError):
+    """A network that cannot be; the message names the key.
+
+    Attributes:
+        key: the field of `ModelConfig`.
+        reason: the message without the key.
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
+        self.key, self.reason = key, reason
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network. Names and values are those of OpenNMT-py's options, but for the alphas.
+
+    Attributes:
+        encoder_type: rnn, brnn, mean or transformer.
+        decoder_type: rnn or transformer.
+        rnn_type: LSTM or GRU.
+        enc_layers: layers of the encoder.
+        dec_layers: layers of the decoder.
+        rnn_size: size of encoder and decoder states; of a Transformer, the model size.
+        src_word_vec_size: size of the source embeddings.
+        tgt_word_vec_size: size of the target embeddings.
+        input_feed: feed each attentional vector to the next step of a recurrent decoder.
+        bridge: a layer between the encoder's last states and the decoder's first.
+        context_gate: source, target or both; None is without.
+        global_attention: scores of a recurrent decoder: dot, general, mlp, or none.
+        global_attention_alpha: of that attention; 1 is softmax.
+        encoder_attention_alpha: of a Transformer encoder's self-attention: a number, `learned` (one
+            alpha for each head) or `learned_shared` (one for all heads of all layers).
+        decoder_attention_alpha: of its decoder's self-attention, likewise.
+        context_attention_alpha: of its decoder's attention to the source, likewise.
+        alpha_init_mean: mean of `a` in the initial learned alphas, 1 + sigmoid(a).
+        alpha_init_std: its standard deviation.
+        generator_alpha: of the output layer; 1 is softmax.
+        dropout: between layers and on embeddings.
+        attention_dropout: on a Transformer's attention.
+        position_encoding: add sinusoidal positions to the embeddings.
+        share_embeddings: one table for source and target; needs one vocabulary.
+        share_decoder_embeddings: one table for target embeddings and output layer.
+        heads: of a Transformer's attention.
+        transformer_ff: size of a Transformer's feed-forward layers.
+        self_attn_type: of a Transformer's decoder, scaled-dot or average.
+        max_relative_positions: farthest relative position of a Transformer; 0 is without.
+        aan_useffn: a feed-forward layer in average attention.
+        pos_ffn_activation_fn: of a Transformer's feed-forward layers, relu or gelu.
+        param_init: initialise uniformly in (-param_init, param_init); 0 keeps PyTorch's defaults.
+        param_init_glorot: initialise matrices by Glorot's method instead.
+        freeze_encoder: do not train the encoder, but for its embeddings.
+        freeze_decoder: do not train the decoder, but for its embeddings.
+        freeze_word_vecs_enc: do not train the source embeddings.
+        freeze_word_vecs_dec: do not train the target embeddings, unless they are shared.
+
+    Raises:
+        NetworkError: names the first value that breaks its rule or does not fit another.
+    """
+
+    encoder_type: str = "rnn"
+    decoder_type: str = "rnn"
+    rnn_type: str = "LSTM"
+    enc_layers: int = 2
+    dec_layers: int = 2
+    rnn_size: int = 500
+    src_word_vec_size: int = 500
+    tgt_word_vec_size: int = 500
+    input_feed: bool = True
+    bridge: bool = False
+    context_gate: str | None = None
+    global_attention: str = "general"
+    global_attention_alpha: float = 1.0
+    encoder_attention_alpha: float | str = 1.0
+    decoder_attention_alpha: float | str = 1.0
+    context_attention_alpha: float | str = 1.0
+    alpha_init_mean: float = 0.0
+    alpha_init_std: float = 1.0
+    generator_alpha: float = 1.0
+    dropout: float = 0.3
+    attention_dropout: float = 0.1
+    position_encoding: bool = False
+    share_embeddings: bool = False
+    share_decoder_embeddings: bool = False
+    heads: int = 8
+    transformer_ff: int = 2048
+    self_attn_type: str = "scaled-dot"
+    max_relative_positions: int = 0
+    aan_useffn: bool = False
+    pos_ffn_activation_fn: str = "relu"
+    param_init: float = 0.1
+    param_init_glorot: bool = False
+    freeze_encoder: bool = False
+    freeze_decoder: bool = False
+    freeze_word_vecs_enc: bool = False
+    freeze_word_vecs_dec: bool = False
+
+    def __post_init__(self) -> None:
+        for name, rule in RULES.items():
+            value = getattr(self, name)
+            if not rule.fits(value):
+                raise NetworkError(name, f"{rule}, not {shown(value)}")
+        for name, reason in self._misfits():
+            raise NetworkError(name, reason)
+
+    def _misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields whose values do not fit those of others, and why."""
+        size, transformer = self.rnn_size, self.decoder_type == "transformer"
+        if (self.encoder_type == "transformer") is not transformer:
+            yield "encoder_type", "a Transformer needs it on both sides"
+        if self.encoder_type == "brnn" and size % 2:
+            yield "rnn_size", f"must be even for the two directions of brnn, not {size}"
+        fits = self.enc_layers == self.dec_layers
+        fits |= self.input_feed and self.enc_layers > self.dec_layers
+        if not transformer and not fits:
+            yield (
+                "dec_layers",
+                f"{self.dec_layers} of a recurrent decoder do not fit enc_layers: "
+                f"{self.enc_layers}, whose last states they begin with; make them equal",
+            )
+        if self.encoder_type == "mean" and self.src_word_vec_size != size:
+            yield "src_word_vec_size", f"must equal rnn_size {size} with encoder_type: mean"
+        sides = {"src": self.src_word_vec_size, "tgt": self.tgt_word_vec_size}
+        for words in sides.values():
+            if self.position_encoding and words % 2:
+                yield "position_encoding", f"needs an even word_vec_size, not {words}"
+        if transformer:
+            if size % self.heads:
+                yield "heads", f"must divide rnn_size {size}"
+            for side, words in sides.items():
+                if words != size:
+                    yield f"{side}_word_vec_size", f"must equal rnn_size {size} in a Transformer"
+        for kind, alpha in self.attention_alphas.items():
+            if alpha != 1 and not transformer:
+                yield (
+                    f"{kind}_attention_alpha",
+                    "is of a Transformer; a recurrent decoder has global_attention_function",
+                )
+        if self.self_attn_type == "average" and self.decoder_attention_alpha != 1:
+            yield (
+                "decoder_attention_alpha",
+                "needs self_attn_type: scaled-dot; average attention has no alpha",
+            )
+        if self.bridge and self.enc_layers > 1:
+            yield (
+                "bridge",
+                "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
+            )
+        if self.share_embeddings:
+            if self.src_word_vec_size != self.tgt_word_vec_size:
+                yield "share_embeddings", "needs equal word_vec_size on both sides"
+            if self.freeze_word_vecs_enc != self.freeze_word_vecs_dec:
+                yield "share_embeddings", "is one table: freeze it for both sides or neither"
+        if self.share_decoder_embeddings:
+            if self.freeze_word_vecs_dec:
+                yield "freeze_word_vecs_dec", "would freeze the output layer that shares it"
+            if self.tgt_word_vec_size != size:
+                yield "share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size"
+
+    @classmethod
+    def read(cls, values: object) -> ModelConfig:
+        """Return the network that a file describes; keys that it lacks have their defaults.
+
+        Raises:
+            NetworkError: a key is unknown, or see the class.
+        """
+        if not isinstance(values, Mapping):
+            raise NetworkError("model", f"must be a mapping, not {shown(values)}")
+        known = {field.name for field in fields(cls)}
+        for key in values:
+            if key not in known:
+                name = key[:80] if isinstance(key, str) else shown(key)
+                raise NetworkError(name, f"no such key{nearest(name, known)}")
+        return cls(**values)
+
+    @property
+    def attention_alphas(self) -> dict[str, float | str]:
+        """Alphas of a Transformer's attention by kind."""
+        return {kind: getattr(self, f"{kind}_attention_alpha") for kind in KINDS}
+
+    @property
+    def source_attention_alpha(self) -> float | str:
+        """Alpha of the decoder's attention to the source."""
+        if self.decoder_type == "transformer":
+            return self.context_attention_alpha
+        return self.global_attention_alpha
+
+    @property
+    def attention_text(self) -> str:
+        """The alphas of all attention, for people."""
+        if self.decoder_type != "transformer":
+            return f"attention alpha {self.global_attention_alpha:g}"
+        alphas = self.attention_alphas.items()
+        texts = [f"{kind} {a if isinstance(a, str) else f'{a:g}'}" for kind, a in alphas]
+        return f"attention alphas {', '.join(texts)}"
+
+    @property
+    def dense_attention(self) -> bool:
+        """Whether every source position has a nonzero weight at every step."""
+        return self.source_attention_alpha == 1
+
+
+def weights_of(config: ModelConfig, source_words: int, target_words: int) -> dict[str, int]:
+    """Return the number of weights of the network's parts, without building it.
+
+    Args:
+        config: the network.
+        source_words: size of the source vocabulary.
+        target_words: size of the target vocabulary.
+
+    Returns:
+        By the names of the options that decide the size of each part; empty parts too.
+    """
+    size, feed, heads = config.rnn_size, config.transformer_ff, config.heads
+    source, target = config.src_word_vec_size, config.tgt_word_vec_size
+    attention = 4 * (size * size + size)
+    relative = (2 * config.max_relative_positions + 1) * (size // heads)
+    relative *= config.max_relative_positions > 0
+    forward = 2 * size * feed + feed + 3 * size
+    if config.decoder_type == "transformer":
+        encoder = config.enc_layers * (attention + relative + forward + 2 * size) + 2 * size
+        own = attention + relative
+        if config.self_attn_type == "average":
+            own = 4 * size * size + 2 * size
+            own += (2 * size * size + 4 * size) if config.aan_useffn else 0
+        decoder = config.dec_layers * (own + attention + forward + 4 * size) + 2 * size
+        alphas = config.attention_alphas
+        encoder += _learned(alphas["encoder"], config.enc_layers * heads)
+        decoder += _learned(alphas["decoder"], config.dec_layers * heads)
+        decoder += _learned(alphas["context"], config.dec_layers * heads)
+    else:
+        encoder = _recurrent_encoder_weights(config)
+        fed = target + size if config.input_feed else target
+        decoder = _recurrent_weights(config, config.dec_layers, fed, size, 1)
+        if config.context_gate is not None:
+            decoder += 2 * (fed + size) * size + 2 * size * size + 3 * size
+        if config.global_attention != "none":
+            scores = {"general": size * size, "mlp": 2 * size * size + 3 * size}
+            decoder += 2 * size * size + scores.get(config.global_attention, 0)
+    return {
+        "src_vocab_size times src_word_vec_size": source_words * source,
+        "tgt_vocab_size times tgt_word_vec_size": (
+            0 if config.share_embeddings else target_words * target
+        ),
+        "enc_layers and rnn_size": encoder,
+        "dec_layers and rnn_size": decoder,
+        "tgt_vocab_size times rnn_size": (
+            target_words + (0 if config.share_decoder_embeddings else target_words * size)
+        ),
+    }
+
+
+def _learned(alpha: float | str, heads: int) -> int:
+    """Return the number of learned alphas of a kind with so many heads in all layers."""
+    return {LEARNED: heads, SHARED: 1}.get(str(alpha), 0)
+
+
+def _recurrent_weights(
+    config: ModelConfig, layers: int, inputs: int, size: int, directions: int
+) -> int:
+    """Return the weights of stacked LSTM or GRU layers, each direction of `size` units."""
+    gates = 4 if config.rnn_type == "LSTM" else 3
+    widths = inputs + (layers - 1) * size * directions  # summed over the layers
+    return directions * gates * size * (widths + layers * (size + 2))
+
+
+def _recurrent_encoder_weights(config: ModelConfig) -> int:
+    if config.encoder_type == "mean":
+        return 0
+    directions = 2 if config.encoder_type == "brnn" else 1
+    size = config.rnn_size // directions
+    weights = _recurrent_weights(
+        config, config.enc_layers, config.src_word_vec_size, size, directions
+    )
+    states = 2 if config.rnn_type == "LSTM" else 1
+    return weights + config.bridge * states * (size * size + size)
+
+
+def refuse_too_large(
+    config: ModelConfig,
+    vocabularies: Vocabularies,
+    copies: int = 1,
+    device: torch.device | None = None,
+) -> None:
+    """Refuse a network that does not fit in the memory that is free.
+
+    Args:
+        config: the network.
+        vocabularies: give their sizes.
+        copies: numbers for each weight, such as its gradient and the optimiser's.
+        device: the CPU if None.
+
+    Raises:
+        TooLargeError: names the largest part.
+    """
+    weights = weights_of(config, *map(len, vocabularies))
+    total = sum(weights.values())
+    part = max(weights, key=weights.__getitem__)
+    largest = f"make its largest part smaller: {part}, {weights[part]:,} weights"
+    with named_exhaustion(lambda: f"the network of {total:,} weights", largest):
+        check_free(4 * copies * total, device or torch.device("cpu"))
+
+
+def training_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
+    """Return about how many bytes the attention of a batch needs in training.
+
+    Everything else is small for sentences so long that memory may not suffice.
+
+    Args:
+        config: the network.
+        sentences: number of them.
+        source: longest source.
+        target: longest target.
+    """
+    if config.decoder_type == "transformer":
+        decoder = config.dec_layers * (target * target + source * target)
+        scores = 2 * config.heads * (config.enc_layers * source * source + decoder)
+    else:
+        scores = 4 * source * target * (config.global_attention != "none")
+    return 4 * sentences * scores
+
+
+def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
+    """Return about how many bytes the sources of a batch need in a search.
+
+    Args:
+        config: the network.
+        sentences: number of them.
+        source: longest source.
+    """
+    if config.encoder_type == "transformer":
+        return 8 * sentences * config.heads * source * source
+    return 4 * source * config.rnn_size * (8 + 2 * sentences)
