@@ -204,50 +204,83 @@ def _tables_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     """Return the tables of several pairs of languages.
 
     They are: results, by cell and pair; tests of each run against that of the first cell with the
-    same seed; and nonzeros of attention and output. Below each row stand what `experiment test` has
-    recorded, and the paper's figures.
+    same seed; and nonzeros of attention and output.
     """
-    rows = {matrix.pair: rows_of(matrix) for matrix in matrices}
+    rows = [rows_of(matrix) for matrix in matrices]
+    return [
+        _results_of_pairs(matrices, rows),
+        *_tests(matrices),
+        _nonzeros_of_pairs(matrices, rows),
+    ]
+
+
+def _results_of_pairs(matrices: Sequence[Matrix], rows: Sequence[Sequence[Row]]) -> Table:
+    """Return the results by cell and pair; below each cell, its ensemble, test sets and paper.
+
+    Args:
+        matrices: of the pairs, with the same cells.
+        rows: of each matrix.
+    """
     figure, title = main_figure(matrices[0])
-    paper = matrices[0].paper is not None
-    results: Table = [title, *(f"{pair}, runs {_runs(rows[pair])}" for pair in rows)], []
-    nonzeros: Table = ["nonzeros"], []
-    nonzeros[0].extend(f"{pair}, {kind}" for pair in rows for kind in ("attention", "output"))
+    lines = []
     for number, cell in enumerate(matrices[0].cells):
-        each = [rows[pair][number] for pair in rows]
-        singles = [row.values(figure) for row in each]
-        together = [[row.ensemble[figure]] if row.ensemble else [] for row in each]
+        of_cell = [each[number] for each in rows]
         trainings = [[m.training(m.cells[number], seed) for seed in m.seeds] for m in matrices]
-        ensembles = [m.ensembles()[number : number + 1] for m in matrices]
-        kinds: list[tuple[str, list[list[float]], Sequence[Sequence[Work]]]] = [
-            (cell.name, singles, trainings),
-            (f"{cell.name}, ensemble", together, ensembles),
-        ]
-        for name, values, works in kinds:
-            if values is singles or any(values):
-                results[1].append([name, *map(spread, values)])
-            tested = [_tested(m, w, figure) for m, w in zip(matrices, works, strict=True)]
-            if any(tested):
-                results[1].append([f"{name}, test", *map(spread, tested)])
-        names = ("attention_support", "output_support")
-        nonzeros[1].append([cell.name, *(spread(row.values(n)) for row in each for n in names)])
-        alphas = {row.alphas for row in each if row.alphas}
-        alpha = next((float(a) for a, b in alphas if a == b), None)
-        if paper and alpha is not None:
-            published = [TABLE2.get(pair, {}).get(alpha) for pair in rows]
-            line = [f"{p[0]:.2f} ± {p[1]:.2f}" if p else "-" for p in published]
-            results[1].append([f"{cell.name}, paper", *line])
-            if alpha in TABLE3 and "de-en" in rows:
-                own = [f"{value:g}" for value in TABLE3[alpha]]
-                line = [own[i] if pair == "de-en" else "-" for pair in rows for i in (0, 1)]
-                nonzeros[1].append([f"{cell.name}, paper", *line])
-    return [results, *_tests(matrices), nonzeros]
+        ensembles = [matrix.ensembles()[number : number + 1] for matrix in matrices]
+        found = {
+            cell.name: [row.values(figure) for row in of_cell],
+            f"{cell.name}, test": _tested(matrices, trainings, figure),
+            f"{cell.name}, ensemble": [
+                [row.ensemble[figure]] if row.ensemble else [] for row in of_cell
+            ],
+            f"{cell.name}, ensemble, test": _tested(matrices, ensembles, figure),
+        }
+        for name, values in found.items():
+            if name == cell.name or any(values):
+                lines.append([name, *map(spread, values)])
+        alpha = _only_alpha(of_cell)
+        if matrices[0].paper and alpha is not None:
+            published = [TABLE2.get(matrix.pair, {}).get(alpha) for matrix in matrices]
+            texts = [f"{p[0]:.2f} ± {p[1]:.2f}" if p else "-" for p in published]
+            lines.append([f"{cell.name}, paper", *texts])
+    pairs = zip(matrices, rows, strict=True)
+    return [title, *(f"{matrix.pair}, runs {_runs(each)}" for matrix, each in pairs)], lines
 
 
-def _tested(matrix: Matrix, works: Sequence[Work], figure: str) -> list[float]:
-    """Return the last measurement of the test set by each training or ensemble that has one."""
-    found = {entry["name"]: entry[figure] for entry in measurements(matrix) if figure in entry}
-    return [found[work.name] for work in works if work.name in found]
+def _nonzeros_of_pairs(matrices: Sequence[Matrix], rows: Sequence[Sequence[Row]]) -> Table:
+    """Return the nonzeros of attention and output by cell and pair; below each cell, the paper's.
+
+    Args:
+        matrices: of the pairs, with the same cells.
+        rows: of each matrix.
+    """
+    kinds, lines = ("attention", "output"), []
+    for number, cell in enumerate(matrices[0].cells):
+        of_cell = [each[number] for each in rows]
+        means = (spread(row.values(f"{kind}_support")) for row in of_cell for kind in kinds)
+        lines.append([cell.name, *means])
+        paper = TABLE3.get(_only_alpha(of_cell) or 0) if matrices[0].paper else None
+        if paper and any(matrix.pair == "de-en" for matrix in matrices):
+            texts = (f"{n:g}" if m.pair == "de-en" else "-" for m in matrices for n in paper)
+            lines.append([f"{cell.name}, paper", *texts])
+    return ["nonzeros", *(f"{matrix.pair}, {kind}" for matrix in matrices for kind in kinds)], lines
+
+
+def _only_alpha(rows: Sequence[Row]) -> float | None:
+    """Return the alpha of both attention and output; None if they differ or no run is done."""
+    alphas = {row.alphas for row in rows if row.alphas}
+    return next((float(a) for a, b in alphas if a == b), None)
+
+
+def _tested(
+    matrices: Sequence[Matrix], works: Sequence[Sequence[Work]], figure: str
+) -> list[list[float]]:
+    """Return for each matrix the last measurements of the test set by its works that have one."""
+    values = []
+    for matrix, own in zip(matrices, works, strict=True):
+        found = {entry["name"]: entry[figure] for entry in measurements(matrix) if figure in entry}
+        values.append([found[work.name] for work in own if work.name in found])
+    return values
 
 
 def _runs(rows: Sequence[Row]) -> str:
