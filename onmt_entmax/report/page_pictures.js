@@ -255,9 +255,10 @@ function drawLattice(nodes, selected, minimum, onSelect) {
   };
   draw(tree);
   const ends = tree.children.flatMap((box) => box.hypotheses || []).length;
+  const number = ends === 1 ? "one hypothesis" : `${ends} hypotheses`;
   return svg("svg", { class: "lattice", role: "img", width, height,
     viewBox: `0 0 ${width} ${height}`,
-    "aria-label": `Tree of the prefixes of ${ends} hypotheses, with probabilities on its edges` },
+    "aria-label": `Tree of the prefixes of ${number}, with probabilities on its edges` },
     edges, boxes);
 }
 
