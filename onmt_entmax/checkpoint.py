@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import os
 import re
 import secrets
@@ -50,6 +49,7 @@ from onmt_entmax.network import ModelConfig, NetworkError, weights_of
 from onmt_entmax.parsing import ParseError, parse_json, parse_yaml
 from onmt_entmax.rules import shown
 from onmt_entmax.version import __version__
+from onmt_entmax.weights import WeightsError, copy_weights, parsed_weights
 
 # Retired keys of the network in older folders, with the value that turned each off.
 _RETIRED: Mapping[str, Any] = {"tag_head": None}
@@ -535,9 +535,6 @@ def _check_size(files: CheckedFolder, config: ModelConfig, vocabularies: Vocabul
         )
 
 
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
-
 def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> None:
     """Copy the saved weights into a model.
 
@@ -548,81 +545,19 @@ def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> N
     # In double precision, and with a description of each.
     weights = model.state_dict().values()
     at_most = sum(8 * weight.numel() + 2**10 for weight in weights) + 2**20
-    saved = parsed_weights(_read(files, path.name, at_most), path)
-    positions = any(name.startswith("decoder.") and "pe.pe" in name for name in saved)
-    if positions and config.position_encoding and config.decoder_type == "rnn":
-        raise CheckpointError(
-            f"{files.path}: was trained with position_encoding in a recurrent decoder, which is no "
-            f"more: such a model was searched as if all steps were the first; train it anew"
-        )
+    content = _read(files, path.name, at_most)
     try:
+        saved = parsed_weights(content)
+        positions = any(name.startswith("decoder.") and "pe.pe" in name for name in saved)
+        if positions and config.position_encoding and config.decoder_type == "rnn":
+            raise CheckpointError(
+                f"{files.path}: was trained with position_encoding in a recurrent decoder, which "
+                f"is no more: such a model was searched as if all steps were the first; train it "
+                f"anew"
+            )
         copy_weights(model, saved)
     except WeightsError as error:
         raise CheckpointError(f"{path}: {error}") from None
-
-
-class WeightsError(UserError):
-    """Weights that are not those of a network; the message names the first."""
-
-
-def parsed_weights(content: bytes, path: Path) -> dict[str, Tensor]:
-    """Return the weights of a safetensors file, by name.
-
-    Args:
-        content: of the file.
-        path: of the file, for errors.
-
-    Raises:
-        CheckpointError: it is damaged.
-    """
-    try:
-        return safetensors.torch.load(content)
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{path}: cut short or damaged ({reason})") from None
-
-
-@torch.no_grad()
-def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
-    """Copy weights, of any precision, into a model.
-
-    Args:
-        model: has other weights afterwards, even after an error.
-        saved: tensors by name; of a weight that is shared, at least one of its names.
-
-    Raises:
-        WeightsError: a weight is missing, unknown, not finite, or of another type or shape.
-    """
-    names: dict[int, list[str]] = {}
-    weights = {}
-    for name, weight in model.state_dict(keep_vars=True).items():
-        names.setdefault(id(weight), []).append(name)
-        weights[id(weight)] = weight
-    unknown = saved.keys() - {name for group in names.values() for name in group}
-    if unknown:
-        raise WeightsError(f"{shown(min(map(str, unknown)))}: the model has no such weight")
-    for key, weight in weights.items():
-        found = [name for name in names[key] if name in saved]
-        if not found:
-            raise WeightsError(f"{names[key][0]}: is missing")
-        for number, name in enumerate(found):
-            given = saved[name]
-            if not isinstance(given, Tensor) or given.layout != torch.strided:
-                raise WeightsError(f"{name}: not a plain tensor")
-            if given.dtype not in _FLOATS or given.shape != weight.shape or given.is_meta:
-                raise WeightsError(f"{name}: {_shown(given)}, where the model has {_shown(weight)}")
-            if number == 0:
-                weight.copy_(given)
-            elif not weight.equal(given.to(weight)):
-                raise WeightsError(f"{name}: differs from {found[0]}, with which it is shared")
-        # A hundred times as fast as `isfinite().all()`.
-        if not all(map(math.isfinite, map(float, weight.aminmax()))):
-            raise WeightsError(f"{found[0]}: holds values that are not finite")
-
-
-def _shown(tensor: Tensor) -> str:
-    """Return type and shape of a tensor, for an error."""
-    return f"{str(tensor.dtype).removeprefix('torch.')} {[*tensor.shape]}"
 
 
 def read_training_state(folder: Path, at_most: int = _LARGEST_STATE) -> dict[str, Any]:

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from onmt_entmax.checkpoint import WeightsError, copy_weights, parsed_weights
 from onmt_entmax.checksums import CheckedFolder, write_list
 from onmt_entmax.classify.nli_data import (
     LABELS,
@@ -43,6 +42,7 @@ from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, positive, whole
 from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.train.progress import duration
 from onmt_entmax.version import __version__
+from onmt_entmax.weights import WeightsError, copy_weights, parsed_weights
 
 NONE, LOGISTIC = "none", "logistic"
 MAPPINGS = tuple(name for name, alpha in ALPHAS.items() if alpha is not None)
@@ -502,7 +502,7 @@ def _with_weights(settings: Settings, words: int, files: CheckedFolder) -> Class
         raise NLIError(f"{path}: cut short or damaged: {size:,} weights do not fit in it")
     model = Classifier(settings, words)
     try:
-        copy_weights(model, parsed_weights(content, path))
+        copy_weights(model, parsed_weights(content))
     except WeightsError as error:
         raise NLIError(f"{path}: {error}") from None
     return model

@@ -27,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import WeightsError, copy_weights, save
+from onmt_entmax.checkpoint import save
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
@@ -36,6 +36,7 @@ from onmt_entmax.network import RULES, ModelConfig, NetworkError, weights_of
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import training_parser
 from onmt_entmax.rules import shown
+from onmt_entmax.weights import WeightsError, copy_weights
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
 # with copy attention or alignments, which are read only to be refused by name.
