@@ -202,9 +202,9 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         """Attend with relative positions (Shaw et al. 2018), which add to scores and values.
 
         Args:
-            queries: as split; those of the last positions. Keys and values likewise.
-            keys: see above.
-            values: see above.
+            queries: of the last positions, ``(batch, heads, queries, size)``.
+            keys: ``(batch, heads, keys, size)``.
+            values: ``(batch, heads, keys, size)``.
             attended: true where a query attends, or None.
         """
         place = torch.arange(keys.size(2), device=keys.device)

@@ -29,8 +29,6 @@ from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.train import Evaluate, TrainingConfig
 
 UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning is due
-
-
 DECODED = ("exact_match", "macro_accuracy", "bleu")  # measures that need decoding
 
 

@@ -314,7 +314,7 @@ class Trainer:
         self.records.advance(at)
         if self.state.step % self.config.report_every == 0:
             self._report_alphas()
-            rate = self._learning_rate(self.state.step)
+            rate, _ = learning_rates(self.config.optimizer, self._decay(self.state.step))
             epoch = self.batches.position.epoch
             values = self._measurements.take() | {"learning_rate": rate, "epoch": epoch}
             if self.state.skipped:
@@ -328,9 +328,6 @@ class Trainer:
         alphas = learned_alphas(self.model)
         if alphas and self.records is not None:
             self.records.alphas(self.state.step, alphas)
-
-    def _learning_rate(self, step: int) -> float:
-        return self.config.optimizer.learning_rate * self._decay(step)
 
     def _decay(self, step: int) -> float:
         return self.schedule(step) * self.state.decay

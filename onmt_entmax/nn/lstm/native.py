@@ -54,15 +54,9 @@ def make_readout(
     fed: Tensor,
     lengths: Tensor | None,
 ) -> Readout:
-    """Return a `NativeReadout` where C++ covers the arguments, else a `Readout`.
+    """Return a `NativeReadout` where C++ covers the arguments, else a `Readout`; see there.
 
-    Args:
-        steps: see `Readout`.
-        attention: likewise.
-        factors: likewise.
-        fed: likewise.
-        lengths: ``(batch,)`` int64, how many source positions of each row are real; they come
-            first. None: all.
+    Of each row, the first ``lengths`` ``(batch,)`` int64 source positions are real; None: all.
     """
     if (
         not attention.additive
@@ -197,12 +191,7 @@ class NativeCells(Cells):
 class NativeReadout(Readout):
     """`Readout` of `dot` and `general` attention in float32 on a CPU, with one C++ call a step.
 
-    Args:
-        steps: see `Readout`.
-        attention: likewise.
-        factors: likewise.
-        fed: likewise.
-        lengths: see `make_readout`.
+    Arguments are those of `make_readout`.
     """
 
     def __init__(
