@@ -1,14 +1,38 @@
 """Running the `main` of a command in this process."""
 
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
 from onmt_entmax.cli.ending import ending
 
+Main = Callable[[Sequence[str]], int]
 
-def ended(main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
+
+def name_of(main: Main) -> str:
+    """Return the name of the command's file, with which its messages begin."""
+    return Path(main.__code__.co_filename).name
+
+
+def ended(main: Main, arguments: Sequence[str]) -> int:
     """Return the exit status; messages begin with the name of the command's file."""
-    program = Path(main.__code__.co_filename).name
-    with mock.patch("sys.argv", [program]):
-        return ending(program, lambda: main(arguments))
+    with mock.patch("sys.argv", [name_of(main)]):
+        return ending(name_of(main), lambda: main(arguments))
+
+
+def refused(main: Main, arguments: Iterable[object], progress: bool = False) -> str:
+    """Return the one line that a command prints to the standard error when it refuses a call.
+
+    Args:
+        main: of the command.
+        arguments: what it refuses.
+        progress: whether it may say before how far it is.
+    """
+    with redirect_stderr(io.StringIO()) as said:
+        assert ended(main, [str(argument) for argument in arguments]) == 2
+    *before, line = said.getvalue().splitlines()
+    assert progress or not before
+    assert line.startswith(f"{name_of(main)}: error: ")
+    return line

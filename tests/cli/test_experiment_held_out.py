@@ -10,14 +10,13 @@ from onmt_entmax.cli import experiment
 from onmt_entmax.errors import UserError
 from onmt_entmax.experiment.held_out import measurements
 from onmt_entmax.experiment.runner import Processes
-from tests.ended import ended
+from tests.ended import ended, refused
 from tests.matrices import read, write_matrix
 
 
 def test_a_test_set_is_measured_once(copied: Path, monkeypatch, capsys) -> None:
     folder = copied.parent
-    assert ended(experiment.main, ["test", str(copied)]) == 2
-    assert "no test set" in capsys.readouterr().err
+    assert "no test set" in refused(experiment.main, ["test", copied])
     (folder / "test").mkdir()
     for name in ("src", "tgt"):
         lines = (folder / f"valid.{name}").read_text().splitlines(keepends=True)
@@ -48,13 +47,11 @@ def test_a_test_set_is_measured_once(copied: Path, monkeypatch, capsys) -> None:
     weights = changed / f"step_{step}" / "model.safetensors"
     shutil.copy(folder / "runs/one/seed-1/model" / f"step_{step}" / weights.name, weights)
     figures = folder / "runs" / "one" / "seed-2" / "figures.json"
-    assert ended(experiment.main, ["test", str(copied)]) == 2
-    assert "not done: one seed 2, one ensemble" in capsys.readouterr().err
+    assert "not done: one seed 2, one ensemble" in refused(experiment.main, ["test", copied])
     assert figures.is_file()
 
     monkeypatch.setattr("onmt_entmax.experiment.held_out.figures_of", lambda work: {})
-    assert ended(experiment.main, ["test", str(copied)]) == 2
-    error = capsys.readouterr().err
+    error = refused(experiment.main, ["test", copied])
     assert f"one seed 2 was measured on {entries[1]['date']} with other weights" in error
     monkeypatch.setattr(Processes, "run", lambda self, words, *_: commands.append(words[0]))
     assert ended(experiment.main, ["test", str(copied), "--again"]) == 0

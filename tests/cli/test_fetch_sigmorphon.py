@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import fetch_sigmorphon
-from tests.ended import ended
+from tests.ended import ended, refused
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +55,6 @@ def url(repository: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-def refused(capsys, *arguments: object) -> str:
-    assert ended(fetch_sigmorphon.main, list(map(str, arguments))) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("fetch_sigmorphon.py: error: ")
-    assert error.count("\n") == 1
-    return error
 
 
 def test_only_what_is_asked_comes_and_only_once(repository, url, tmp_path, capsys):
@@ -108,7 +100,7 @@ def test_a_local_folder_instead(repository, tmp_path, below, capsys):
 def test_a_test_set_that_is_there_is_read(repository, tmp_path, capsys):
     (tmp_path / "norman-test").write_text("a\tb\n")
     arguments = ("--from", repository, "--languages", "norman", "--settings", "low", "--test")
-    assert "norman-test:1" in refused(capsys, "--out", tmp_path, *arguments)
+    assert "norman-test:1" in refused(fetch_sigmorphon.main, ["--out", tmp_path, *arguments])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +117,7 @@ def test_a_test_set_that_is_there_is_read(repository, tmp_path, capsys):
 )
 def test_wrong_choices(repository, tmp_path, capsys, arguments, message):
     out = tmp_path / "out"
-    error = refused(capsys, "--out", out, "--from", repository, *arguments)
+    error = refused(fetch_sigmorphon.main, ["--out", out, "--from", repository, *arguments])
     assert message in error
     assert not out.exists() or not list(out.iterdir())
 
@@ -133,7 +125,7 @@ def test_wrong_choices(repository, tmp_path, capsys, arguments, message):
 def test_a_file_that_is_cut_is_not_kept(repository, tmp_path, capsys):
     (tmp_path / "norman-train-low").write_text("a\tb\tN\n")
     arguments = ("--from", tmp_path, "--languages", "norman", "--settings", "low")
-    error = refused(capsys, "--out", tmp_path / "out", *arguments)
+    error = refused(fetch_sigmorphon.main, ["--out", tmp_path / "out", *arguments])
     assert "norman-train-low: has another checksum than the known file" in error
     assert not (tmp_path / "out").exists()
 
@@ -143,13 +135,13 @@ def test_no_connection_and_no_such_file_are_one_line(url, tmp_path, capsys):
         free.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{free.getsockname()[1]}"
     asked = ("--languages", "norman", "--settings", "low", "--out", tmp_path)
-    error = refused(capsys, *asked, "--url", closed)
+    error = refused(fetch_sigmorphon.main, [*asked, "--url", closed])
     assert "cannot download" in error
     assert "run again, or use a local copy (-h says how)" in error
-    error = refused(capsys, *asked, "--url", f"{url}/nothing")
+    error = refused(fetch_sigmorphon.main, [*asked, "--url", f"{url}/nothing"])
     assert "no norman-train-low in task1/all or task1/surprise" in error
     assert "low: is no address: it begins with https:" in refused(
-        capsys, *asked, "--url", "nonsense"
+        fetch_sigmorphon.main, [*asked, "--url", "nonsense"]
     )
     assert not list(tmp_path.iterdir())
 
@@ -164,9 +156,10 @@ def test_the_counts_are_those_of_the_papers_settings():
 
 
 @pytest.mark.parametrize("value", ["1e400", "nan", "-1", "0", "x"])
-def test_a_time_limit_is_a_positive_number_of_seconds(tmp_path, capsys, value):
-    assert ended(fetch_sigmorphon.main, ["--out", str(tmp_path), "--timeout", value]) == 2
-    assert f"above 0 and at most 600, not {value!r}" in capsys.readouterr().err
+def test_a_time_limit_is_a_positive_number_of_seconds(tmp_path, value):
+    assert f"above 0 and at most 600, not {value!r}" in refused(
+        fetch_sigmorphon.main, ["--out", tmp_path, "--timeout", value]
+    )
 
 
 def test_every_counted_file_has_a_known_checksum():

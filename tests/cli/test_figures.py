@@ -15,7 +15,7 @@ from onmt_entmax.figures import style
 from onmt_entmax.report.lattice import Branch, Node
 from tests.cli.test_sparsity import write_model
 from tests.commands import ROOT, succeed
-from tests.ended import ended
+from tests.ended import ended, refused
 from tests.toy import write_config
 
 
@@ -163,33 +163,30 @@ def test_runs_are_drawn_over_time_and_as_points_of_a_sweep(tmp_path) -> None:
     written(tmp_path, "time")
 
 
-def test_bad_input_is_one_line(tmp_path, capsys) -> None:
+def test_bad_input_is_one_line(tmp_path) -> None:
     write_model(tmp_path / "model", 1.5)
     write_sweep(tmp_path / "sweep")
     (tmp_path / "bad.csv").write_text("attention_alpha,output_alpha,bleu\n1,1.5,much\n")
     model, output = str(tmp_path / "model"), ["--output", str(tmp_path / "out")]
 
-    def refused(*arguments: str) -> str:
-        assert ended(figures.main, [*arguments, *output]) == 2
-        error = capsys.readouterr().err
-        assert error.startswith("figures.py: error: ")
-        assert error.count("\n") == 1
-        return error
+    def told(*arguments: object) -> str:
+        return refused(figures.main, [*arguments, *output])
 
-    assert "no word" in refused("attention", model, "--source", " ")
+    assert "no word" in told("attention", model, "--source", " ")
     for empty, said in (("", "--output: is empty"), (".", "--output .: names no file")):
-        assert ended(figures.main, ["attention", model, "--source", "a", "--output", empty]) == 2
-        assert said in capsys.readouterr().err
-    assert "not UTF-8 text" in refused("attention", model, "--source", "\udcff")
-    assert "not UTF-8 text" in refused("time", str(tmp_path / "run"), "--label", "\udcff")
-    assert "no such model folder" in refused("attention", "absent", "--source", "a")
+        assert said in refused(
+            figures.main, ["attention", model, "--source", "a", "--output", empty]
+        )
+    assert "not UTF-8 text" in told("attention", model, "--source", "\udcff")
+    assert "not UTF-8 text" in told("time", str(tmp_path / "run"), "--label", "\udcff")
+    assert "no such model folder" in told("attention", "absent", "--source", "a")
     sweep = str(tmp_path / "sweep")
-    assert "no accuracy in it" in refused("sweep", sweep, "--measure", "accuracy")
-    assert "attention alpha or output alpha 3" in refused("sweep", sweep, "--fixed", "3")
-    assert "as numbers" in refused("sweep", str(tmp_path / "bad.csv"))
-    assert "no figures.json" in refused("sweep", str(tmp_path / "nothing"))
-    assert refused("time", sweep, "--names", "a", "b").rstrip().endswith("for 1 run")
-    assert "No such file" in refused("time", sweep)
+    assert "no accuracy in it" in told("sweep", sweep, "--measure", "accuracy")
+    assert "attention alpha or output alpha 3" in told("sweep", sweep, "--fixed", "3")
+    assert "as numbers" in told("sweep", str(tmp_path / "bad.csv"))
+    assert "no figures.json" in told("sweep", str(tmp_path / "nothing"))
+    assert told("time", sweep, "--names", "a", "b").endswith("for 1 run")
+    assert "No such file" in told("time", sweep)
     assert not (tmp_path / "out.pdf").exists()
 
 

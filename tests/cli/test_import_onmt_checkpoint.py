@@ -18,7 +18,7 @@ from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
 from onmt_entmax.model import SparseNMTModel, build_model
 from tests.commands import run, succeed
-from tests.ended import ended
+from tests.ended import ended, refused
 
 COMMAND = ("onmt_entmax", "import-onmt")
 SMALL = {
@@ -159,22 +159,10 @@ def test_what_the_checkpoint_says_is_kept(trained) -> None:
     if trained.name == "recurrent":
         assert len(tokens["target"]) % 8 == 0
     assert ended(tool.main, [str(trained.checkpoint)]) == 2
-    assert "exists already" in fail_line(tool.main, trained.checkpoint, folder, "--yes")
+    assert "exists already" in refused(tool.main, [trained.checkpoint, folder, "--yes"])
     with torch.serialization.safe_globals([tool.stand_in(name) for name in tool.FOREIGN]):
         content = torch.load(trained.checkpoint, weights_only=True)
     assert isinstance(content["opt"], tool.Inert), "no foreign class was loaded"
-
-
-def fail_line(main, *arguments: object) -> str:
-    """The one line that a command prints as it fails."""
-    import contextlib
-    import io
-
-    with contextlib.redirect_stderr(io.StringIO()) as stream:
-        assert ended(main, [str(argument) for argument in arguments]) == 2
-    lines = stream.getvalue().strip().splitlines()
-    assert lines[-1].startswith("import_onmt.py: error: ")
-    return lines[-1]
 
 
 class Evil:
@@ -189,7 +177,7 @@ class Evil:
 
 def test_a_pickle_that_runs_a_program_is_refused(tmp_path) -> None:
     torch.save({"model": {}, "opt": Evil(tmp_path / "harm")}, tmp_path / "evil.pt")
-    message = fail_line(tool.main, tmp_path / "evil.pt", tmp_path / "out", "--yes")
+    message = refused(tool.main, [tmp_path / "evil.pt", tmp_path / "out", "--yes"])
     assert "refused: it names posix.mkdir" in message
     assert not (tmp_path / "harm").exists()
     assert not (tmp_path / "out").exists()
@@ -213,9 +201,9 @@ def test_it_asks_before_it_opens_a_pickle(tmp_path, monkeypatch, capsys) -> None
 @pytest.mark.parametrize("content", [b"", b"not a pickle", b"PK\x03\x04 cut short"])
 def test_files_that_are_no_checkpoints(tmp_path, content) -> None:
     (tmp_path / "file.pt").write_bytes(content)
-    message = fail_line(tool.main, tmp_path / "file.pt", tmp_path / "out", "--yes")
+    message = refused(tool.main, [tmp_path / "file.pt", tmp_path / "out", "--yes"])
     assert "not a checkpoint of OpenNMT-py, or damaged" in message
-    assert "no such file" in fail_line(tool.main, tmp_path / "absent.pt", tmp_path / "o", "--yes")
+    assert "no such file" in refused(tool.main, [tmp_path / "absent.pt", tmp_path / "o", "--yes"])
 
 
 def fake(**options: object) -> dict:

@@ -13,7 +13,7 @@ from onmt_entmax.cli import report as report_page
 from onmt_entmax.network import ModelConfig
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
-from tests.ended import ended
+from tests.ended import ended, refused
 from tests.search.networks import DECODERS, SMALL, VOCABULARIES, network
 
 
@@ -74,28 +74,23 @@ def test_improbable_hypotheses_have_to_fit_as_well(run: Path, factor: float) -> 
     assert len(drawn) == (3 if factor == 1 else 2)
 
 
-def fails(capsys: pytest.CaptureFixture, words: list) -> str:
-    assert ended(report_page.main, words) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert lines[-1].startswith("report.py: error: ")
-    return lines[-1]
+def test_errors_are_one_line(run: Path) -> None:
+    def told(*more: str, **files: str) -> str:
+        return refused(report_page.main, arguments(run, *more, **files), progress=True)
 
-
-def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
-    assert "no such" in fails(capsys, arguments(run, model="nowhere")).lower()
-    assert "cannot be read" in fails(capsys, arguments(run, report="nowhere"))
+    assert "no such" in told(model="nowhere").lower()
+    assert "cannot be read" in told(report="nowhere")
     (run / "bad").write_text('{"id": 1}\n')
-    assert "bad:1: not a record" in fails(capsys, arguments(run, report="bad"))
+    assert "bad:1: not a record" in told(report="bad")
     (run / "bad").write_text("a b c\n")
-    assert "bad:1: not JSON" in fails(capsys, arguments(run, report="bad"))
+    assert "bad:1: not JSON" in told(report="bad")
     (run / "bad").write_text("")
-    assert "is empty" in fails(capsys, arguments(run, report="bad"))
-    assert "other probabilities" in fails(capsys, arguments(run, model="model1"))
-    assert "no transform 'magic'" in fails(capsys, arguments(run, "-transforms", "magic"))
+    assert "is empty" in told(report="bad")
+    assert "other probabilities" in told(model="model1")
+    assert "no transform 'magic'" in told("-transforms", "magic")
     for details in ("-1", "every"):
-        told = fails(capsys, arguments(run, "-details", details))
-        assert "argument -details: must be all or a whole number from 0" in told
-    title = fails(capsys, arguments(run, "-details", "0", "-title", "a \udcff"))
+        assert "-details: must be all or a whole number from 0" in told("-details", details)
+    title = told("-details", "0", "-title", "a \udcff")
     assert "not UTF-8 text, and so not to be written: " in title
     assert "a \\udcff" in title
     assert not list(run.glob("*page.html*"))

@@ -15,7 +15,7 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabu
 from onmt_entmax.model import build_model
 from onmt_entmax.network import ModelConfig
 from onmt_entmax.search import TargetScore, TokenScore
-from tests.ended import ended
+from tests.ended import ended, refused
 
 VOCABULARIES = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z"))
@@ -167,35 +167,30 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second
         (["a", ""], ["x", "y"], ":2: the line is blank"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(tmp_path, capsys, source, target, message) -> None:
+def test_files_that_do_not_fit_are_refused(tmp_path, source, target, message) -> None:
     write_model(tmp_path / "model", 0)
     write_lines(tmp_path / "src", source)
     write_lines(tmp_path / "tgt", target)
-    refused(tmp_path, capsys, message)
+    check_refused(tmp_path, message)
 
 
-def refused(folder: Path, capsys, message: str, *more: str) -> None:
-    arguments = ["-src", "src", "-tgt", "tgt", "-output", "out", "-model", "model"]
-    named = [str(folder / a) if not a.startswith("-") else a for a in arguments]
-    assert ended(score.main, [*named, *(str(folder / name) for name in more)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("score.py: error: ")
-    assert captured.err.count("\n") == 1
-    assert message in captured.err
+def check_refused(folder: Path, message: str, *more: str) -> None:
+    files = ["-src", folder / "src", "-tgt", folder / "tgt", "-output", folder / "out"]
+    models = [folder / name for name in ("model", *more)]
+    assert message in refused(score.main, [*files, "-model", *models])
     assert not (folder / "out").exists(), "nothing half-written is left"
 
 
-def test_missing_files_and_different_vocabularies_are_refused(tmp_path, capsys) -> None:
-    refused(tmp_path, capsys, "model")
+def test_missing_files_and_different_vocabularies_are_refused(tmp_path) -> None:
+    check_refused(tmp_path, "model")
     write_model(tmp_path / "model", 0)
-    refused(tmp_path, capsys, "src: cannot be read (No such file")
+    check_refused(tmp_path, "src: cannot be read (No such file")
     other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
     write_model(tmp_path / "other", 0, other)
-    refused(tmp_path, capsys, "the target vocabulary of model", "other")
+    check_refused(tmp_path, "the target vocabulary of model", "other")
 
 
-def test_a_very_long_line_is_named(tmp_path, capsys, monkeypatch) -> None:
+def test_a_very_long_line_is_named(tmp_path, monkeypatch) -> None:
     write_model(tmp_path / "model", 0)
     monkeypatch.setattr(score, "LONG", 2)
     monkeypatch.setattr(score, "WINDOW", 2)
@@ -209,11 +204,10 @@ def test_a_very_long_line_is_named(tmp_path, capsys, monkeypatch) -> None:
         "line 3: its 3 target tokens take a step of the decoder each"
     ]
     write_lines(tmp_path / "src", ["a", "b", "a " * 2000, "b"])
-    capsys.readouterr()
     monkeypatch.setattr(memory, "_SMALL", 0)
     monkeypatch.setattr(memory, "free_bytes", lambda device: 200_000)
     monkeypatch.setattr(score, "LONG", 3)
-    refused(tmp_path, capsys, "line 3: its 2,000 tokens: does not fit in memory (needs 0.")
+    check_refused(tmp_path, "line 3: its 2,000 tokens: does not fit in memory (needs 0.")
 
 
 def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
@@ -237,7 +231,7 @@ def test_the_summary_says_of_what_its_means_are() -> None:
     ]
 
 
-def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys, monkeypatch) -> None:
+def test_the_line_of_an_error_is_that_of_the_file(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(score, "WINDOW", 2)
     sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8, "heads": 2}
     kind = {"encoder_type": "transformer", "decoder_type": "transformer", "transformer_ff": 8}
@@ -245,4 +239,4 @@ def test_the_line_of_an_error_is_that_of_the_file(tmp_path, capsys, monkeypatch)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
     write_lines(tmp_path / "tgt", ["x"] * 4)
-    refused(tmp_path, capsys, "line 4: longer than a Transformer model reads")
+    check_refused(tmp_path, "line 4: longer than a Transformer model reads")
