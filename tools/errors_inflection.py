@@ -385,7 +385,8 @@ def draw(words: Sequence[Word], training: Training) -> Figure:
         axes[name].bar_label(bars, [f"{row[2]} % of {row[1]}" for row in rows], fontsize=7)
         axes[name].set_title(f"right (%), by {title}", fontsize=10)
         axes[name].tick_params(labelsize=7)
-        axes[name].set_xlim(0, 150)
+        axes[name].set_xlim(0, 150)  # with room for the labels
+        axes[name].set_xticks(range(0, 101, 20))
         axes[name].invert_yaxis()
     return figure
 

@@ -146,7 +146,11 @@ def files(folder: Path, levels: list[str]) -> list[str]:
     return [part for key, name in named.items() for part in (f"--{key}", str(folder / name))]
 
 
-def test_the_page_of_a_small_set(tmp_path, capsys):
+def test_the_page_of_a_small_set(tmp_path, capsys, monkeypatch):
+    figures, draw = [], errors_inflection.draw
+    monkeypatch.setattr(
+        errors_inflection, "draw", lambda *of: figures.append(draw(*of)) or figures[0]
+    )
     arguments = files(tmp_path, ["exhaustive", "optimal", "none"])
     picture = ["--picture", str(tmp_path / "errors")]
     assert ended(errors_inflection.main, [*arguments, *picture]) == 0
@@ -167,6 +171,7 @@ def test_the_page_of_a_small_set(tmp_path, capsys):
     ):
         assert line in page.splitlines()
     assert (tmp_path / "errors.png").stat().st_size > 1000
+    assert [max(axes.get_xticks()) for axes in figures[0].axes[1:]] == [100] * 3  # percent
 
 
 def test_a_picture_that_cannot_be_written_leaves_no_page(tmp_path):
