@@ -130,7 +130,7 @@ def test_cells_of_extreme_gates(instructions: int) -> None:
     for kind in (NativeCells, Cells):
         outputs, last = torch.empty(5, 2), (torch.empty(5, 2), torch.empty(5, 2))
         multiply = PreparedWeight(torch.zeros(8, 2))
-        kind(steps, range(1), multiply, entering, outputs, last).forward(0)
+        kind(steps, range(1), multiply, entering, outputs, last, None).forward(0)
         made.append(torch.cat([outputs, *last]))
     assert torch.allclose(made[0], made[1], rtol=1e-6, atol=1e-30, equal_nan=True)
     assert made[0].isnan().sum() == 6
