@@ -179,7 +179,8 @@ def begin(work: Path, wanted: dict[str, Any], options: argparse.Namespace) -> No
     elif (known := read_object(record)) != wanted:
         other = sorted(key for key in wanted if wanted[key] != known.get(key))
         raise UserError(
-            f"{work}: has predictions for other {', '.join(other)}; delete it or give another --out"
+            f"{work}: its predictions are for other values of {', '.join(other)}; "
+            "delete it or give another --out"
         )
 
 

@@ -143,7 +143,7 @@ def test_answers_of_other_models_are_not_mixed_in(folder: Path) -> None:
     distilled(folder, out="mixed")
     given = ["--train", "train.src", "--models", "backward", "--out", "mixed", "--beam", 3]
     line = refused(folder, *given)
-    assert "mixed.work: has predictions for other each, models; delete it" in line
+    assert "mixed.work: its predictions are for other values of each, models; delete" in line
 
 
 def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
     given = ["--train", "train.src", "--models", "other", "--each", 1, "--beam", 3]
     succeed("onmt_entmax", "distill", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
     write_model(folder / "other", 4)
-    assert "has predictions for other models; delete it" in refused(folder, *given, "--out", "anew")
+    assert "are for other values of models; delete it" in refused(folder, *given, "--out", "anew")
 
 
 def test_without_models(folder: Path) -> None:
