@@ -320,8 +320,9 @@ def _matrix(
 ) -> Matrix:
     for key in content:
         if key not in REQUIRED + OPTIONAL:
-            found = nearest(str(key), (*REQUIRED, *OPTIONAL, "pairs"))
-            raise UserError(f"{path}: {key}: no such key{found}")
+            elsewhere = "; options of training stand in the file of base, or under options"
+            hint = nearest(str(key), (*REQUIRED, *OPTIONAL, "pairs")) or elsewhere
+            raise UserError(f"{path}: {key}: no such key{hint}")
     for key in REQUIRED:
         if content.get(key) is None:
             raise UserError(f"{path}: {key}: this key is required")

@@ -27,6 +27,7 @@ class TestMatrixFile:
         ("changes", "message"),
         [
             ({"sedes": [1]}, "sedes: no such key; did you mean 'seeds'?"),
+            ({"layers": 1}, "layers: no such key; options of training stand in the file of base"),
             ({"run": None}, "run: this key is required"),
             ({"evaluate": "sigmorfon"}, "evaluate: 'sigmorfon' is not one of"),
             ({"paper": "low"}, "paper: 'low' is not one of"),
