@@ -96,7 +96,7 @@ class LineConstraints:
         return cls(tuple(groups), avoid, regex)
 
     def __bool__(self) -> bool:
-        return self != LineConstraints()
+        return bool(self.required or self.avoid) or self.regex is not None
 
 
 class ConstraintCompiler:
