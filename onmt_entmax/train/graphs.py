@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -224,7 +224,7 @@ class PaddedUpdates:
         wanted = self._config.graphs != "off"
         if not wanted or self._seen[key] == 1 or self.captured >= self._config.most_graphs:
             ids = batch.ids.to(self._device, non_blocking=True)
-            with self._capture.on_side_stream() if wanted else _nothing():
+            with self._capture.on_side_stream() if wanted else nullcontext():
                 self._add_gradient(ids, batch.shape)
             return
         ids = torch.empty(size(batch.shape), dtype=torch.int64, device=self._device)
@@ -378,11 +378,6 @@ class PaddedUpdates:
             state = torch.get_rng_state()
             yield
             torch.set_rng_state(state)
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 def _add(sums: Sequence[Tensor], found: Sequence[Tensor | None]) -> None:
