@@ -11,10 +11,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
 from onmt_entmax.options.rivals import without_rivals
 from onmt_entmax.parsing import ParseError, parse_yaml
 from onmt_entmax.rules import shown
@@ -213,11 +215,12 @@ def _look_up(
 
 def _elsewhere(name: str) -> str:
     """Return which other version or command has an option; an empty string if none has."""
-    from onmt_entmax.options.train import training_parser  # which imports this module
-    from onmt_entmax.options.translate import translation_parser
-
-    for command, parser in (("train", training_parser), ("translate", translation_parser)):
-        if name in register(parser()):
+    # OpenNMT-py's options alone: the modules of ours import this one.
+    of_translate = partial(translate_opts, dynamic=True)
+    for command, add_options in (("train", train_opts), ("translate", of_translate)):
+        parser = ArgumentParser()
+        add_options(parser)
+        if name in register(parser):
             return f"onmt-entmax {command} has it"
     return _ELSEWHERE.get(name, "")
 
