@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from onmt_entmax.checksums import LIST_NAME
 from onmt_entmax.cli.main import COMMANDS
 from tests.commands import weights
 from tests.faults.attack import Attack, once
@@ -114,7 +115,10 @@ def check(world: World, case: Case, place: Path) -> str | None:
             return "verify says nothing"
         if not changed and ended.status != 0:
             return f"verify complains of a good folder: {ended.line}"
-        if step and ended.status not in (0, None) and Path(case.file).name not in ended.line:
+        # Where the list of checksums is wrong, it accuses another file.
+        blamed = [Path(case.file).name, *(["checksum"] if case.file.endswith(LIST_NAME) else [])]
+        named = any(name in ended.line for name in blamed)
+        if step and ended.status not in (0, None) and not named:
             return f"verify does not name the file: {ended.line}"
         return ended.bug()
     if case.use == "translate":
