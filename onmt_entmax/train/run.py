@@ -6,6 +6,7 @@ It reads the data, starts anew or resumes from a compatible checkpoint, and call
 from __future__ import annotations
 
 import shlex
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -247,6 +248,8 @@ def _connected(processes: Processes, device: torch.device, folder: Path) -> Iter
     except RuntimeError as error:
         if processes.count == 1:
             raise
+        # torchrun ends the other processes now; they shall say why first.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise ProcessError(
             f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
             f"continue from the last checkpoint with -train_from {folder}"
