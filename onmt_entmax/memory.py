@@ -29,7 +29,7 @@ def free_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         import torch
 
-        # PyTorch keeps what it has freed.
+        # Reserved by PyTorch, but free for its tensors.
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0]) + kept
     return min([_free_on_machine(), *_free_in_groups()])

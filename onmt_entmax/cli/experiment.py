@@ -118,7 +118,7 @@ def processors(text: str, jobs: int) -> list[int]:
 
 
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
-    """Run what is not done, pair by pair."""
+    """Train and measure all unfinished cells, pair by pair."""
     cores = processors(options.cores, options.jobs)
     work = [(matrix, chosen(matrix, options.only, options.seeds)) for matrix in matrices]
     for matrix, trainings in work:  # all, before hours are spent on the first
@@ -160,7 +160,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     for name, do, purpose in (
-        ("run", run, "run what is not done"),
+        ("run", run, "train and measure all unfinished cells"),
         ("status", status, "print the progress of every run"),
         ("table", table, "print the results beside the paper's"),
         ("test", test, "measure the test set once, and record that"),

@@ -64,7 +64,7 @@ from onmt_entmax.rules import number, positive, whole
 RECORD = "prepare.json"
 _OWN = Corpus(("", ""), {}, {})  # defaults for the user's own files
 _ALL = (*PARTS, TEST)
-_HELD_OUT = 1000  # pairs to validate on, where there are none
+_HELD_OUT = 1000  # validation pairs, if the user gives none
 _LARGEST = 1 << 20  # bytes of the record
 _WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages
 

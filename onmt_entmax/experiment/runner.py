@@ -199,7 +199,7 @@ def last_line(log: Path, start: int) -> str:
 
 
 class Runner:
-    """Runs what is not done of a matrix.
+    """Trains and measures the unfinished cells of a matrix.
 
     Args:
         matrix: the matrix.

@@ -191,7 +191,7 @@ def _sum_of_losses(solved: Conjugate, own: Tensor, smoothing: float) -> Tensor:
 
 
 class _Gathered:
-    """Collects what the gradient of `LinearLoss` needs, group by group of rows.
+    """Collects the parts of the gradient of `LinearLoss` over groups of rows.
 
     Attributes:
         hidden: states ``(rows, hidden)``.

@@ -1,7 +1,7 @@
 """The output layer: from decoder states to scores, log-probabilities, the support, or the loss.
 
-`OutputLayer` is the module, `PreparedOutput` the same for the steps of a search. Where the output
-is sparse, no more scores than a group of rows has are ever in memory.
+`OutputLayer` is the module; `PreparedOutput` computes the same in a search. Of a sparse output, the
+scores of one group of rows at a time are in memory.
 """
 
 from __future__ import annotations

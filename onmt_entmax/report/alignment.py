@@ -34,7 +34,7 @@ class Alignment:
         return " ".join(f"{i}-{j}" for i, j, _ in sorted(links))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a report says."""
+        """Return the alignment as a report writes it."""
         return {"source": self.source, "target": self.target, "links": self.links}
 
 

@@ -34,7 +34,7 @@ class Decoded:
     """The model's tokens in the order of the text, between spaces, where the text differs."""
 
     def record(self, scored: bool) -> dict[str, Any]:
-        """Return what a report says of it; `scored`: with the score that penalties gave it."""
+        """Return the hypothesis as a report writes it; `scored`: with its score under penalties."""
         hypothesis = self.hypothesis
         record: dict[str, Any] = {
             "text": self.text,
@@ -58,7 +58,7 @@ class Drawn:
     sample: Sample
 
     def record(self) -> dict[str, Any]:
-        """Return what a report says of it."""
+        """Return the sample as a report writes it."""
         drawn = self.sample
         return {
             "text": self.text,
@@ -118,7 +118,7 @@ class Answer:
         return found + [""] * (n_best - len(found))
 
     def _read(self) -> dict[str, Any]:
-        """Return what a report says of the source, with the tokens that training never saw."""
+        """Return the source as a report writes it, with the tokens that training never saw."""
         lacks = {"unknown": self.unknown, "unseen": [token for _, token in self.unseen]}
         return {
             "id": self.id,
