@@ -35,6 +35,15 @@ def free_bytes(device: torch.device) -> int:
     return min([_free_on_machine(), *_free_in_groups()])
 
 
+def most_reserved(device: torch.device) -> int:
+    """Return the most bytes of a GPU that PyTorch has held in this process; 0 of other devices."""
+    if device.type != "cuda":
+        return 0
+    import torch
+
+    return torch.cuda.max_memory_reserved(device)
+
+
 _UNKNOWN = 1 << 62
 
 

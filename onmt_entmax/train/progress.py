@@ -61,6 +61,8 @@ class Progress:
         ]
         if values.get("skipped"):
             facts.append(f"{values['skipped']:g} updates skipped")
+        if "gpu_gb" in values:
+            facts.append(f"GPU memory {values['gpu_gb']:.1f} GB")
         return facts
 
     def validation(self, values: Mapping[str, float], step: int, best_step: int) -> list[str]:

@@ -24,7 +24,7 @@ from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.errors import UserError
 from onmt_entmax.locks import FolderLock
-from onmt_entmax.memory import named_exhaustion
+from onmt_entmax.memory import most_reserved, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.nn.transformer import learned_alphas
@@ -319,6 +319,9 @@ class Trainer:
             values = self._measurements.take() | {"learning_rate": rate, "epoch": epoch}
             if self.state.skipped:
                 values["skipped"] = self.state.skipped
+            reserved = most_reserved(device_of(self.model))
+            if reserved:
+                values["gpu_gb"] = reserved / 1e9
             self.records.training(at, values)
 
     def _standing(self) -> Standing:

@@ -120,6 +120,11 @@ def test_skipped_updates_are_told_and_softmax_has_no_support():
     assert facts[2:] == ["lr 0.00195 ", " 12,346 tokens/s", "2 updates skipped"]
 
 
+def test_the_memory_of_a_gpu_is_told():
+    facts = Progress(CONFIG, 1.5).training(VALUES | {"gpu_gb": 2.6437})
+    assert facts[-1] == "GPU memory 2.6 GB"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.2, "0:00"), (185, "3:05"), (7385, "2:03:05"), (273_000, "3 d 3 h")],

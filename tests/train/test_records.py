@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.cli.train import main as train
 from onmt_entmax.files import FileError
 from onmt_entmax.train import OptimizerConfig, TrainingConfig
 from onmt_entmax.train.progress import Progress, Standing
 from onmt_entmax.train.records import Records
+from tests.toy import write_config
 
 PROGRESS = Progress(TrainingConfig(OptimizerConfig()), 1.5)
 LOSS = {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
@@ -55,3 +57,10 @@ def test_a_disk_that_fails_is_one_line(tmp_path):
     (tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(FileError, match=r"metrics.jsonl: is a folder"):
         Records(tmp_path, 0, PROGRESS, None)
+
+
+def test_training_on_a_gpu_logs_its_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("onmt_entmax.train.trainer.most_reserved", lambda device: 2_643_700_000)
+    assert not train(["-config", str(write_config(tmp_path, train_steps=2, report_every=1))])
+    facts = lines(tmp_path / "run")
+    assert [each["gpu_gb"] for each in facts if each["kind"] == "train"] == [2.6437, 2.6437]
