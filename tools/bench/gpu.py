@@ -12,22 +12,26 @@ on the support. The alphas of a Transformer are those of its attention; its outp
 Decoding lists all words whose output or certificate differs from the CPU's.
 
 `--device cpu --quick` is a smoke test with small models. Everything goes to a JSON file
-(`--output`), the tables to one screen.
+(`--output`), the tables to one screen. If a part leaves the GPU unusable, a new process runs the
+rest.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
+import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,6 +62,9 @@ MAX_GRAD_NORM = 5.0
 LEARNING_RATE = 1e-3
 MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inflection-86"
 TOGETHER = 1024  # words decoded in a batch
+LOSSES = "loss, forward and backward, over cross-entropy"
+MAPPINGS = "mapping, forward and backward, over softmax"
+DECODING = "decoding, 2x512, beam 5; the CPU's outputs and certificates"
 Result = dict[str, Any]
 
 
@@ -132,6 +139,13 @@ class Device:
         """Wait for the GPU."""
         if self.is_gpu:
             torch.cuda.synchronize()
+
+    def works(self) -> bool:
+        """Return whether the device still computes: not after some errors and failed captures."""
+        try:
+            return bool(torch.rand(8, device=self.device).sum() >= 0)
+        except RuntimeError:
+            return False
 
     def clock(self) -> float:
         """Return the time in seconds, after waiting."""
@@ -340,93 +354,88 @@ def _data(size: Size, count: int) -> list[Batch]:
     return list(islice(stream, count))
 
 
-def time_steps(
-    device: Device, size: Size, options: argparse.Namespace, say: Callable[[Result], None]
-) -> None:
-    """Time training steps of each contender."""
-    known, count = size.known(), options.batches
-    data = _data(size, count)
-    pad = known.target.pad
-    dropout = 0.1 if size.transformer else 0.3
-    shapes = Shapes(size.batch)
-    base = {"size": size.name, "pairs": size.batch}
-
-    def report(name: str, times: list[float], more: Result) -> None:
-        result = base | {"contender": name, "ms": round(1000 * statistics.median(times), 2)}
-        result["mean_ms"] = round(1000 * statistics.mean(times), 2)
-        say(result | more)
-
-    def run(take: Callable[[Any], None], items: list[Any], warm: int, rounds: int) -> list[float]:
-        for _ in range(warm):
-            for item in items:
-                take(item)
-        times = []
-        for _ in range(rounds):
-            for item in items:
-                start = device.clock()
-                take(item)
-                times.append(device.clock() - start)
-        return times
-
-    def time_unpadded(name: str, stepper: StockStep | PackedStep) -> None:
-        report(name, run(stepper.take, data, 1, 1 if options.quick else 2), {})
-
-    def time_padded(name: str, kind: str, alpha: str) -> None:
-        if device.is_gpu:
-            torch.cuda.reset_peak_memory_stats()
-        model = size.model(alpha, dropout).to(device.device)
-        graphs = "on" if kind == "graph" else "off"
-        stepper = StaticStep(model, known, shapes, LEARNING_RATE, graphs)
-        padded = [stepper.updates.pad(batch) for batch in data]
-        rounds = options.warm if kind == "graph" else 1
-        started = time.perf_counter()
-        times = run(stepper.take, padded, rounds, 3 if kind == "graph" else 1)
-        loss, support = stepper.measured()
-        more: Result = {"loss": round(loss, 3), "support": round(support, 1)}
-        more["graphs"] = stepper.updates.captured
-        more["seconds_in_all"] = round(time.perf_counter() - started, 1)
-        if kind == "graph":
-            # As in training, no waits between steps.
-            start = device.clock()
-            for batch in padded:
-                stepper.take(batch)
-            more["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
-        if device.is_gpu:
-            more["gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 2)
-        report(name, times, more)
-        if kind == "plain" and device.is_gpu:
-            _profile(stepper, padded, size)
-
-    def time_one(name: str) -> None:
-        kind, alpha, *tf32 = name.split()
-        if kind == "stock":
-            stock = size.stock(dropout).to(device.device)
-            time_unpadded(name, StockStep(stock, pad, LEARNING_RATE, device))
-        elif kind == "packed":
-            model = size.model(alpha, dropout).to(device.device)
-            time_unpadded(name, PackedStep(model, pad, LEARNING_RATE, device))
-        else:
-            with tf32_products(bool(tf32)):
-                time_padded(name, kind, alpha)
-
+def time_steps(device: Device, size: Size, options: argparse.Namespace) -> Iterator[Result]:
+    """Yield the time of a training step of each contender."""
+    data = _data(size, options.batches)
     names = ["stock softmax", "packed 1.5", "plain 1.5", "graph 1.5"]
     names += ["graph learned" if size.transformer else "graph 1.33", "graph 1"]
     names += ["graph 1.5 tf32"] if device.is_gpu else []
     for name in names:
-        if name.split()[0] in options.contenders:
-            try:
-                time_one(name)
-            except Exception as error:  # the others can still be useful
-                traceback.print_exc()
-                say(base | {"contender": name, "ms": float("nan"), "error": repr(error)[:300]})
-            if device.is_gpu:
-                torch.cuda.empty_cache()
+        kind, alpha, *tf32 = name.split()
+        if kind not in options.contenders:
+            continue
+        row: Result = {"size": size.name, "pairs": size.batch, "contender": name}
+        try:
+            with tf32_products(bool(tf32)):
+                row |= _time_contender(device, size, options, data, kind, alpha)
+        except Exception as error:  # the others can still be useful
+            traceback.print_exc()
+            row |= {"ms": math.nan, "error": repr(error)[:300]}
+        yield row
+        if not device.works():
+            return
+        if device.is_gpu:
+            torch.cuda.empty_cache()
 
 
-PROFILES: list[Result] = []
+def _time_contender(
+    device: Device,
+    size: Size,
+    options: argparse.Namespace,
+    data: list[Batch],
+    kind: str,
+    alpha: str,
+) -> Result:
+    pad, dropout = size.known().target.pad, 0.1 if size.transformer else 0.3
+
+    def timed(take: Callable[[Any], None], items: list[Any], warm: int, rounds: int) -> Result:
+        for item in items * warm:
+            take(item)
+        times = []
+        for item in items * rounds:
+            start = device.clock()
+            take(item)
+            times.append(1000 * (device.clock() - start))
+        return {
+            "ms": round(statistics.median(times), 2),
+            "mean_ms": round(statistics.mean(times), 2),
+        }
+
+    if kind in ("stock", "packed"):
+        step: StockStep | PackedStep
+        if kind == "stock":
+            step = StockStep(size.stock(dropout).to(device.device), pad, LEARNING_RATE, device)
+        else:
+            model = size.model(alpha, dropout).to(device.device)
+            step = PackedStep(model, pad, LEARNING_RATE, device)
+        return timed(step.take, data, 1, 1 if options.quick else 2)
+    if device.is_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    captures = kind == "graph"
+    model = size.model(alpha, dropout).to(device.device)
+    graphs = "on" if captures else "off"
+    stepper = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, graphs)
+    padded = [stepper.updates.pad(batch) for batch in data]
+    started = time.perf_counter()
+    row = timed(stepper.take, padded, options.warm if captures else 1, 3 if captures else 1)
+    loss, support = stepper.measured()
+    row |= {"loss": round(loss, 3), "support": round(support, 1)}
+    row |= {"graphs": stepper.updates.captured}
+    row |= {"seconds_in_all": round(time.perf_counter() - started, 1)}
+    if captures:
+        # As in training, no waits between steps.
+        start = device.clock()
+        for batch in padded:
+            stepper.take(batch)
+        row["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
+    if device.is_gpu:
+        row["gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 2)
+        if not captures:
+            row |= _profile(stepper, padded)
+    return row
 
 
-def _profile(stepper: StaticStep, padded: list[PaddedBatch], size: Size) -> None:
+def _profile(stepper: StaticStep, padded: list[PaddedBatch]) -> Result:
     """Profile a plain step on the batch of median size by kernel."""
     from torch.profiler import ProfilerActivity, profile
 
@@ -442,16 +451,12 @@ def _profile(stepper: StaticStep, padded: list[PaddedBatch], size: Size) -> None
         if device_time and str(getattr(event, "device_type", "")).endswith("CUDA"):
             rows.append((event.key, device_time / 1000, event.count))
     rows.sort(key=lambda row: -row[1])
-    PROFILES.append(
-        {
-            "size": size.name,
-            "pairs": size.batch,
-            "shape": tuple(batch.shape),
-            "kernels": sum(row[2] for row in rows),
-            "device_ms": round(sum(row[1] for row in rows), 2),
-            "top": [{"kernel": k[:110], "ms": round(t, 3), "count": n} for k, t, n in rows[:30]],
-        }
-    )
+    return {
+        "shape": tuple(batch.shape),
+        "kernels": sum(row[2] for row in rows),
+        "kernels_ms": round(sum(row[1] for row in rows), 2),
+        "top": [{"kernel": k[:110], "ms": round(t, 3), "count": n} for k, t, n in rows[:30]],
+    }
 
 
 # --- losses and mappings ---
@@ -594,41 +599,143 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
     }
 
 
-# --- printing ---
+# --- parts ---
 
 
-def _print_steps(steps: list[Result]) -> None:
-    print(
-        f"\n{'training step':24} {'ms':>8} {'/ stock':>9} {'/ alpha 1':>9} {'no waits':>9}", end=""
-    )
-    print("  support  GB")
-    times = {(row["size"], row["pairs"], row["contender"]): row["ms"] for row in steps}
+class Bench:
+    """The parts of the benchmark, and what they found.
+
+    Args:
+        options: of the command line.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.device = device = Device(options.device)
+        self.failed = False
+        self._started = time.monotonic()
+        name = torch.cuda.get_device_name() if device.is_gpu else "CPU"
+        self.found: dict[str, Any] = {"device": name, "torch": torch.__version__}
+        self.found["quick"] = quick = options.quick
+        print(f"{name}, torch {torch.__version__}, {'quick' if quick else 'full'}")
+        sizes = SIZES if device.is_gpu else SMALL
+        small = (SIZES[0], SMALL[-1]) if device.is_gpu else SMALL
+        updates = (check for size in small for check in check_updates(device, size))
+        graphs = (check_graphs(device, size, _data(size, 6)) for size in sizes[-3:])
+        steps = {f"steps-{n}": partial(self._steps, size) for n, size in enumerate(sizes, 1)}
+        attention = time_attention(device.device, quick, 0.5 if quick else 2.0, "wall")
+        self.parts: dict[str, Callable[[], None]] = {
+            "checks-loss": partial(self._checks, "loss", check_loss(device, quick)),
+            "checks-updates": partial(self._checks, "updates", updates),
+            "checks-graphs": partial(self._checks, "graphs", graphs),
+            **steps,
+            "losses": partial(self._table, "losses", time_losses(device, quick), LOSSES),
+            "mappings": partial(self._table, "mappings", time_mappings(device, quick), MAPPINGS),
+            "attention": partial(self._table, "attention", attention),
+            "decoding": partial(self._table, "decoding", time_decoding(device, quick), DECODING),
+        }
+
+    def run(self, names: Sequence[str]) -> None:
+        """Run parts by name."""
+        for place, name in enumerate(names, 1):
+            self.parts[name]()
+            self._save()
+            print(f"  ({self.found['seconds']:.0f} s)", flush=True)
+            if not self.device.works():
+                self.failed = True
+                self._run_beside(names[place:])
+                return
+        if self.device.is_gpu and not kernels_start(self.device.device):
+            self.failed = True
+            print("FAILED: a kernel; PyTorch did the work of all from then on (see the warning)")
+
+    def _run_beside(self, names: Sequence[str]) -> None:
+        """Run parts in a new process: some errors of a GPU last as long as the process."""
+        if not names:
+            return
+        print(f"This process cannot use the GPU any more; a new one runs {', '.join(names)}")
+        with TemporaryDirectory() as folder:
+            output = Path(folder) / "found.json"
+            command = [sys.executable, "-m", "tools.bench.gpu", *sys.argv[1:]]
+            command += ["--only", ",".join(names), "--output", str(output)]
+            subprocess.run(command, check=False)
+            if output.is_file():
+                for name, rows in json.loads(output.read_text()).items():
+                    if isinstance(rows, list):
+                        self.found.setdefault(name, []).extend(rows)
+        self._save()
+
+    def _save(self) -> None:
+        self.found["seconds"] = round(time.monotonic() - self._started, 1)
+        self.options.output.write_text(json.dumps(self.found, indent=1) + "\n")
+
+    def _collect(self, name: str, results: Iterator[Result]) -> list[Result]:
+        """Return the rows of a part; an error is a row too, so that other parts still run."""
+        rows = self.found.setdefault(name, [])
+        try:
+            for row in results:
+                rows.append(row)
+                self._save()
+        except Exception as error:
+            rows.append({"what": name, "error": repr(error)[:300], "ok": False})
+            traceback.print_exc()
+        self.failed |= not all(row.get("ok", True) for row in rows)
+        return rows
+
+    def _checks(self, title: str, results: Iterator[Result]) -> None:
+        checks = self._collect(f"{title} checks", results)
+        wrong = [check for check in checks if not check["ok"]]
+        worst = max((c["error"] for c in checks if isinstance(c["error"], float)), default=0.0)
+        print(f"{title}: {len(checks)} checks, {len(wrong)} failed, largest error {worst:.1e}")
+        for check in wrong:
+            print("  FAILED", check)
+
+    def _steps(self, size: Size) -> None:
+        steps = self.found.setdefault("steps", [])
+        before = len(steps)
+        for row in time_steps(self.device, size, self.options):
+            steps.append(row)
+            self._save()
+        self.failed |= any("error" in row for row in steps)
+        _print_steps(size, steps[before:])
+
+    def _table(self, name: str, results: Iterator[Result], title: str = "") -> None:
+        rows = self._collect(name, results)
+        if title and rows:
+            _print_table(title, rows)
+
+
+def _print_steps(size: Size, steps: list[Result]) -> None:
+    title = f"step {size.name}, {size.batch} pairs"
+    print(f"\n{title:34} {'ms':>8} {'/ stock':>9} {'/ alpha 1':>9} {'no waits':>9}  support  GB")
+    times = {row["contender"]: row["ms"] for row in steps}
     for row in steps:
-        key = row["size"], row["pairs"]
-        if row["contender"].startswith("stock"):
-            print(f"{row['size']}, {row['pairs']} pairs")
-        ratios = [
-            row["ms"] / times.get((*key, reference), float("nan"))
-            for reference in ("stock softmax", "graph 1")
-        ]
-        unwaited = row.get("unwaited_ms", "")
+        ratios = [row["ms"] / times.get(name, math.nan) for name in ("stock softmax", "graph 1")]
         print(
-            f"  {row['contender']:22} {row['ms']:8.2f} {ratios[0]:9.3f} {ratios[1]:9.3f}"
-            f" {unwaited!s:>9}  {row.get('support', '')!s:>7}  {row.get('gb', '')}"
+            f"  {row['contender']:32} {row['ms']:8.2f} {ratios[0]:9.3f} {ratios[1]:9.3f}"
+            f" {row.get('unwaited_ms', '')!s:>9}  {row.get('support', '')!s:>7}"
+            f"  {row.get('gb', '')}"
         )
+    for row in steps:
+        if "kernels" in row:
+            print(
+                f"  kernels of a plain step, shape {row['shape']}: {row['kernels']} in "
+                f"{row['kernels_ms']} ms"
+            )
+            for top in row["top"][:3]:  # the file has 30
+                print(f"    {top['ms']:8.3f} ms {top['count']:5} {top['kernel'][:90]}")
 
 
 def _print_table(title: str, rows: list[Result]) -> None:
-    if rows:
-        print("\n" + title)
-        names = [name for name in rows[0] if name not in ("cases", "ok")]
-        widths = [max(len(name), *(len(str(row.get(name, ""))) for row in rows)) for name in names]
-        columns = list(zip(names, widths, strict=True))
-        print("  " + "  ".join(f"{name:>{width}}" for name, width in columns))
-        for row in rows:
-            print("  " + "  ".join(f"{row.get(name, '')!s:>{width}}" for name, width in columns))
-            for case in row.get("cases", ())[:10]:
-                print(f"    {case}")
+    print("\n" + title)
+    names = [name for name in rows[0] if name not in ("cases", "ok")]
+    widths = [max(len(name), *(len(str(row.get(name, ""))) for row in rows)) for name in names]
+    columns = list(zip(names, widths, strict=True))
+    print("  " + "  ".join(f"{name:>{width}}" for name, width in columns))
+    for row in rows:
+        print("  " + "  ".join(f"{row.get(name, '')!s:>{width}}" for name, width in columns))
+        for case in row.get("cases", ())[:10]:
+            print(f"    {case}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -637,101 +744,28 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
-    parser.add_argument("--only", default="checks,steps,losses,mappings,attention,decoding")
+    parser.add_argument("--only", help="parts, such as checks,steps-2,losses; default: all")
     parser.add_argument("--contenders", default="stock,packed,plain,graph")
     parser.add_argument("--batches", type=int, help="different batches of each size")
     parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
     options = parser.parse_args()
     options.batches = options.batches or (3 if options.device == "cpu" else 16)
     options.warm = options.warm or (3 if options.quick else 6)
-    options.only, options.contenders = options.only.split(","), options.contenders.split(",")
+    options.contenders = options.contenders.split(",")
     return options
 
 
 def main() -> int:
     """Run the benchmark; return the exit status, 1 if a check or a table fails."""
     options = parse_arguments()
-    device = Device(options.device)
-    started = time.monotonic()
-    name = torch.cuda.get_device_name() if device.is_gpu else "CPU"
-    print(f"{name}, torch {torch.__version__}, {'quick' if options.quick else 'full'}")
-    found: dict[str, Any] = {"device": name, "torch": torch.__version__, "quick": options.quick}
-    sizes = SIZES if device.is_gpu else SMALL
-    check_sizes = (SIZES[0], SMALL[-1]) if device.is_gpu else SMALL
-    failed = False
-
-    def save() -> None:
-        found["seconds"] = round(time.monotonic() - started, 1)
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
-
-    def section(title: str, results: Iterator[Result]) -> list[Result]:
-        rows: list[Result] = []
-        found[title] = rows
-        try:
-            for row in results:
-                rows.append(row)
-                save()
-        except Exception as error:  # the other tables can still be useful
-            rows.append({"what": title, "error": repr(error)[:300], "ok": False})
-            traceback.print_exc()
-        save()
-        return rows
-
-    if "checks" in options.only:
-        checks = section("loss checks", check_loss(device, options.quick))
-        updates = (check for size in check_sizes for check in check_updates(device, size))
-        checks += section("update checks", updates)
-        graphs = (check_graphs(device, size, _data(size, 6)) for size in sizes[-3:])
-        checks += section("graph checks", graphs)
-        wrong = [check for check in checks if not check["ok"]]
-        failed = bool(wrong)
-        worst = max((c["error"] for c in checks if isinstance(c["error"], float)), default=0.0)
-        print(f"{len(checks)} checks, {len(wrong)} failed, largest error {worst:.1e}")
-        for check in wrong:
-            print("  FAILED", check)
-        print(f"  ({time.monotonic() - started:.0f} s)", flush=True)
-    if "steps" in options.only:
-        steps: list[Result] = []
-        found["steps"], found["profiles"] = steps, PROFILES
-
-        def say(result: Result) -> None:
-            steps.append(result)
-            save()
-
-        for size in sizes:
-            time_steps(device, size, options, say)
-        failed |= any("error" in row for row in steps)
-        _print_steps(steps)
-        for profile in PROFILES:
-            print(
-                f"  kernels of a plain step, {profile['size']}, {profile['pairs']} pairs, shape "
-                f"{profile['shape']}: {profile['kernels']} in {profile['device_ms']} ms"
-            )
-            for row in profile["top"][:3]:  # the file has 30
-                print(f"    {row['ms']:8.3f} ms {row['count']:5} {row['kernel'][:90]}")
-        print(f"  ({time.monotonic() - started:.0f} s)", flush=True)
-    if "losses" in options.only:
-        rows = section("losses", time_losses(device, options.quick))
-        failed |= not all(row.get("ok", True) for row in rows)
-        _print_table("loss, forward and backward, over cross-entropy", rows)
-    if "mappings" in options.only:
-        rows = section("mappings", time_mappings(device, options.quick))
-        failed |= not all(row.get("ok", True) for row in rows)
-        _print_table("mapping, forward and backward, over softmax", rows)
-    if "attention" in options.only:
-        seconds = 0.5 if options.quick else 2.0
-        rows = section("attention", time_attention(device.device, options.quick, seconds, "wall"))
-        failed |= not all(row.get("ok", True) for row in rows)
-    if "decoding" in options.only:
-        rows = section("decoding", time_decoding(device, options.quick))
-        failed |= not all(row.get("ok", True) for row in rows)
-        _print_table("decoding, 2x512, beam 5; the CPU's outputs and certificates", rows)
-    if device.is_gpu and not kernels_start(device.device):
-        failed = True
-        print("FAILED: a kernel; PyTorch did the work of all from then on (see the warning)")
-    save()
-    print(f"{found['seconds']} s; {options.output}")
-    return 1 if failed else 0
+    bench = Bench(options)
+    wanted = options.only.split(",") if options.only else list(bench.parts)
+    names = [name for name in bench.parts if {name, name.split("-")[0]} & set(wanted)]
+    if not names:
+        sys.exit(f"--only {options.only}: the parts are {', '.join(bench.parts)}")
+    bench.run(names)
+    print(f"{bench.found['seconds']} s; {options.output}")
+    return 1 if bench.failed else 0
 
 
 if __name__ == "__main__":
