@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, zip_longest
@@ -25,7 +25,7 @@ from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
+from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
 from onmt_entmax.train import Evaluate, TrainingConfig
 
 UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning is due
@@ -110,14 +110,15 @@ def make_evaluate(
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
         values = _teacher_forced(model, forced, vocabularies.target.pad)
-        if targets is not None:
-            references, to_text = targets
-            outputs = _decoded_text(model, decoded, vocabularies, search, to_text)
-            chosen = [references[index] for index in outputs]
-            values["bleu"] = bleu.corpus_score(list(outputs.values()), [chosen]).score
-        elif decoded:
-            values |= _decoded_exactly(model, decoded, vocabularies, search)
-        return values
+        if not decoded:
+            return values
+        results = _searched(model, decoded, vocabularies, search)
+        if targets is None:
+            return values | _exact(results, examples, vocabularies.target.unk)
+        references, to_text = targets
+        outputs = [to_text(each.best.tokens if each.best else ()) for each in results.values()]
+        chosen = [references[index] for index in results]
+        return values | {"bleu": bleu.corpus_score(outputs, [chosen]).score}
 
     return evaluate
 
@@ -181,47 +182,32 @@ def _described(batch: Batch) -> str:
     )
 
 
-def _decoded_text(
+def _searched(
     model: SparseNMTModel,
     batches: Sequence[Batch],
     vocabularies: Vocabularies,
     search: SearchConfig,
-    to_text: Callable[[Sequence[int]], str],
-) -> dict[int, str]:
-    """Return the text of the best output of each sentence, by the index of its example."""
+) -> dict[int, SearchResult]:
+    """Return the result of each sentence, by the index of its example."""
     stepper = ModelStepper(model, vocabularies.target)
-    texts: dict[int, str] = {}
-    for batch in batches:
-        for index, result in zip(batch.indices, beam_search(stepper, batch, search), strict=True):
-            texts[index] = to_text(result.best.tokens if result.best else ())
-    return texts
+    return {
+        index: result
+        for batch in batches
+        for index, result in zip(batch.indices, beam_search(stepper, batch, search), strict=True)
+    }
 
 
-def _decoded_exactly(
-    model: SparseNMTModel,
-    batches: Sequence[Batch],
-    vocabularies: Vocabularies,
-    search: SearchConfig,
+def _exact(
+    results: Mapping[int, SearchResult], examples: Sequence[Example], unknown: int
 ) -> dict[str, float]:
     """Return the percentage of exact outputs: of all sentences, and averaged by first token."""
-    stepper = ModelStepper(model, vocabularies.target)
     right: dict[int, list[bool]] = {}
-    for batch in batches:
-        assert batch.target is not None
-        assert batch.target_lengths is not None
-        rows, lengths = batch.target[:, :, 0].t().tolist(), batch.target_lengths.tolist()
-        for result, first, row, length in zip(
-            beam_search(stepper, batch, search),
-            batch.source[0, :, 0].tolist(),
-            rows,
-            lengths,
-            strict=True,
-        ):
-            reference = tuple(row[1 : length - 1])
-            best = result.hypotheses[0].tokens if result.hypotheses else None
-            # An unknown token stands for many words, so it never matches.
-            exact = best == reference and vocabularies.target.unk not in reference
-            right.setdefault(first, []).append(exact)
+    for index, result in results.items():
+        reference = tuple(examples[index].target or ())
+        best = result.hypotheses[0].tokens if result.hypotheses else None
+        # An unknown token stands for many words, so it never matches.
+        exact = best == reference and unknown not in reference
+        right.setdefault(examples[index].source[0], []).append(exact)
     every = list(chain.from_iterable(right.values()))
     return {
         "exact_match": 100 * sum(every) / len(every),
