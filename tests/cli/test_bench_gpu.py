@@ -28,6 +28,7 @@ def test_runs_on_a_cpu(tmp_path: Path) -> None:
     assert not found["decoding"][0]["cases"]
     for table in ("losses", "mappings"):
         assert found[table][0]["bisection 1.5"] > 0  # of entmax 1.3
+    assert found["encoder"][0]["loop"] > 0
     assert len(found["attention"]) == 2
     assert set(found["attention"][0]["milliseconds"]) >= {"softmax", "1.5", "learned"}
 

@@ -5,11 +5,12 @@
 The checks compare kernels with float64 on the CPU, and CUDA graphs with plain updates. The tables
 time training steps of this project (packed, padded, padded with CUDA graphs) and of stock
 OpenNMT-py with softmax on the same batches, then losses, mappings and attention, beside entmax 1.3
-and AdaSplash where they are installed, and decoding. A step copies the batch to the GPU and runs
-forward and backward pass, clipping and fused Adam, with the GPU synchronised around it. Times are
-medians in milliseconds. Each contender trains before it is timed, since the cost of entmax depends
-on the support. The alphas of a Transformer are those of its attention; its output is softmax.
-Decoding lists all words whose output or certificate differs from the CPU's.
+and AdaSplash where they are installed, the LSTM encoder beside cuDNN's, and decoding. A step copies
+the batch to the GPU and runs forward and backward pass, clipping and fused Adam, with the GPU
+synchronised around it. Times are medians in milliseconds. Each contender trains before it is timed,
+since the cost of entmax depends on the support. The alphas of a Transformer are those of its
+attention; its output is softmax. Decoding lists all words whose output or certificate differs from
+the CPU's.
 
 `--device cpu --quick` is a smoke test with small models. Everything goes to a JSON file
 (`--output`), the tables to one screen. If a part leaves the GPU unusable, a new process runs the
@@ -43,6 +44,7 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import PaddedBatch, Shapes, views
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.lstm.static import static_encode
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
@@ -64,6 +66,7 @@ MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inf
 TOGETHER = 1024  # words decoded in a batch
 LOSSES = "loss, forward and backward, over cross-entropy"
 MAPPINGS = "mapping, forward and backward, over softmax"
+ENCODER = "LSTM encoder, forward and backward, over torch.nn.LSTM on padded batches"
 DECODING = "decoding, 2x512, beam 5; the CPU's outputs and certificates"
 Result = dict[str, Any]
 
@@ -562,6 +565,35 @@ def _relative(
         }
 
 
+def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
+    """Time the encoder's loop of steps, forward and backward, relative to the peer's kernels.
+
+    These (cuDNN on a GPU) take padding for tokens, so they do a little less.
+    """
+    for size in SIZES[1:3] if device.is_gpu else SMALL[:1]:
+        encoder = size.model("1.5", 0.0).encoder.to(device.device)
+        source = torch.randint(size.vocabulary, (24, size.batch), device=device.device)
+        lengths = torch.randint(1, 25, (size.batch,), device=device.device)
+        incoming = torch.randn(24, size.batch, size.hidden, device=device.device)
+        weights = list(encoder.parameters())
+
+        def run(
+            encode: Callable[[], Tensor], weights: list[Tensor] = weights, g: Tensor = incoming
+        ) -> None:
+            torch.autograd.grad(encode(), weights, g)
+
+        def loop(e: Any = encoder, ids: Tensor = source, n: Tensor = lengths) -> Tensor:
+            return static_encode(e, ids, n, None)[1]
+
+        def peer(e: Any = encoder, ids: Tensor = source) -> Tensor:
+            outputs: Tensor = e.rnn(e.embeddings(ids.unsqueeze(2)))[0]
+            return outputs
+
+        calls = {"torch_ms": partial(run, peer), "loop": partial(run, loop)}
+        given = {"size": size.name, "tokens": 24, "pairs": size.batch}
+        yield from _relative(device, calls, {}, given, 10 if quick else 30)
+
+
 # --- decoding ---
 
 
@@ -632,6 +664,7 @@ class Bench:
             "losses": partial(self._table, "losses", time_losses(device, quick), LOSSES),
             "mappings": partial(self._table, "mappings", time_mappings(device, quick), MAPPINGS),
             "attention": partial(self._table, "attention", attention),
+            "encoder": partial(self._table, "encoder", time_encoder(device, quick), ENCODER),
             "decoding": partial(self._table, "decoding", time_decoding(device, quick), DECODING),
         }
 
