@@ -15,10 +15,9 @@ from onmt_entmax.sparse.backends import backend_for
 from onmt_entmax.sparse.candidates import Candidates, nonzero
 from onmt_entmax.sparse.conjugate import Conjugate, row_groups
 
-# Scores in a group of rows for the loss and `OutputLayer.support`. A group has at least so many
-# rows, since each group reads all weights once.
-GROUP_SCORES = 1 << 21
-GROUP_ROWS = 128
+# Scores in a group of rows. It has at least so many rows, since each group reads all weights once.
+_GROUP_SCORES = 1 << 21
+_GROUP_ROWS = 128
 # The loss filters the next group if this one's supports are at most so large on average, and if
 # enough rows are left to pay for preparing the filter.
 _MOST_FILTERED_SUPPORT = 24
@@ -58,7 +57,7 @@ class LinearLoss(Function):
         loss = hidden.new_zeros(())
         correct, support = (torch.zeros((), dtype=torch.int64, device=hidden.device),) * 2
         may_filter, bf16_filter = is_worthwhile(weight, alpha), None
-        groups = list(row_groups(0, len(hidden), len(weight), GROUP_SCORES, GROUP_ROWS))
+        groups = list(row_groups(0, len(hidden), len(weight), _GROUP_SCORES, _GROUP_ROWS))
         for begin, end in groups:
             chunk, found = slice(begin, end), None
             # Groups of one size only: oneDNN compiles a program for each size.

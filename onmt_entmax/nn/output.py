@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile
-from onmt_entmax.nn.linear_loss import GROUP_ROWS, GROUP_SCORES, LinearLoss
-from onmt_entmax.nn.products import PreparedWeight, product
+from onmt_entmax.nn.linear_loss import LinearLoss
+from onmt_entmax.nn.products import PreparedWeight
 from onmt_entmax.nn.support import (
     Distribution,
     Support,
@@ -90,26 +90,6 @@ class OutputLayer(nn.Module):
     def log_probs(self, hidden: Tensor) -> Tensor:
         """Return log-probabilities ``(..., vocab)``, -inf outside the support."""
         return log_entmax(self.scores(hidden), self.alpha)
-
-    @torch.no_grad()
-    def support(self, hidden: Tensor) -> Support:
-        """Return the tokens of positive probability of hidden ``(rows, hidden)``; no gradient.
-
-        Raises:
-            ValueError: if alpha is 1, or a row of scores is -inf everywhere.
-        """
-        if self.alpha == 1:
-            raise ValueError("every token is in the support of a softmax: use log_probs")
-        if self.weight.dtype not in (torch.float32, torch.float64):
-            return as_support(self.log_probs(hidden))
-        parts = []
-        for begin, end in row_groups(0, len(hidden), len(self.weight), GROUP_SCORES, GROUP_ROWS):
-            rows = hidden[begin:end].to(self.weight.dtype)
-            with torch.autocast(hidden.device.type, enabled=False):
-                scores = product(rows, self.weight, self.bias)
-            found = find_support(scores, self.alpha)
-            parts.append(found or as_support(log_entmax(scores, self.alpha)))
-        return join_supports(parts or [as_support(self.scores(hidden))])
 
     def spread(self, label_smoothing: float) -> Tensor | None:
         """Return what smoothing adds to the target probability of each token ``(vocab,)``."""

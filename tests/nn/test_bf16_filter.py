@@ -178,8 +178,8 @@ def test_a_filtered_loss_is_exact(alpha: float, smoothing: float, monkeypatch) -
 
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
     monkeypatch.setattr(linear_loss, "scores_at", counting)
-    monkeypatch.setattr(linear_loss, "GROUP_SCORES", 5000 * 60)
-    monkeypatch.setattr(linear_loss, "GROUP_ROWS", 60)
+    monkeypatch.setattr(linear_loss, "_GROUP_SCORES", 5000 * 60)
+    monkeypatch.setattr(linear_loss, "_GROUP_ROWS", 60)
     monkeypatch.setattr(linear_loss, "_LEAST_FILTERED_ROWS", 100)
     layer, hidden = layer_and_states(5000, alpha, 25.0)
     target = layer.scores(hidden).argmax(1)
@@ -211,8 +211,8 @@ def test_peaked_rows_beside_a_flat_one_keep_their_gradients(
 ) -> None:
     """The flat row's many candidates make the others look like small supports of long rows."""
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 1)
-    monkeypatch.setattr(linear_loss, "GROUP_SCORES", 5000 * 60)
-    monkeypatch.setattr(linear_loss, "GROUP_ROWS", 60)
+    monkeypatch.setattr(linear_loss, "_GROUP_SCORES", 5000 * 60)
+    monkeypatch.setattr(linear_loss, "_GROUP_ROWS", 60)
     monkeypatch.setattr(linear_loss, "_LEAST_FILTERED_ROWS", 100)
     torch.manual_seed(0)
     layer, hidden = OutputLayer(64, 5000, alpha), torch.randn(300, 64)
