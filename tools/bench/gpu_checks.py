@@ -1,0 +1,110 @@
+"""Checks for `gpu.py`: kernels against float64 on the CPU, CUDA graphs against plain updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shapes, views
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.static_loss import static_loss
+from onmt_entmax.train.graphs import padded_outputs
+from tools.bench import batches as text
+from tools.bench.gpu_steps import LEARNING_RATE, Device, Result, Size, StaticStep
+
+
+def _distance(found: Tensor, expected: Tensor, least: float = 1e-30) -> float:
+    """Return the largest difference relative to the largest value, or `least`; infinite for nan."""
+    expected = expected.detach()
+    scale = float(expected.abs().max().clamp_min(least))
+    distance = float((found - expected).abs().max()) / scale
+    return distance if distance == distance else float("inf")
+
+
+def check_loss(device: Device, quick: bool) -> Iterator[Result]:
+    """Compare the static loss with `OutputLayer.loss` in float64 on the CPU."""
+    torch.manual_seed(0)
+    sizes = [(300, 776, 24)] if not device.is_gpu else [(4096, 776, 300), (640, 18_000, 300)]
+    for rows, vocabulary, hidden in sizes:
+        for alpha in (1.0, 1.05, 1.33, 1.5, 2.0):
+            if alpha == 1.05 and vocabulary > 10_000 and quick:
+                continue
+            for spread in (1.0, 8.0):
+                exact = OutputLayer(hidden, vocabulary, alpha).double()
+                torch.nn.init.normal_(exact.weight, 0, hidden**-0.5)
+                states = torch.randn(rows, hidden, dtype=torch.float64) * spread
+                target = torch.randint(vocabulary, (rows,))
+                target[::5] = 1
+                layer = OutputLayer(hidden, vocabulary, alpha)
+                layer.load_state_dict(exact.state_dict())
+                layer.to(device.device)
+                here = states.float().to(device.device).requires_grad_()
+                found = static_loss(layer, here, target.to(device.device), 1)
+                grads = torch.autograd.grad(found.loss, [here, layer.weight, layer.bias])
+                exact.load_state_dict(layer.state_dict())
+                there = here.detach().cpu().double().requires_grad_()
+                expected = exact.loss(there, target, 1)
+                wanted = torch.autograd.grad(expected.loss, [there, exact.weight, exact.bias])
+                worst = max(
+                    _distance(x.cpu().double(), y) for x, y in zip(grads, wanted, strict=True)
+                )
+                worst = max(worst, _distance(found.loss.detach().cpu().double(), expected.loss))
+                support = abs(float(found.support) / float(expected.support) - 1)
+                what = f"loss {rows}x{vocabulary} alpha {alpha} spread {spread:g}"
+                yield {"what": what, "error": worst, "support": support, "ok": worst < 1e-4}
+
+
+def check_updates(device: Device, size: Size) -> Iterator[Result]:
+    """Compare padded models with unpadded ones in float64 on the CPU."""
+    alphas = ("1.5", "1", "learned") if size.transformer else ("1.5", "1.33", "1", "mlp 1.5")
+    for name in alphas:
+        kind, _, alpha = name.rpartition(" ")
+        known = size.known()
+        model = size.model(alpha, 0.0)
+        if kind == "mlp":
+            model.decoder.attn = EntmaxGlobalAttention(size.hidden, kind, float(alpha))
+        model = model.double()
+        batch = next(text.batches(size.read(None), known, min(size.batch, 32), 512))
+        hidden, target = model.hidden_states(batch)
+        expected = model.generator.loss(hidden, target, known.target.pad).loss
+        parameters = list(model.parameters())
+        wanted = torch.autograd.grad(expected, parameters)
+        # The biases of a Transformer's keys have no gradient but for rounding.
+        least = 1e-3 * max(float(grad.abs().max()) for grad in wanted)
+        # The attention kernels of Transformers take no float64.
+        for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
+            moved = model.to(device.device, dtype)
+            padded = StaticStep(moved, known, Shapes(len(batch)), 0.0, "off").updates.pad(batch)
+            ids, target, lengths = views(padded.ids.to(device.device), padded.shape)
+            outputs = padded_outputs(moved, ids, target, lengths)
+            loss = static_loss(
+                moved.generator, outputs.flatten(0, 1), target[1:].flatten(), known.target.pad
+            ).loss
+            found = torch.autograd.grad(loss, list(moved.parameters()))
+            pairs = zip(found, wanted, strict=True)
+            worst = max(_distance(x.cpu().double(), y, least) for x, y in pairs)
+            worst = max(worst, _distance(loss.detach().cpu().double(), expected.detach()))
+            what = f"update {size.name} alpha {name} {dtype}"
+            yield {"what": what, "error": worst, "ok": worst < bound}
+
+
+def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
+    """Compare the first replay of every graph with a plain update, with dropout."""
+    torch.manual_seed(3)
+    model = size.model("learned" if size.transformer else "1.5", 0.3).to(device.device)
+    step = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, "check")
+    padded = [step.updates.pad(batch) for batch in data]
+    what = f"graphs {size.name} {size.batch} pairs"
+    try:
+        for _ in range(3):
+            for batch in padded:
+                step.take(batch)
+    except Exception as error:
+        return {"what": what, "error": str(error), "ok": False}
+    graphs = step.updates.captured
+    finite = bool(torch.isfinite(step.updates.gradient).all())
+    return {"what": what, "error": 0.0, "graphs": graphs, "ok": finite and graphs > 0}

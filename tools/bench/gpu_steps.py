@@ -1,0 +1,328 @@
+"""Training steps for `gpu.py`: sizes, the device's clock, contenders and their times."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import PaddedBatch, Shapes
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.opennmt import NMTModel, TransformerEncoder
+from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
+from onmt_entmax.train.trainer import tf32_products
+from onmt_entmax.train.transfer import Transfer
+from tools.bench import batches as text
+from tools.bench import transformer
+from tools.bench.contenders import Contender, StockContender, our_model, stock_model
+
+MAX_GRAD_NORM = 5.0
+LEARNING_RATE = 1e-3
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model and its batches.
+
+    Attributes:
+        name: name in the tables.
+        hidden: size of each layer.
+        vocabulary: largest number of tokens.
+        batch: sentence pairs of a batch.
+        read: reads the pairs.
+        joint: whether source and target share their vocabulary.
+        transformer: the sizes of a Transformer; None: an LSTM of two layers.
+    """
+
+    name: str
+    hidden: int
+    vocabulary: int
+    batch: int
+    read: Callable[[Path | None], list[text.Pair]]
+    joint: bool
+    transformer: transformer.Size | None = None
+
+    def known(self) -> Any:
+        """Return the vocabularies."""
+        return text.vocabularies(self.read(None), self.vocabulary, self.joint)
+
+    def model(self, alpha: str, dropout: float) -> SparseNMTModel:
+        """Return our model; those of all alphas have the same weights."""
+        known = self.known()
+        if self.transformer is not None:
+            return transformer.model_of(alpha, known, self.transformer, 1.0, dropout)
+        torch.manual_seed(1)
+        return our_model(stock_model(self.hidden, known, dropout), float(alpha), None)
+
+    def stock(self, dropout: float) -> NMTModel:
+        """Return OpenNMT-py's model, with softmax."""
+        if self.transformer is None:
+            torch.manual_seed(1)
+            return stock_model(self.hidden, self.known(), dropout)
+        model = self.model("stock", dropout)
+        model.encoder.__class__ = TransformerEncoder
+        linear = nn.Linear(self.hidden, self.vocabulary)
+        linear.weight, linear.bias = model.generator.weight, model.generator.bias
+        model.generator = nn.Sequential(linear, nn.LogSoftmax(dim=-1))
+        return model
+
+
+SIZES = (
+    Size("2x300 V=776", 300, 776, 64, text.inflection, True),
+    Size("2x300 V=776", 300, 776, 256, text.inflection, True),
+    Size("2x500 V=18,000", 500, 18_000, 256, text.words, False),
+    # 4,100 target tokens a step.
+    Size("Transformer base", 512, 32_000, 164, text.sentences, True, transformer.SIZES["base"]),
+)
+SMALL = (
+    Size("2x24 V=776", 24, 776, 16, text.inflection, True),
+    Size("tiny Transformer", 32, 776, 16, text.inflection, True, transformer.SIZES["tiny"]),
+)
+
+
+class Device:
+    """A device and its clock."""
+
+    def __init__(self, name: str) -> None:
+        self.device = torch.device(name)
+        self.is_gpu = self.device.type == "cuda"
+
+    def wait(self) -> None:
+        """Wait for the GPU."""
+        if self.is_gpu:
+            torch.cuda.synchronize()
+
+    def works(self) -> bool:
+        """Return whether the device still computes: not after some errors and failed captures."""
+        try:
+            return bool(torch.rand(8, device=self.device).sum() >= 0)
+        except RuntimeError:
+            return False
+
+    def clock(self) -> float:
+        """Return the time in seconds, after waiting."""
+        self.wait()
+        return time.perf_counter()
+
+    def median(self, run: Callable[[], object], repeats: int, warmup: int = 3) -> float:
+        """Return the median time of a function in milliseconds, with waits around each call."""
+        for _ in range(warmup):
+            run()
+        times = []
+        for _ in range(repeats):
+            start = self.clock()
+            run()
+            times.append(self.clock() - start)
+        return 1000 * statistics.median(times)
+
+    def ways(self, run: Callable[[], object]) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Yield a function as it is and, on a GPU, captured: a replay starts it without Python."""
+        yield "as written", run
+        if self.is_gpu:
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):  # kernels compile before they are captured
+                run()
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            try:
+                with torch.cuda.graph(graph):
+                    run()
+            except RuntimeError:  # the first row can still be useful
+                traceback.print_exc()
+            else:
+                yield "CUDA graph", graph.replay
+
+
+# --- contenders ---
+
+
+class PackedStep(Contender):
+    """Steps of this project without padding."""
+
+    def __init__(self, model: SparseNMTModel, pad: int, rate: float, device: Device) -> None:
+        super().__init__(model, pad, rate)
+        self._transfer = Transfer(device.device)
+
+    def take(self, batch: Batch) -> None:
+        """Take a step."""
+        self.optimizer.zero_grad()
+        batch = self._transfer(batch)
+        assert batch.target_lengths is not None
+        result = self.loss_of(batch)
+        (result.loss / len(batch)).backward()
+        self.update()
+
+
+class StockStep(StockContender):
+    """Steps of OpenNMT-py's model and loss."""
+
+    def __init__(self, model: NMTModel, pad: int, rate: float, device: Device) -> None:
+        super().__init__(model, pad, rate, own_adam=False)
+        self._device = device.device
+
+    def take(self, batch: Batch) -> None:
+        """Take a step; OpenNMT-py needs lengths on the device, too."""
+        self.optimizer.zero_grad()
+        moved = batch.to(self._device)
+        moved = replace(moved, target_lengths=batch.target_lengths)
+        self.backward_of(moved)
+        self.update()
+
+    def backward_of(self, batch: Batch) -> None:
+        """Run forward and backward pass, without reading the loss."""
+        outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
+        named = SimpleNamespace(tgt=batch.target)
+        loss, _ = self.loss_compute(named, outputs, attentions, normalization=len(batch))
+        loss.backward()
+
+
+class StaticStep:
+    """Steps of this project on padded batches, with graphs or without."""
+
+    def __init__(
+        self, model: SparseNMTModel, known: Any, shapes: Shapes, rate: float, graphs: str
+    ) -> None:
+        optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
+        pads = known.source.pad, known.target.pad
+        config = UpdateConfig(MAX_GRAD_NORM, graphs=graphs)
+        self.updates = PaddedUpdates(model, optimizer, config, shapes, pads)
+        self.rate = rate
+        self.report: Tensor | None = None
+
+    def take(self, batch: PaddedBatch) -> None:
+        """Take a step."""
+        self.updates.accumulate(batch, 1 / len(batch.batch))
+        self.report = self.updates.finish(self.rate)
+
+    def measured(self) -> tuple[float, float]:
+        """Return the last step's loss and support per token."""
+        assert self.report is not None
+        loss, tokens, _, support, _ = self.report.tolist()
+        return loss / tokens, support / tokens
+
+
+# --- training steps ---
+
+
+def data_of(size: Size, count: int) -> list[Batch]:
+    stream = text.batches(size.read(None), size.known(), size.batch, 16 * size.batch)
+    return list(islice(stream, count))
+
+
+def time_steps(device: Device, size: Size, options: argparse.Namespace) -> Iterator[Result]:
+    """Yield the time of a training step of each contender."""
+    data = data_of(size, options.batches)
+    names = ["stock softmax", "packed 1.5", "plain 1.5", "graph 1.5"]
+    names += ["graph learned" if size.transformer else "graph 1.33", "graph 1"]
+    names += ["graph 1.5 tf32"] if device.is_gpu else []
+    for name in names:
+        kind, alpha, *tf32 = name.split()
+        if kind not in options.contenders:
+            continue
+        row: Result = {"size": size.name, "pairs": size.batch, "contender": name}
+        try:
+            with tf32_products(bool(tf32)):
+                row |= _time_contender(device, size, options, data, kind, alpha)
+        except Exception as error:  # the others can still be useful
+            traceback.print_exc()
+            row |= {"ms": math.nan, "error": repr(error)[:300]}
+        yield row
+        if not device.works():
+            return
+        if device.is_gpu:
+            torch.cuda.empty_cache()
+
+
+def _time_contender(
+    device: Device,
+    size: Size,
+    options: argparse.Namespace,
+    data: list[Batch],
+    kind: str,
+    alpha: str,
+) -> Result:
+    pad, dropout = size.known().target.pad, 0.1 if size.transformer else 0.3
+
+    def timed(take: Callable[[Any], None], items: list[Any], warm: int, rounds: int) -> Result:
+        for item in items * warm:
+            take(item)
+        times = []
+        for item in items * rounds:
+            start = device.clock()
+            take(item)
+            times.append(1000 * (device.clock() - start))
+        return {
+            "ms": round(statistics.median(times), 2),
+            "mean_ms": round(statistics.mean(times), 2),
+        }
+
+    if kind in ("stock", "packed"):
+        step: StockStep | PackedStep
+        if kind == "stock":
+            step = StockStep(size.stock(dropout).to(device.device), pad, LEARNING_RATE, device)
+        else:
+            model = size.model(alpha, dropout).to(device.device)
+            step = PackedStep(model, pad, LEARNING_RATE, device)
+        return timed(step.take, data, 1, 1 if options.quick else 2)
+    if device.is_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    captures = kind == "graph"
+    model = size.model(alpha, dropout).to(device.device)
+    graphs = "on" if captures else "off"
+    stepper = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, graphs)
+    padded = [stepper.updates.pad(batch) for batch in data]
+    started = time.perf_counter()
+    row = timed(stepper.take, padded, options.warm if captures else 1, 3 if captures else 1)
+    loss, support = stepper.measured()
+    row |= {"loss": round(loss, 3), "support": round(support, 1)}
+    row |= {"graphs": stepper.updates.captured}
+    row |= {"seconds_in_all": round(time.perf_counter() - started, 1)}
+    if captures:
+        # As in training, no waits between steps.
+        start = device.clock()
+        for batch in padded:
+            stepper.take(batch)
+        row["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
+    if device.is_gpu:
+        row["gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 2)
+        if not captures:
+            row |= _profile(stepper, padded)
+    return row
+
+
+def _profile(stepper: StaticStep, padded: list[PaddedBatch]) -> Result:
+    """Profile a plain step on the batch of median size by kernel."""
+    from torch.profiler import ProfilerActivity, profile
+
+    batch = sorted(padded, key=lambda b: b.ids.numel())[len(padded) // 2]
+    stepper.take(batch)
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
+        stepper.take(batch)
+        torch.cuda.synchronize()
+    rows = []
+    for event in seen.key_averages():
+        device_time = getattr(event, "self_device_time_total", 0)
+        if device_time and str(getattr(event, "device_type", "")).endswith("CUDA"):
+            rows.append((event.key, device_time / 1000, event.count))
+    rows.sort(key=lambda row: -row[1])
+    return {
+        "shape": tuple(batch.shape),
+        "kernels": sum(row[2] for row in rows),
+        "kernels_ms": round(sum(row[1] for row in rows), 2),
+        "top": [{"kernel": k[:110], "ms": round(t, 3), "count": n} for k, t, n in rows[:30]],
+    }

@@ -1,0 +1,189 @@
+"""Tables for `gpu.py`: losses, mappings, the LSTM encoder, and decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from onmt_entmax.nn.lstm.static import static_encode
+from onmt_entmax.sparse.functional import entmax, entmax_loss
+from onmt_entmax.train.trainer import frozen_heap
+from onmt_entmax.translator import Translator
+from tools.bench import batches as text
+from tools.bench.attention import installed
+from tools.bench.gpu_steps import SIZES, SMALL, Device, Result
+
+MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inflection-86"
+TOGETHER = 1024  # words decoded in a batch
+
+
+def time_losses(device: Device, quick: bool) -> Iterator[Result]:
+    """Time forward and backward pass of the loss, relative to cross-entropy."""
+    sizes = [(1280, 776), (1280, 18_000), (4096, 32_000)] if device.is_gpu else [(64, 776)]
+    losses: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+        f"alpha {alpha:g}": partial(entmax_loss, alpha=alpha) for alpha in (1.2, 1.5, 2.0)
+    }
+    losses = {"cross_entropy_ms": functional.cross_entropy, **losses}
+    peer = installed("entmax")
+    for rows, classes in sizes:
+        for dtype in (torch.float32, torch.bfloat16):
+            torch.manual_seed(0)
+            scores = torch.randn(rows, classes, device=device.device, dtype=dtype)
+            scores.requires_grad_()
+            target = torch.randint(classes, (rows,), device=device.device)
+
+            def run(
+                loss: Callable[[Tensor, Tensor], Tensor],
+                scores: Tensor = scores,
+                y: Tensor = target,
+            ) -> None:
+                scores.grad = None
+                loss(scores, y).backward()
+
+            given = {"rows": rows, "classes": classes, "dtype": str(dtype).removeprefix("torch.")}
+            calls = {name: partial(run, loss) for name, loss in losses.items()}
+            peers: dict[str, Callable[[], None]] = {}
+            if peer is not None and dtype == torch.float32:
+                by_sorting = partial(_mean, partial(peer.entmax15_loss, k=100))
+                by_bisection = partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5))
+                peers["entmax15 k=100"] = partial(run, by_sorting)
+                peers["bisection 1.5"] = partial(run, by_bisection)
+            yield from _relative(device, calls, peers, given, 20 if quick else 50)
+
+
+def _mean(losses: Callable[[Tensor, Tensor], Tensor], scores: Tensor, target: Tensor) -> Tensor:
+    """Return the mean of the losses of rows."""
+    return losses(scores, target).mean()
+
+
+def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
+    """Time the mapping relative to softmax, with one alpha or one for each row."""
+    sizes = [(2560, 50), (65_536, 512), (1280, 18_000)] if device.is_gpu else [(64, 50)]
+    peer = installed("entmax")
+    for rows, classes in sizes:
+        torch.manual_seed(0)
+        scores = torch.randn(rows, classes, device=device.device).requires_grad_()
+        incoming = torch.randn(rows, classes, device=device.device)
+        alphas = torch.full((rows, 1), 1.5, device=device.device).requires_grad_()
+
+        def run(
+            mapping: Callable[[Tensor], Tensor], s: Tensor = scores, g: Tensor = incoming
+        ) -> None:
+            s.grad = None
+            mapping(s).backward(g)
+
+        calls = {
+            "softmax_ms": partial(run, partial(torch.softmax, dim=-1)),
+            "alpha 1.33": partial(run, partial(entmax, alpha=1.33)),
+            "alpha 1.5": partial(run, partial(entmax, alpha=1.5)),
+            "learned": partial(run, partial(entmax, alpha=alphas)),
+        }
+        peers: dict[str, Callable[[], None]] = {}
+        if peer is not None:
+            peers["entmax15"] = partial(run, partial(peer.entmax15, dim=-1))
+            peers["bisection 1.5"] = partial(run, partial(peer.entmax_bisect, alpha=1.5, dim=-1))
+        given = {"rows": rows, "classes": classes}
+        yield from _relative(device, calls, peers, given, 10 if quick else 30)
+
+
+def _relative(
+    device: Device,
+    calls: Mapping[str, Callable[[], None]],
+    peers: Mapping[str, Callable[[], None]],
+    given: Result,
+    repeats: int,
+) -> Iterator[Result]:
+    """Yield a row for each way to run calls: the first's milliseconds, the others' ratios to it.
+
+    The peers are those of entmax 1.3, which read values back and cannot be captured.
+    """
+    times: dict[str, dict[str, float]] = {}
+    for name, call in calls.items():
+        for way, run in device.ways(call):
+            times.setdefault(way, {})[name] = device.median(run, repeats)
+    for name, run in peers.items():
+        times["as written"][name] = device.median(run, repeats // 2)
+    reference, *others = calls
+    for way, taken in times.items():
+        base = taken.get(reference, float("nan"))
+        ratios = {name: round(taken.get(name, float("nan")) / base, 2) for name in others}
+        ratios |= {name: round(taken[name] / base, 2) for name in peers if name in taken}
+        yield {
+            **given,
+            "run": way,
+            reference: round(base, 3),
+            **ratios,
+            "ok": all(name in taken for name in calls),
+        }
+
+
+def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
+    """Time the encoder's loop of steps, forward and backward, relative to the peer's kernels.
+
+    These (cuDNN on a GPU) take padding for tokens, so they do a little less.
+    """
+    for size in SIZES[1:3] if device.is_gpu else SMALL[:1]:
+        encoder = size.model("1.5", 0.0).encoder.to(device.device)
+        source = torch.randint(size.vocabulary, (24, size.batch), device=device.device)
+        lengths = torch.randint(1, 25, (size.batch,), device=device.device)
+        incoming = torch.randn(24, size.batch, size.hidden, device=device.device)
+        weights = list(encoder.parameters())
+
+        def run(
+            encode: Callable[[], Tensor], weights: list[Tensor] = weights, g: Tensor = incoming
+        ) -> None:
+            torch.autograd.grad(encode(), weights, g)
+
+        def loop(e: Any = encoder, ids: Tensor = source, n: Tensor = lengths) -> Tensor:
+            return static_encode(e, ids, n, None)[1]
+
+        def peer(e: Any = encoder, ids: Tensor = source) -> Tensor:
+            outputs: Tensor = e.rnn(e.embeddings(ids.unsqueeze(2)))[0]
+            return outputs
+
+        calls = {"torch_ms": partial(run, peer), "loop": partial(run, loop)}
+        given = {"size": size.name, "tokens": 24, "pairs": size.batch}
+        yield from _relative(device, calls, {}, given, 10 if quick else 30)
+
+
+# --- decoding ---
+
+
+def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
+    """Decode words with a beam of 5, and compare outputs and certificates with the CPU's."""
+    lines = [" ".join(source) for source, _ in text.inflection(None)]
+    lines = lines if device.is_gpu else lines[::100]
+    sample = lines[:: 4 if quick else 1]
+    here = Translator.from_folders(MODEL, device=device.device)
+    list(here.answers(lines, TOGETHER))  # compiles the kernels of all numbers of rows and lengths
+    with frozen_heap():  # as the command line does when it starts
+        start = device.clock()
+        answers = list(here.answers(lines, TOGETHER))
+        seconds = device.clock() - start
+    found = {answer.source: answer for answer in answers}
+    cases, furthest = [], 0.0
+    for expected in Translator.from_folders(MODEL).answers(sample, TOGETHER // 4):
+        pair = [
+            (answer.result.certificate.level, [each.text for each in answer.hypotheses])
+            for answer in (found[expected.source], expected)
+        ]
+        if pair[0] != pair[1]:
+            cases.append({"source": expected.source, "here": pair[0], "cpu": pair[1]})
+        elif expected.hypotheses:
+            one, other = (a.result.hypotheses[0] for a in (found[expected.source], expected))
+            furthest = max(furthest, abs(one.log_prob - other.log_prob))
+    yield {
+        "words": len(lines),
+        "words_a_second": round(len(lines) / seconds),
+        "compared": len(sample),
+        "differ": len(cases),
+        "log_prob_within": f"{furthest:.1e}",
+        "cases": cases,
+        "ok": 1000 * len(cases) <= len(sample) and furthest < 1e-4,
+    }
