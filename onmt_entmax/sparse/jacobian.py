@@ -43,54 +43,23 @@ def jacobian_weights(probabilities: Tensor, alpha: float | Tensor) -> Tensor:
     return torch.where(support, torch.where(support, probabilities, 1.0) ** (2 - alpha), 0.0)
 
 
-def scores_gradient(
-    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, weights: Tensor | None = None
-) -> Tensor:
+def scores_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
     """Return the gradient in the scores, given the gradient in the probabilities.
 
     Args:
         probabilities: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
         gradient: in the probabilities, ``(..., n)``.
-        weights: :func:`jacobian_weights` of the probabilities if they are known already; used for
-            alpha <= 2 only.
 
     Returns:
         ``(..., n)``.
     """
     if _may_exceed_two(alpha):
         return _gradient_above_two(probabilities, alpha, gradient)
-    weights = jacobian_weights(probabilities, alpha) if weights is None else weights
+    weights = jacobian_weights(probabilities, alpha)
     weighted = weights * gradient
     mean = weighted.sum(-1, True) / weights.sum(-1, True)
     return torch.addcmul(weighted, weights, mean, value=-1)
-
-
-def jacobian_parts(probabilities: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """Return what :func:`apply_jacobian` needs, e.g. for all steps of a recurrence at once.
-
-    Args:
-        probabilities: ``(..., n)``; rows of zeros are allowed.
-        alpha: a number <= 2.
-
-    Returns:
-        Jacobian weights, and their shares of each row's sum; both ``(..., n)``.
-    """
-    weights = jacobian_weights(probabilities, alpha)
-    sums = weights.sum(-1, keepdim=True)
-    return weights, weights / sums.masked_fill_(sums == 0, 1)
-
-
-def apply_jacobian(weights: Tensor, shares: Tensor, gradient: Tensor) -> Tensor:
-    """Turn the gradient in the probabilities ``(..., n)`` into that in the scores, in place.
-
-    Args:
-        weights: see :func:`jacobian_parts`.
-        shares: likewise.
-        gradient: overwritten and returned.
-    """
-    mean = torch.linalg.vecdot(shares, gradient).unsqueeze(-1)
-    return gradient.sub_(mean).mul_(weights)
 
 
 def _may_exceed_two(alpha: float | Tensor) -> bool:

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from onmt_entmax.nn.lstm.cells import Steps, tanh
 from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
+from onmt_entmax.sparse.backends import backend_for
 from onmt_entmax.sparse.functional import entmax
-from onmt_entmax.sparse.jacobian import apply_jacobian, jacobian_parts, scores_gradient
 
 
 class RecurrentAttention:
@@ -105,8 +105,6 @@ class RecurrentAttention:
         self.weights = weights
         _, query = self._parameters["linear_out.weight"].split(self._bank.size(2), dim=1)
         self.to_query = PreparedWeight(query.t(), None, self._dtype)
-        if self.alpha <= 2:
-            self._jacobian = jacobian_parts(weights, self.alpha)
         self.grad_scores = torch.zeros_like(self.weights)
         if self.additive:
             matches = self._parameters["linear_query.weight"].t()
@@ -127,11 +125,9 @@ class RecurrentAttention:
         grad_p = dots(grad, self.values[:rows])
         if grad_weights is not None:
             grad_p += grad_weights[step, :rows]
-        if self.alpha <= 2:
-            jacobian_weights, shares = (part[step, :rows] for part in self._jacobian)
-            grad_scores = apply_jacobian(jacobian_weights, shares, grad_p)
-        else:
-            grad_scores = scores_gradient(self.weights[step, :rows], self.alpha, grad_p)
+        weights = self.weights[step, :rows]
+        backend = backend_for(weights, self.alpha, grad_p)
+        grad_scores = backend.scores_gradient(weights, self.alpha, grad_p, weights.dtype)
         self.grad_scores[step, :rows] = grad_scores
         grad_query = self.to_query(grad)
         if not self.additive:
