@@ -76,45 +76,6 @@ class NetworkError(UserError):
 class ModelConfig:
     """The network. Names and values are those of OpenNMT-py's options, but for the alphas.
 
-    Attributes:
-        encoder_type: rnn, brnn, mean or transformer.
-        decoder_type: rnn or transformer.
-        rnn_type: LSTM or GRU.
-        enc_layers: layers of the encoder.
-        dec_layers: layers of the decoder.
-        rnn_size: size of encoder and decoder states; of a Transformer, the model size.
-        src_word_vec_size: size of the source embeddings.
-        tgt_word_vec_size: size of the target embeddings.
-        input_feed: feed each attentional vector to the next step of a recurrent decoder.
-        bridge: a layer between the encoder's last states and the decoder's first.
-        context_gate: source, target or both; None is without.
-        global_attention: scores of a recurrent decoder: dot, general, mlp, or none.
-        global_attention_alpha: of that attention; 1 is softmax.
-        encoder_attention_alpha: of a Transformer encoder's self-attention: a number, `learned` (one
-            alpha for each head) or `learned_shared` (one for all heads of all layers).
-        decoder_attention_alpha: of its decoder's self-attention, likewise.
-        context_attention_alpha: of its decoder's attention to the source, likewise.
-        alpha_init_mean: mean of `a` in the initial learned alphas, 1 + sigmoid(a).
-        alpha_init_std: its standard deviation.
-        generator_alpha: of the output layer; 1 is softmax.
-        dropout: between layers and on embeddings.
-        attention_dropout: on a Transformer's attention.
-        position_encoding: add sinusoidal positions to the embeddings.
-        share_embeddings: one table for source and target; needs one vocabulary.
-        share_decoder_embeddings: one table for target embeddings and output layer.
-        heads: of a Transformer's attention.
-        transformer_ff: size of a Transformer's feed-forward layers.
-        self_attn_type: of a Transformer's decoder, scaled-dot or average.
-        max_relative_positions: farthest relative position of a Transformer; 0 is without.
-        aan_useffn: a feed-forward layer in average attention.
-        pos_ffn_activation_fn: of a Transformer's feed-forward layers, relu or gelu.
-        param_init: initialise uniformly in (-param_init, param_init); 0 keeps PyTorch's defaults.
-        param_init_glorot: initialise matrices by Glorot's method instead.
-        freeze_encoder: do not train the encoder, but for its embeddings.
-        freeze_decoder: do not train the decoder, but for its embeddings.
-        freeze_word_vecs_enc: do not train the source embeddings.
-        freeze_word_vecs_dec: do not train the target embeddings, unless they are shared.
-
     Raises:
         NetworkError: names the first value that breaks its rule or does not fit another.
     """
@@ -124,37 +85,39 @@ class ModelConfig:
     rnn_type: str = "LSTM"
     enc_layers: int = 2
     dec_layers: int = 2
-    rnn_size: int = 500
+    rnn_size: int = 500  # of encoder and decoder states; of a Transformer, the model size
     src_word_vec_size: int = 500
     tgt_word_vec_size: int = 500
-    input_feed: bool = True
-    bridge: bool = False
+    input_feed: bool = True  # feed each attentional vector to a recurrent decoder's next step
+    bridge: bool = False  # a layer between the encoder's last states and the decoder's first
     context_gate: str | None = None
-    global_attention: str = "general"
-    global_attention_alpha: float = 1.0
+    global_attention: str = "general"  # scores of a recurrent decoder
+    global_attention_alpha: float = 1.0  # 1 is softmax
+    # Of a Transformer's self-attention, and of its decoder's attention to the source: a number,
+    # `learned` (one alpha for each head) or `learned_shared` (one for all heads of all layers).
     encoder_attention_alpha: float | str = 1.0
     decoder_attention_alpha: float | str = 1.0
     context_attention_alpha: float | str = 1.0
-    alpha_init_mean: float = 0.0
+    alpha_init_mean: float = 0.0  # of `a` in the initial learned alphas, 1 + sigmoid(a)
     alpha_init_std: float = 1.0
-    generator_alpha: float = 1.0
-    dropout: float = 0.3
-    attention_dropout: float = 0.1
-    position_encoding: bool = False
-    share_embeddings: bool = False
-    share_decoder_embeddings: bool = False
+    generator_alpha: float = 1.0  # of the output layer
+    dropout: float = 0.3  # between layers and on embeddings
+    attention_dropout: float = 0.1  # of a Transformer
+    position_encoding: bool = False  # add sinusoidal positions to the embeddings
+    share_embeddings: bool = False  # one table for both sides; needs one vocabulary
+    share_decoder_embeddings: bool = False  # one table for target embeddings and output layer
     heads: int = 8
-    transformer_ff: int = 2048
-    self_attn_type: str = "scaled-dot"
-    max_relative_positions: int = 0
-    aan_useffn: bool = False
-    pos_ffn_activation_fn: str = "relu"
-    param_init: float = 0.1
-    param_init_glorot: bool = False
-    freeze_encoder: bool = False
-    freeze_decoder: bool = False
+    transformer_ff: int = 2048  # size of the feed-forward layers
+    self_attn_type: str = "scaled-dot"  # of a Transformer's decoder
+    max_relative_positions: int = 0  # farthest relative position of a Transformer; 0: none
+    aan_useffn: bool = False  # a feed-forward layer in average attention
+    pos_ffn_activation_fn: str = "relu"  # of a Transformer's feed-forward layers
+    param_init: float = 0.1  # initialise uniformly up to this; 0 keeps PyTorch's defaults
+    param_init_glorot: bool = False  # initialise matrices by Glorot's method instead
+    freeze_encoder: bool = False  # but for its embeddings
+    freeze_decoder: bool = False  # likewise
     freeze_word_vecs_enc: bool = False
-    freeze_word_vecs_dec: bool = False
+    freeze_word_vecs_dec: bool = False  # unless they are shared
 
     def __post_init__(self) -> None:
         for name, rule in RULES.items():
