@@ -1,7 +1,8 @@
 """The stepper of a model: an encoder, one of two ways to run a decoder, and the output layer.
 
 `OpenNMTDecoding` runs any of OpenNMT-py's decoders, `RecurrentDecoding` an input-feeding LSTM with
-prepared weights: the same numbers, faster. Another decoder is another class with their methods.
+prepared weights: the same numbers, faster. Another decoder is another class with their methods,
+which are those of `Stepper` once the source is encoded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,32 +32,6 @@ if TYPE_CHECKING:
 
 OutputFunction = Callable[[Tensor], Distribution]
 """Maps hidden states `(rows, hidden)` to log-probabilities."""
-
-
-class Decoding(Protocol):
-    """A way to run a decoder: the methods of `Stepper`, after the source is encoded."""
-
-    def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> Any:
-        """Return a state with one row for each sentence.
-
-        Args:
-            state: of OpenNMT-py's decoder after `init_state`.
-            bank: `(source length, sentences, hidden)`.
-            lengths: `(sentences,)` of the sources.
-        """
-        ...
-
-    def step(self, state: Any, tokens: Tensor) -> Step:
-        """Append `tokens` `(rows,)` int64 to the rows."""
-        ...
-
-    def select(self, state: Any, rows: Tensor) -> Any:
-        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
-        ...
-
-    def join(self, states: Sequence[Any]) -> Any:
-        """Return one state of all rows; only called if `can_join`."""
-        ...
 
 
 class ModelStepper:
@@ -107,7 +82,8 @@ class ModelStepper:
         generator = _at_temperature(model.generator, temperature)
         output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
         self._output: OutputFunction = output
-        self._decoding: Decoding = OpenNMTDecoding(model.decoder, output, attention)
+        self._decoding: OpenNMTDecoding | RecurrentDecoding
+        self._decoding = OpenNMTDecoding(model.decoder, output, attention)
         if isinstance(model.decoder, FastInputFeedRNNDecoder):
             step = model.decoder.prepared_step(size)
             if step is not None:
@@ -232,13 +208,13 @@ class RecurrentDecoding:
         self._step, self._output, self._attention = step, output, attention
 
     def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> RecurrentState:
-        """See `Decoding`."""
+        """See `OpenNMTDecoding`."""
         hidden, cell = state["hidden"]
         vectors = self._step.first(hidden, cell, state["input_feed"][0])
         return RecurrentState(vectors, self._step.memory(bank, lengths), np.arange(len(lengths)))
 
     def step(self, state: RecurrentState, tokens: Tensor) -> Step:
-        """See `Decoding`."""
+        """See `OpenNMTDecoding`."""
         tokens = tokens.to(state.vectors.device)
         slots = state.batch_slots()
         hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, slots)
@@ -253,11 +229,11 @@ class RecurrentDecoding:
         )
 
     def select(self, state: RecurrentState, rows: Tensor) -> RecurrentState:
-        """See `Decoding`."""
+        """See `OpenNMTDecoding`."""
         return state.select(rows)
 
     def join(self, states: Sequence[RecurrentState]) -> RecurrentState:
-        """See `Decoding`."""
+        """See `OpenNMTDecoding`."""
         states = [state.compact() for state in states]
         starts = np.cumsum([0, *(len(state.memory) for state in states)])
         return RecurrentState(
@@ -358,13 +334,19 @@ class OpenNMTDecoding:
         self._decoder, self._output, self._attention = decoder, output, attention
 
     def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> DecoderState:
-        """See `Decoding`."""
+        """Return a state with one row for each sentence.
+
+        Args:
+            state: of OpenNMT-py's decoder after `init_state`.
+            bank: `(source length, sentences, hidden)`.
+            lengths: `(sentences,)` of the sources.
+        """
         inside = _copy_dicts(state)
         source = Source(bank, lengths, inside.pop("src", None))
         return DecoderState(inside, source, torch.arange(len(lengths)))
 
     def step(self, state: DecoderState, tokens: Tensor) -> Step:
-        """See `Decoding`."""
+        """Append `tokens` `(rows,)` int64 to the rows."""
         decoder, source = _own_state(self._decoder), state.source_rows()
         decoder.state = _copy_dicts(state.inside)
         if source.src is not None:
@@ -405,7 +387,7 @@ class OpenNMTDecoding:
         return replace(after, source=source, spread=[])
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
-        """See `Decoding`."""
+        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
         owner = state.owner[rows]
         decoder = _own_state(self._decoder)
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
