@@ -17,7 +17,7 @@ import torch
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import check_prefixes
+from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Flags, Floats, Ints, largest_within
 from onmt_entmax.search.state import Continuations, SearchState
 from onmt_entmax.search.stepper import Stepper
@@ -96,23 +96,17 @@ def stream_search(
             yield from search.advance()
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What restarting a sentence takes."""
+@dataclass
+class _Sentence:
+    """What restarting a sentence takes, and what it has cost before its restart."""
 
+    number: int
     decoder_state: Any  # of the stepper's `start` for the whole batch
     row: int
     prefix: tuple[int, ...]
     automaton: Automaton | None
-
-
-@dataclass(frozen=True)
-class _Restart:
-    """A sentence to be searched again with the full beam, and what it has cost so far."""
-
-    number: int
-    rows: int
-    support: int
+    rows: int = 0
+    support: int = 0
 
 
 class BeamSearch:
@@ -139,8 +133,8 @@ class BeamSearch:
         )
         self._exhausts = config.stop == "exhaustive" and not stepper.dense
         self._admitted = 0
-        self._starts: dict[int, _Start] = {}  # by number of the sentence
-        self._restarts: list[_Restart] = []
+        self._sentences: dict[int, _Sentence] = {}  # by number
+        self._restarts: list[_Sentence] = []  # to be searched again with the full beam
 
     def __len__(self) -> int:
         """Return the number of sentences that are not done."""
@@ -166,13 +160,11 @@ class BeamSearch:
             automata: for each sentence what its output must satisfy, if anything.
 
         Raises:
-            ValueError: as `check_prefixes`, or if there are not as many automata as sentences.
+            ValueError: as `checked_prefixes`, or if there are not as many automata as sentences.
         """
         count = len(batch)
-        if prefixes is None:
-            prefixes = [()] * count
-        else:
-            check_prefixes(prefixes, count, self._stepper.vocabulary_size, self._stepper.eos)
+        own = self._stepper
+        prefixes = checked_prefixes(prefixes, count, own.vocabulary_size, own.eos)
         automata = [None] * count if automata is None else automata
         if len(automata) != count:
             raise ValueError(f"{len(automata)} automata for {count} sentences")
@@ -181,7 +173,8 @@ class BeamSearch:
         self._admitted += count
         kept = decoder_state if self._greedy_first else None
         for row, number in enumerate(numbers.tolist()):
-            self._starts[number] = _Start(kept, row, tuple(prefixes[row]), automata[row])
+            sentence = _Sentence(number, kept, row, tuple(prefixes[row]), automata[row])
+            self._sentences[number] = sentence
         beam = 1 if self._greedy_first and not self._exhausts else self._config.beam_size
         statistics = self._state.new_statistics(count, beam)
         statistics.table["may_narrow"] = self._greedy_first and self._exhausts
@@ -213,20 +206,18 @@ class BeamSearch:
 
     def _restart(self) -> None:
         """Restart, with the full beam, the waiting sentences of one batch."""
-        first = self._starts[self._restarts[0].number].decoder_state
-        same = [self._starts[each.number].decoder_state is first for each in self._restarts]
-        chosen = [each for each, flag in zip(self._restarts, same, strict=True) if flag]
-        self._restarts = [each for each, flag in zip(self._restarts, same, strict=True) if not flag]
-        starts = [self._starts[each.number] for each in chosen]
+        first = self._restarts[0].decoder_state
+        chosen = [each for each in self._restarts if each.decoder_state is first]
+        self._restarts = [each for each in self._restarts if each.decoder_state is not first]
         statistics = self._state.new_statistics(len(chosen), self._config.beam_size)
         statistics.table["rows"] = [each.rows for each in chosen]
         statistics.table["support"] = [each.support for each in chosen]
         self._state.add(
-            self._stepper.select(first, torch.tensor([start.row for start in starts])),
+            self._stepper.select(first, torch.tensor([each.row for each in chosen])),
             np.array([each.number for each in chosen], dtype=np.int64),
             statistics,
-            [start.prefix for start in starts],
-            [start.automaton for start in starts],
+            [each.prefix for each in chosen],
+            [each.automaton for each in chosen],
         )
 
     def _prune(self, continuations: Continuations) -> tuple[Ints, Ints, Floats]:
@@ -301,9 +292,10 @@ class BeamSearch:
         for place in places.tolist():
             number = int(self._state.numbers[place])
             if unproven[place]:
-                row = self._state.statistics.table[place]
-                self._restarts.append(_Restart(number, int(row["rows"]), int(row["support"])))
+                row, sentence = self._state.statistics.table[place], self._sentences[number]
+                sentence.rows, sentence.support = int(row["rows"]), int(row["support"])
+                self._restarts.append(sentence)
             else:
                 results.append((number, self._state.result(place)))
-                del self._starts[number]
+                del self._sentences[number]
         return results

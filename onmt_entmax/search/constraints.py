@@ -92,21 +92,24 @@ def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
             raise ValueError(f"token {token} is not in the vocabulary of {vocabulary_size} tokens")
 
 
-def check_prefixes(
-    prefixes: Sequence[Sequence[int]], sentences: int, vocabulary_size: int, eos: int
-) -> None:
-    """Check that there is one prefix for each sentence, of tokens that an output may have.
+def checked_prefixes(
+    prefixes: Sequence[Sequence[int]] | None, sentences: int, vocabulary_size: int, eos: int
+) -> Sequence[Sequence[int]]:
+    """Return a prefix for each sentence, of tokens that an output may have; empty ones for None.
 
     Raises:
         ValueError: if their number is another, or one has a token that is not in the vocabulary,
             or the end symbol.
     """
+    if prefixes is None:
+        return [()] * sentences
     if len(prefixes) != sentences:
         raise ValueError(f"{len(prefixes)} prefixes for {sentences} sentences")
     for prefix in prefixes:
         check_tokens(prefix, vocabulary_size)
         if eos in prefix:
             raise ValueError("a prefix has the end symbol in it, and no output goes on after that")
+    return prefixes
 
 
 def force(

@@ -21,7 +21,7 @@ import torch
 
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Diversity, SearchConfig
-from onmt_entmax.search.constraints import check_prefixes
+from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Flags, Floats, Ints, largest_within, rank_within
 from onmt_entmax.search.state import Continuations, SearchState
 from onmt_entmax.search.statistics import Statistics
@@ -77,9 +77,7 @@ class _DiverseSearch:
         prefixes: Sequence[Sequence[int]] | None,
     ) -> None:
         count = len(batch)
-        if prefixes is None:
-            prefixes = [()] * count
-        check_prefixes(prefixes, count, stepper.vocabulary_size, stepper.eos)
+        prefixes = checked_prefixes(prefixes, count, stepper.vocabulary_size, stepper.eos)
         self._config, self._groups, self._penalty = config, diversity.groups, diversity.penalty
         self._size = config.beam_size // self._groups  # prefixes of a group
         self._tokens = stepper.vocabulary_size

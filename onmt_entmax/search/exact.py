@@ -21,7 +21,7 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
-from onmt_entmax.search.constraints import check_prefixes
+from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.state import Continuations, Parents, SearchState
 from onmt_entmax.search.stepper import Stepper
@@ -145,9 +145,9 @@ class _ExactSearch:
             start: result of an earlier search of the sentence, whose cost is added.
         """
         stepper, state = self._stepper, self._state
-        check_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
+        prefixes = checked_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
         number = np.zeros(1, dtype=np.int64)
-        state.add(stepper.start(batch), number, state.new_statistics(1), [prefix], [automaton])
+        state.add(stepper.start(batch), number, state.new_statistics(1), prefixes, [automaton])
         state.statistics.table["strict"] = False  # there is no beam to fit
         if start is not None:
             self._start = start

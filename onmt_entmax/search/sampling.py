@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from onmt_entmax.nn.support import Distribution, Support, as_support
-from onmt_entmax.search.constraints import check_prefixes
+from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints, check_columns
 from onmt_entmax.search.stepper import Stepper, no_support
 
@@ -136,8 +136,7 @@ def sample(
     """
     sentences = len(batch)
     numbers = range(sentences) if numbers is None else numbers
-    prefixes = [()] * sentences if prefixes is None else prefixes
-    check_prefixes(prefixes, sentences, stepper.vocabulary_size, stepper.eos)
+    prefixes = checked_prefixes(prefixes, sentences, stepper.vocabulary_size, stepper.eos)
     kind = _Distinct if sampling.distinct else _Independent
     drawn = [
         kind(np.random.default_rng([sampling.seed, number]), count, max_length, row)
