@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import copyreg
-import io
 import multiprocessing
 import os
 import pickle
@@ -88,6 +87,7 @@ def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> N
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     torch.set_num_threads(1)
+    copyreg.pickle(Tensor, _as_array)  # ten times as fast as PyTorch's way
     waiting: queue.Queue[bytes | None] = queue.Queue(maxsize=depth)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     threading.Thread(target=_read, args=(make, waiting), daemon=True).start()
@@ -101,9 +101,9 @@ def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> N
 def _read(make: Callable[[], Iterator[Any]], waiting: queue.Queue[bytes | None]) -> None:
     try:
         for item in make():
-            waiting.put(_pickled((item, None)))
+            waiting.put(pickle.dumps((item, None)))
     except UserError as error:
-        waiting.put(_pickled((None, error)))
+        waiting.put(pickle.dumps((None, error)))
     except Exception:
         traceback.print_exc()  # a bug; the consumer sees that this process ends
     waiting.put(None)
@@ -114,19 +114,6 @@ def _end_with_parent() -> None:
     assert parent is not None
     wait([parent.sentinel])
     os._exit(1)
-
-
-def _pickled(message: object) -> bytes:
-    """Pickle a message for our own process.
-
-    PyTorch's pickling would keep a file open for each tensor.
-    """
-    buffer = io.BytesIO()
-    pickler = pickle.Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = copyreg.dispatch_table.copy()
-    pickler.dispatch_table[Tensor] = _as_array
-    pickler.dump(message)
-    return buffer.getvalue()
 
 
 def _as_array(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any]]:
