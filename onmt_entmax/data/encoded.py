@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import itertools
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from onmt_entmax.data.corpus import (
     read_lines,
 )
 from onmt_entmax.data.inflection import is_language
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies
 
 Grouping = Callable[[Integers, Integers], list[Integers]]
 """Cuts pairs with given source and target lengths into batches; returns their positions."""
@@ -59,14 +59,13 @@ class _Side:
     ids: NDArray[np.int32]
     starts: Integers
 
-    @property
-    def lengths(self) -> Integers:
-        """Return the number of tokens of each line."""
-        return np.diff(self.starts)
+    def lengths(self, lines: Integers) -> Integers:
+        """Return the number of tokens of some lines."""
+        return self.starts[lines + 1] - self.starts[lines]
 
     def padded(self, lines: Integers, pad: int) -> tuple[Integers, Integers]:
         """Return the ids of some lines, ``(length, lines)``, and their lengths."""
-        lengths = self.starts[lines + 1] - self.starts[lines]
+        lengths = self.lengths(lines)
         position = np.arange(int(lengths.max(initial=1)))[:, None]
         place = np.minimum(self.starts[lines] + position, max(len(self.ids) - 1, 0))
         return np.where(position < lengths, self.ids[place], pad).astype(np.int64), lengths
@@ -130,10 +129,7 @@ class EncodedPairs:
         generator.shuffle(order)
         numbers = numbers[np.asarray(order, dtype=np.int64)]
         lines = lines[numbers]
-        lengths = [
-            side.starts[lines + 1] - side.starts[lines] for side in (self.source, self.target)
-        ]
-        groups = grouping(lengths[0], lengths[1])
+        groups = grouping(self.source.lengths(lines), self.target.lengths(lines))
         generator.shuffle(groups)
         return [np.stack([lines[group], numbers[group] + first]) for group in groups]
 
@@ -145,8 +141,7 @@ class EncodedPairs:
         """
         lines, numbers = group
         known = self.vocabularies.target
-        lengths = self.source.starts[lines + 1] - self.source.starts[lines]
-        order = np.argsort(-lengths, kind="stable")
+        order = np.argsort(-self.source.lengths(lines), kind="stable")
         lines, numbers = lines[order], numbers[order]
         source, lengths = self.source.padded(lines, self.vocabularies.source.pad)
         inner, inner_lengths = self.target.padded(lines, known.pad)
@@ -205,7 +200,7 @@ class TokenNumbers:
 
     def by_language(self) -> dict[str, set[str]]:
         """Return what `tokens_by_language` returns, without reading the lines again."""
-        names, lengths = np.asarray(self.names[0], object), self.source.lengths
+        names, lengths = np.asarray(self.names[0], object), np.diff(self.source.starts)
         firsts = self.source.ids[self.source.starts[:-1][lengths > 0]]
         languages, language = np.unique(firsts, return_inverse=True)
         if not all(map(is_language, names[languages])):
@@ -218,7 +213,7 @@ class TokenNumbers:
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
         """Return the pairs as vocabulary ids."""
         source, target = (
-            _Side(_table(names, vocabulary)[side.ids], side.starts)
+            _Side(np.asarray(vocabulary.encode(names), np.int32)[side.ids], side.starts)
             for side, names, vocabulary in zip(
                 (self.source, self.target), self.names, vocabularies, strict=True
             )
@@ -226,24 +221,11 @@ class TokenNumbers:
         return EncodedPairs(source, target, self.kept, self.sizes, vocabularies)
 
 
-def _table(names: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """Return the vocabulary ids of tokens."""
-    return np.asarray(vocabulary.encode(names), np.int32)
-
-
-class _Numbers(dict[str, int]):
-    """The number of each token; a new token gets the next one."""
-
-    def __missing__(self, token: str) -> int:
-        number = self[token] = len(self)
-        return number
-
-
 class _Builder:
     """Collects the lines of one side."""
 
     def __init__(self) -> None:
-        self.numbers = _Numbers()
+        self.numbers: dict[str, int] = defaultdict(itertools.count().__next__)
         self._ids: list[NDArray[np.int32]] = []
         self._lengths: list[Integers] = []
 

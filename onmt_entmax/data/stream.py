@@ -70,19 +70,13 @@ class _End(Enum):
     EPOCH = 2
 
 
-@dataclass(frozen=True)
-class _Share:
-    """The buckets of one of `count` readers: every `count`-th of each epoch."""
+def _reader_of(epoch: int, bucket: int, count: int) -> int:
+    """Return which of `count` readers reads a bucket.
 
-    number: int
-    count: int
-
-    def has(self, epoch: int, bucket: int) -> bool:
-        """Whether this reader reads a bucket.
-
-        The shares rotate by epoch, which spreads the work even if an epoch has a single bucket.
-        """
-        return (epoch + bucket) % self.count == self.number
+    The turns begin with another one in each epoch, so that the work is spread even if an epoch has
+    a single bucket.
+    """
+    return (epoch + bucket) % count
 
 
 @dataclass(frozen=True)
@@ -112,11 +106,10 @@ class TrainingBatches:
     Args:
         config: corpora and batches; `num_workers` processes prefetch while an iterator is open.
         vocabularies: of source and target.
-        position: where to start.
         pairs: of the corpora, if they were read before; otherwise the files are read.
 
     Attributes:
-        position: position after the last batch that was yielded.
+        position: position after the last batch that was yielded; set it to start elsewhere.
         shapes: how to group sentences for padded batches; None groups by length. The stream also
             depends on it.
     """
@@ -125,16 +118,13 @@ class TrainingBatches:
         self,
         config: DataConfig,
         vocabularies: Vocabularies,
-        position: Position | None = None,
         pairs: EncodedPairs | None = None,
     ) -> None:
-        self.config = config
-        self.vocabularies = vocabularies
-        self.position = position or Position()
-        self.pairs = pairs
+        self.config, self.vocabularies, self.pairs = config, vocabularies, pairs
+        self.position = Position()
         self.shapes: Shapes | None = None
-        self._epoch = self.position.epoch  # of the last batch
-        self._of = self.position.batch + 1  # batches of its bucket, unknown before it
+        self._epoch = 0  # of the last batch
+        self._of = 1  # batches of its bucket
 
     @property
     def epochs(self) -> float:
@@ -142,7 +132,8 @@ class TrainingBatches:
         position, size = self.position, self.config.bucket_size
         before = position.bucket * size
         bucket = min(size, self._lines - before)
-        return position.epoch + (before + bucket * position.batch / self._of) / self._lines
+        of = max(self._of, position.batch + 1)  # unknown before the first batch
+        return position.epoch + (before + bucket * position.batch / of) / self._lines
 
     @functools.cached_property
     def _lines(self) -> int:
@@ -202,7 +193,7 @@ class TrainingBatches:
         count = max(self.config.num_workers, 1)
         setting = _Setting(self.config, self.vocabularies, self.pairs, self.shapes)
         shares = [
-            functools.partial(_read, setting, self.position, _Share(number, count))
+            functools.partial(_read, setting, self.position, number, count)
             for number in range(count)
         ]
         if self.config.num_workers == 0:
@@ -217,7 +208,7 @@ _Read = Generator[_Item, None, None] | PrefetchProcess
 def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_PlacedBatch]:
     """Yield the batches of an epoch from bucket `first` on, each from its reader."""
     for bucket in itertools.count(first):
-        reader = readers[(epoch + bucket) % len(readers)]
+        reader = readers[_reader_of(epoch, bucket, len(readers))]
         while (item := next(reader)) is not _End.BUCKET:
             if item is _End.EPOCH:
                 for other in readers:
@@ -227,13 +218,15 @@ def _merged(readers: Sequence[_Read], epoch: int, first: int) -> Iterator[_Place
             yield item
 
 
-def _read(setting: _Setting, start: Position, share: _Share) -> Generator[_Item, None, None]:
-    """Yield a share of the stream from a position on, without end."""
+def _read(
+    setting: _Setting, start: Position, reader: int, count: int
+) -> Generator[_Item, None, None]:
+    """Yield the share of one of `count` readers from a position on, without end."""
     source: Any = _Texts(setting) if setting.pairs is None else _Arrays(setting, setting.pairs)
     for epoch in itertools.count(start.epoch):
         origin = start if epoch == start.epoch else Position(epoch)
         for number, groups_of in enumerate(source.buckets(epoch)):
-            if number >= origin.bucket and share.has(epoch, number):
+            if number >= origin.bucket and _reader_of(epoch, number, count) == reader:
                 groups = groups_of(f"{setting.config.seed}/{epoch}/{number}")
                 skipped = origin.batch if number == origin.bucket else 0
                 for taken, group in enumerate(groups[skipped:], skipped + 1):

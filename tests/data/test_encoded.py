@@ -90,8 +90,8 @@ def test_same_batches(
         found.append((streams[0].position, first))
     assert streams[0].position.epoch >= 2
     for number in range(0, 30, 7):
-        again = TrainingBatches(data, vocabularies, found[number][0], streams[1].pairs)
-        again.shapes = streams[0].shapes
+        again = TrainingBatches(data, vocabularies, streams[1].pairs)
+        again.position, again.shapes = found[number][0], streams[0].shapes
         assert_same(next(iter(again)), found[number + 1][1])
 
 

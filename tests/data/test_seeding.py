@@ -43,8 +43,9 @@ def dropout(tmp_path: Path) -> DataConfig:
 
 
 def some_batches(config: DataConfig, start: Position, number: int) -> list[list[list[int]]]:
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))[0]
-    batches = iter(TrainingBatches(config, vocabularies, start))
+    whole = TrainingBatches(config, build_vocabularies(VocabularyConfig(), all_pairs(config))[0])
+    whole.position = start
+    batches = iter(whole)
     found = [batch.source[:, :, 0].tolist() for batch in islice(batches, number)]
     batches.close()
     return found
