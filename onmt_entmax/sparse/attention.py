@@ -56,8 +56,9 @@ def entmax_attention(
 
     Raises:
         ValueError: if alpha is below 1 or does not fit the heads, shapes, types or devices do not
-            fit, dropout_p is not in [0, 1], or attn_mask and is_causal are both given. On a GPU,
-            an alpha below 1 in a tensor gives nan instead, to avoid a synchronisation.
+            fit, dropout_p is not in [0, 1], scale is a tensor, or attn_mask and is_causal are both
+            given. On a GPU, an alpha below 1 in a tensor gives nan instead, to avoid a
+            synchronisation.
         RuntimeError: for second derivatives with dropout on a GPU.
     """
     return _attention(query, key, value, alpha, attn_mask, dropout_p, is_causal, scale)
@@ -96,6 +97,8 @@ def _attention(
     heads = _checked_heads(query, key, value, mask, dropout_p, is_causal)
     alpha = _checked_alpha(alpha, query, heads)
     dtype = _input_type(query)
+    if isinstance(scale, Tensor):
+        raise ValueError("scale must be a number; multiply query by a scale that is learned")
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[-1], 1))
     with torch.autocast(query.device.type, enabled=False):
@@ -126,9 +129,10 @@ def _save(ctx: Any, inputs: Inputs, *others: Tensor | None) -> None:
 
 def _saved(ctx: Any) -> tuple[Inputs, list[Any]]:
     """Return the inputs and the other tensors that :func:`_save` saved."""
-    tensors, others = ctx.saved_tensors[: len(ctx.inputs)], ctx.saved_tensors[len(ctx.inputs) :]
-    both = zip(tensors, ctx.inputs, strict=True)
-    return Inputs(*(given if tensor is None else tensor for tensor, given in both)), [*others]
+    saved = ctx.saved_tensors  # once: under activation checkpointing, the second time fails
+    both = zip(saved, ctx.inputs, strict=False)
+    inputs = Inputs(*(given if tensor is None else tensor for tensor, given in both))
+    return inputs, [*saved[len(ctx.inputs) :]]
 
 
 class AttentionFunction(Function):
@@ -213,6 +217,10 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     inputs = inputs.in_type(working_type(inputs.query))
     query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
     scores = (query * scale) @ key.mT
+    if isinstance(alpha, Tensor):
+        # Heads may differ in alpha alone, and without leading dimensions alpha has none.
+        alpha = alpha.view(()) if alpha.numel() == 1 else alpha
+        scores = scores.expand(torch.broadcast_shapes(scores.shape, alpha.shape))
     if is_causal:
         mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
     if mask is None:

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
-from onmt_entmax import entmax_attention, entmax_attention_weights
+from onmt_entmax import entmax, entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.backends import cpu_attention
 from tests.native_modules import assert_built, under
 from tests.oracles import entmax_oracle
@@ -190,6 +191,45 @@ def test_leading_dimensions_broadcast() -> None:
     torch.testing.assert_close(entmax_attention(*two, 1.2), output[0, 0])
 
 
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("leading", [(), (2,)])
+def test_heads_that_differ_in_alpha_or_value_alone(
+    leading: tuple[int, ...], native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not native:
+        monkeypatch.setattr(cpu_attention, "module", None)
+    query, key, value = inputs(dtype=torch.float64)
+    alpha = torch.linspace(1.3, 1.6, 2)[: leading[0] if leading else 1].double().requires_grad_()
+    value = torch.randn(*leading, 7, 3, dtype=torch.float64)
+    given = [query.requires_grad_(), alpha]
+    output = entmax_attention(query, key, value, alpha)
+    each = [entmax_attention_weights(query, key, own) for own in alpha]
+    expected = torch.stack(each).view(*leading, 5, 7) @ value
+    torch.testing.assert_close(output, expected)
+    wanted = torch.autograd.grad(expected.sum(), given)
+    for graph in (True, False):
+        found = torch.autograd.grad(output.sum(), given, retain_graph=True, create_graph=graph)
+        torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.5])
+def test_a_scale_need_not_be_positive(alpha: float, scale: float) -> None:
+    query, key, _ = inputs(2)
+    weights = entmax_attention_weights(query, key, alpha, scale=scale)
+    torch.testing.assert_close(weights, entmax(query @ key.mT * scale, alpha))
+
+
+@pytest.mark.parametrize("alpha", [1.5, (1.2, 1.7)])
+def test_activation_checkpointing_changes_nothing(alpha: Any) -> None:
+    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+    alphas = torch.tensor(alpha, requires_grad=True)
+    plain = entmax_attention(*given, alphas)
+    again = checkpoint(entmax_attention, *given, alphas, use_reentrant=False)
+    gradients = [torch.autograd.grad(each.sum(), given) for each in (plain, again)]
+    torch.testing.assert_close(*gradients, rtol=0, atol=0)
+
+
 def test_strides_change_nothing() -> None:
     """As models have them: heads split from one projection, expanded, from the middle."""
     joint = torch.randn(3, 6, 3, 2, 8)
@@ -311,6 +351,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "mask of integers": ({"attn_mask": torch.ones(5, 7).long()}, "boolean or floating point"),
     "mask that does not fit": ({"attn_mask": torch.ones(5, 6)}, "does not broadcast"),
     "mask with more dimensions": ({"attn_mask": torch.ones(2, 3, 2, 5, 7)}, "does not broadcast"),
+    "a learned scale": ({"scale": torch.ones((), requires_grad=True)}, "scale must be a number"),
     "dropout": ({"dropout_p": 1.5}, "dropout_p must be from 0 to 1"),
     "one dimension": ({"query": torch.ones(4)}, "two dimensions or more"),
     "sizes": ({"key": torch.ones(3, 2, 7, 5)}, "of size 4, key of size 5"),

@@ -113,6 +113,8 @@ TARGET T prepare_in(T *x, long n, T scale, const void *mask) {
         if (kind == BOOLEANS) v = load_booleans<T>((const uint8_t *)mask + i, n - i) ? v : least;
         if (kind == NUMBERS) v += load_some((const T *)mask, i, n);
         store_some(x, i, n, v);
+        // Beyond the row -inf again, which a scale of 0 or below has changed.
+        if (i + Vector<T>::size > n) v = load_some(x, i, n);
         largest = v > largest ? v : largest;
         broken |= v != v;
     }
