@@ -266,10 +266,14 @@ class Translator:
             TranslationError: if a line is longer than the model can read, a transform removes all
                 of it, a prefix is longer than `max_length` or has a token that no output has, or
                 constraints need too large an automaton.
-            ValueError: if there are not as many prefixes, or constraints, as lines.
+            ValueError: if there are not as many prefixes, or constraints, as lines, or batch_size
+                is below 1.
+            TypeError: if a line is not a str.
         """
-        if isinstance(lines, str):
+        if isinstance(lines, (str, bytes)):
             raise TypeError("lines are several strings: give a list, of one line too")
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
         if constraints is not None and self.task.diversity is not None:
@@ -288,6 +292,8 @@ class Translator:
 
     def _read(self, number: int, text: str, prefix: str, wish: LineConstraints) -> _Line | Answer:
         """Return a line as the model reads it; of a blank one, its answer."""
+        if not isinstance(text, str):
+            raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
         if prefix and self.reader.backwards:
             raise TranslationError(
                 f"prefix of line {number + 1}: a model that writes from right to left "

@@ -100,6 +100,10 @@ def test_one_folder_or_several_as_text_or_as_a_path() -> None:
     assert onmt_entmax.load(str(folder)).vocabularies == translator.vocabularies
     with pytest.raises(TypeError, match="give a list"):
         next(translator.answers(line))
+    with pytest.raises(TypeError, match="line 2 is bytes; decode it"):
+        next(translator.answers([line, line.encode()]))  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="batch_size must be at least 1, not -1"):
+        next(translator.answers([line], batch_size=-1))
     with pytest.raises(UserError, match="no model is named"):
         onmt_entmax.Translator.from_folders([])
 
