@@ -66,7 +66,7 @@ class Inventory:
         )
 
     def checked(self, question: Question) -> Question:
-        """Return a query with its tags as the models know them.
+        """Return a query with its lemma stripped and its tags as the models know them.
 
         Raises:
             InflectionError: the language is unknown, or the lemma or a tag is empty.
@@ -76,11 +76,12 @@ class Inventory:
             known = ", ".join(self.languages)
             hint = f"did you mean {near[0]!r}?" if near else f"it knows {known}"
             raise InflectionError(f"the model knows no language {question.language!r}; {hint}")
-        if not question.lemma:
+        lemma = question.lemma.strip()  # as with the end of a line that a program read
+        if not lemma:
             raise InflectionError("the lemma is empty")
         if not question.tags or "" in question.tags:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
-        return replace(question, tags=tuple(map(self._known, question.tags)))
+        return replace(question, lemma=lemma, tags=tuple(map(self._known, question.tags)))
 
     def _known(self, tag: str) -> str:
         """Return the tag, stripped if only that is known: some data has spaces around tags."""

@@ -127,9 +127,10 @@ class TestInflector:
         model = write_model(tmp_path / "tags", 3, Vocabularies(source, VOCABULARIES.target))
         assert list(Inflector([model]).inflect(language, "a", tags).warnings) == warnings
 
-    def test_spaces_around_a_tag_are_no_part_of_it(self, model):
-        answer = Inflector([model]).inflect("german", "ab", "V; PST ")
-        assert (answer.question.tags, answer.warnings) == (("V", "PST"), ())
+    def test_spaces_around_lemma_and_tags_are_no_part_of_them(self, model):
+        answer = Inflector([model]).inflect("german", " ab\n", "V; PST ")
+        assert (answer.question.lemma, answer.question.tags) == ("ab", ("V", "PST"))
+        assert answer.warnings == ()
 
     def test_a_form_that_never_ends_is_no_form(self, tmp_path):
         endless = write_model(tmp_path / "endless", 1, end=-100)
