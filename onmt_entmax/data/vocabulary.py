@@ -280,23 +280,28 @@ def _as_file(path: str, counts: Counter[str]) -> str:
     return "".join(f"{token}\t{count}\n" for token, count in counts.most_common())
 
 
-def _named(config: VocabularyConfig) -> list[str | None]:
-    return [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
+def count_tokens(
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+) -> tuple[Counter[str], Counter[str]]:
+    """Return the counts of source and target tokens."""
+    source, target = Counter[str](), Counter[str]()
+    for source_tokens, target_tokens in pairs:
+        source.update(source_tokens)
+        target.update(target_tokens)
+    return source, target
 
 
 def build_vocabularies(
     config: VocabularyConfig,
-    examples: Iterable[tuple[Sequence[str], Sequence[str]]],
+    count: Callable[[], tuple[Counter[str], Counter[str]]],
     extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
-    counts: Callable[[], tuple[Counter[str], Counter[str]]] | None = None,
 ) -> tuple[Vocabularies, dict[Path, str]]:
-    """Read the vocabulary files; count the tokens of `examples` for files that do not exist.
+    """Read the vocabulary files; count tokens for files that do not exist.
 
     Args:
         config: files and sizes.
-        examples: pairs of source and target tokens, read only if a file does not exist.
+        count: returns the counts of source and target tokens; called if a file does not exist.
         extra: special tokens that transforms add to source and target.
-        counts: returns the counts of source and target tokens; then `examples` are not read.
 
     Returns:
         The vocabularies, and the text of each named file that does not exist. Write it only when
@@ -305,21 +310,18 @@ def build_vocabularies(
     Raises:
         VocabularyError: a file cannot be used, or could not be written.
     """
-    absent_files: dict[Path, str] = {}
-    paths = _named(config)
+    paths = [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
     absent = [path is None or not Path(path).is_file() for path in paths]
-    counted: list[Counter[str]] = [Counter() for _ in paths]
-    if any(absent) and counts is not None:
-        source_counts, target_counts = counts()
-        shared = config.share_vocab
-        counted = [source_counts + target_counts] if shared else [source_counts, target_counts]
-    elif any(absent):
-        counted = _count(examples, config.share_vocab)
+    counts: list[Counter[str]] = [Counter() for _ in paths]
+    if any(absent):
+        source, target = count()
+        counts = [source + target] if config.share_vocab else [source, target]
+    new_files: dict[Path, str] = {}
     for side, path in enumerate(paths):
         if path is not None and absent[side]:
-            absent_files[Path(path)] = _as_file(path, counted[side])
+            new_files[Path(path)] = _as_file(path, counts[side])
         elif path is not None:
-            counted[side] = read_counts(path)
+            counts[side] = read_counts(path)
     specials = [(*SOURCE_SPECIALS, *extra[0]), (*TARGET_SPECIALS, *extra[1])]
     if config.share_vocab:
         specials = [(*TARGET_SPECIALS, *extra[0], *extra[1])]
@@ -328,18 +330,7 @@ def build_vocabularies(
         (config.tgt_vocab_size, config.tgt_words_min_frequency, config.vocab_size_multiple),
     ]
     sides = [
-        Vocabulary.from_counts(counts_of_side, tuple(dict.fromkeys(first)), *limit)
-        for counts_of_side, first, limit in zip(counted, specials, limits, strict=False)
+        Vocabulary.from_counts(each, tuple(dict.fromkeys(first)), *limit)
+        for each, first, limit in zip(counts, specials, limits, strict=False)
     ]
-    return Vocabularies(sides[0], sides[-1]), absent_files
-
-
-def _count(
-    examples: Iterable[tuple[Sequence[str], Sequence[str]]], shared: bool
-) -> list[Counter[str]]:
-    source: Counter[str] = Counter()
-    target: Counter[str] = source if shared else Counter()
-    for source_tokens, target_tokens in examples:
-        source.update(source_tokens)
-        target.update(target_tokens)
-    return [source] if shared else [source, target]
+    return Vocabularies(sides[0], sides[-1]), new_files

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,12 @@ from onmt_entmax.data.inflection import decode_source
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
+from onmt_entmax.data.vocabulary import (
+    Vocabularies,
+    VocabularyConfig,
+    build_vocabularies,
+    count_tokens,
+)
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, write_files
 from onmt_entmax.locks import FolderLock, locked
@@ -103,10 +109,8 @@ def run_training(
             check_specials(str(run.train_from), data, vocabularies)
             torch.manual_seed(run.seed)
         else:
-            counts = None if tokens is None else tokens.counts
-            vocabularies, files = build_vocabularies(
-                vocabulary, all_pairs(data), extra_specials(data), counts
-            )
+            count = partial(count_tokens, all_pairs(data)) if tokens is None else tokens.counts
+            vocabularies, files = build_vocabularies(vocabulary, count, extra_specials(data))
             torch.manual_seed(run.seed)
             network = _new_network(run, model, training, vocabularies, device, tell)
         languages = tokens_by_language(data) if tokens is None else tokens.by_language()

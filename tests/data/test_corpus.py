@@ -25,6 +25,7 @@ from onmt_entmax.data.vocabulary import (
     Vocabulary,
     VocabularyConfig,
     build_vocabularies,
+    count_tokens,
 )
 
 
@@ -43,7 +44,9 @@ def data(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
 
 
 def stream(config: DataConfig, position: Position | None = None) -> TrainingBatches:
-    batches = TrainingBatches(config, build_vocabularies(VocabularyConfig(), all_pairs(config))[0])
+    batches = TrainingBatches(
+        config, build_vocabularies(VocabularyConfig(), lambda: count_tokens(all_pairs(config)))[0]
+    )
     batches.position = position or Position()
     return batches
 
@@ -56,7 +59,9 @@ def test_pairs_are_the_lines_of_the_files(tmp_path: Path) -> None:
 
 def test_frequencies_of_what_is_predicted(tmp_path: Path) -> None:
     config = data(corpus(tmp_path, size=3))  # A 0, A B 1 and A B C 2 after the corpus's name
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))[0]
+    vocabularies = build_vocabularies(VocabularyConfig(), lambda: count_tokens(all_pairs(config)))[
+        0
+    ]
     shares = target_frequencies(config, vocabularies)
     expected = {"CORPUS_1": 3, "A": 3, "B": 2, "C": 1, "0": 1, "1": 1, "2": 1, "</s>": 3}
     for token, share in zip(vocabularies.target.tokens, shares.tolist(), strict=True):
@@ -69,7 +74,9 @@ def test_frequencies_are_those_of_what_training_is_given(tmp_path: Path) -> None
     corpora = [corpus(tmp_path, size=40), corpus(tmp_path, "other", size=30, **hidden)]
     options = {"tokendrop_temperature": 1.0}
     config = data(*corpora, bucket_size=32, transform_options=options)
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(config))[0]
+    vocabularies = build_vocabularies(VocabularyConfig(), lambda: count_tokens(all_pairs(config)))[
+        0
+    ]
     batches, counts = TrainingBatches(config, vocabularies), Counter[int]()
     for batch in batches:
         counts.update(batch.target[1:].flatten().tolist())

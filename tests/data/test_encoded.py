@@ -14,7 +14,12 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.corpus import CorpusConfig, CorpusError, DataConfig, all_pairs
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
+from onmt_entmax.data.vocabulary import (
+    Vocabularies,
+    VocabularyConfig,
+    build_vocabularies,
+    count_tokens,
+)
 
 LINES = 23
 
@@ -46,7 +51,9 @@ def data(tmp_path: Path) -> DataConfig:
 
 
 def from_text(data: DataConfig, **vocabulary: bool) -> Vocabularies:
-    return build_vocabularies(VocabularyConfig(**vocabulary), all_pairs(data))[0]
+    return build_vocabularies(
+        VocabularyConfig(**vocabulary), lambda: count_tokens(all_pairs(data))
+    )[0]
 
 
 def in_memory(data: DataConfig, vocabularies: Vocabularies) -> encoded.EncodedPairs:
@@ -63,7 +70,7 @@ def assert_same(first: Batch, second: Batch) -> None:
 @pytest.mark.parametrize("shared", [False, True])
 def test_same_vocabularies(data: DataConfig, shared: bool) -> None:
     counts = encoded.read_tokens(data).counts
-    counted = build_vocabularies(VocabularyConfig(share_vocab=shared), [], counts=counts)[0]
+    counted = build_vocabularies(VocabularyConfig(share_vocab=shared), counts)[0]
     assert counted == from_text(data, share_vocab=shared)
 
 

@@ -9,7 +9,7 @@ import pytest
 from onmt_entmax.data.corpus import CorpusConfig, DataConfig, all_pairs, read_pairs
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.data.transforms import has_unseeded_sampling
-from onmt_entmax.data.vocabulary import VocabularyConfig, build_vocabularies
+from onmt_entmax.data.vocabulary import VocabularyConfig, build_vocabularies, count_tokens
 
 TEXT = "abcabc cabcab bacbac aabbcc abc bca\n"
 
@@ -43,7 +43,9 @@ def dropout(tmp_path: Path) -> DataConfig:
 
 
 def some_batches(config: DataConfig, start: Position, number: int) -> list[list[list[int]]]:
-    whole = TrainingBatches(config, build_vocabularies(VocabularyConfig(), all_pairs(config))[0])
+    whole = TrainingBatches(
+        config, build_vocabularies(VocabularyConfig(), lambda: count_tokens(all_pairs(config)))[0]
+    )
     whole.position = start
     batches = iter(whole)
     found = [batch.source[:, :, 0].tolist() for batch in islice(batches, number)]
@@ -52,7 +54,9 @@ def some_batches(config: DataConfig, start: Position, number: int) -> list[list[
 
 
 def test_merges_are_left_out_by_the_seed_whoever_reads_from_wherever(dropout: DataConfig) -> None:
-    vocabularies = build_vocabularies(VocabularyConfig(), all_pairs(dropout))[0]
+    vocabularies = build_vocabularies(VocabularyConfig(), lambda: count_tokens(all_pairs(dropout)))[
+        0
+    ]
     whole = TrainingBatches(dropout, vocabularies)
     expected, middle = [], Position()
     for batch in islice(whole, 20):

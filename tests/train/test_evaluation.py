@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onmt_entmax.checkpoint import load
 from onmt_entmax.data.batch import Batch, Example
 from onmt_entmax.data.corpus import all_pairs, numericalise, validation_pairs
-from onmt_entmax.data.vocabulary import build_vocabularies
+from onmt_entmax.data.vocabulary import build_vocabularies, count_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
@@ -94,7 +94,9 @@ def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.Monk
     """Even if the search finds every reference; it gets the length limit of the options."""
     changes = {"selection": "exact_match", "tgt_vocab_size": 4, "max_length": 7, "rnn_size": 8}
     setup = training_setup(["-config", str(write_config(tmp_path, **changes))])
-    vocabularies, _ = build_vocabularies(setup.vocabulary, all_pairs(setup.data))
+    vocabularies, _ = build_vocabularies(
+        setup.vocabulary, lambda: count_tokens(all_pairs(setup.data))
+    )
 
     def found(_: object, batch: Batch, search: SearchConfig) -> list[SimpleNamespace]:
         assert search.max_length == 7

@@ -11,7 +11,7 @@ from torch import Tensor
 from onmt_entmax.checkpoint import RunFolder, best_step, load, read_training_state
 from onmt_entmax.data.corpus import all_pairs
 from onmt_entmax.data.stream import TrainingBatches
-from onmt_entmax.data.vocabulary import build_vocabularies
+from onmt_entmax.data.vocabulary import build_vocabularies, count_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
@@ -25,7 +25,9 @@ from tests.toy import write_config
 def trainer_of(folder: Path, **changes: object) -> Trainer:
     """Return a trainer for the toy task."""
     setup = training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
-    vocabularies = build_vocabularies(setup.vocabulary, all_pairs(setup.data))[0]
+    vocabularies = build_vocabularies(
+        setup.vocabulary, lambda: count_tokens(all_pairs(setup.data))
+    )[0]
     torch.manual_seed(1)
     model = build_model(setup.model, vocabularies)
     return trainer_with(setup, model, TrainingBatches(setup.data, vocabularies))
