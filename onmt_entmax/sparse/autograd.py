@@ -90,7 +90,10 @@ class LogEntmaxFunction(Function):
         (gradient,) = gradients
         scores_grad = alpha_grad = None
         if ctx.needs_input_grad[0]:
-            scores_grad = jacobian.log_scores_gradient(result, alpha, gradient)
+            # Autograd records gradients of gradients through PyTorch's operations only.
+            recording = torch.is_grad_enabled()
+            rules = jacobian if recording else backend_for(result, alpha, gradient)
+            scores_grad = rules.log_scores_gradient(result, alpha, gradient)
         if ctx.needs_input_grad[1]:
             derivative = jacobian.log_alpha_derivative(result, alpha)
             inside = torch.where(torch.isneginf(result), 0.0, gradient)

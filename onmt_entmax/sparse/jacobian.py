@@ -54,7 +54,7 @@ def scores_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tens
     Returns:
         ``(..., n)``.
     """
-    if _may_exceed_two(alpha):
+    if may_exceed_two(alpha):
         return _gradient_above_two(probabilities, alpha, gradient)
     weights = jacobian_weights(probabilities, alpha)
     weighted = weights * gradient
@@ -62,7 +62,7 @@ def scores_gradient(probabilities: Tensor, alpha: float | Tensor, gradient: Tens
     return torch.addcmul(weighted, weights, mean, value=-1)
 
 
-def _may_exceed_two(alpha: float | Tensor) -> bool:
+def may_exceed_two(alpha: float | Tensor) -> bool:
     """Return whether an alpha is above 2, or cannot be read."""
     if not isinstance(alpha, Tensor):
         return alpha > 2
@@ -178,7 +178,7 @@ def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -
     inside = torch.where(support, logs, 0.0)
     weights = _normalized_weights(logs, alpha)
     weighted = torch.where(support, gradient, 0.0) * torch.exp((1 - alpha) * inside)
-    if not _may_exceed_two(alpha):
+    if not may_exceed_two(alpha):
         return weighted - weights * weighted.sum(-1, keepdim=True)
     # As in _gradient_above_two; what the smallest member adds to the others is finite as a product.
     smallest = _smallest_member(logs)

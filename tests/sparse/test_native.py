@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from onmt_entmax.sparse import jacobian
 from onmt_entmax.sparse.backends import backend_for, cpu, pytorch
 from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from tests.commands import ROOT
@@ -124,6 +125,32 @@ def test_agrees_with_the_pytorch_code(
 
 
 @built
+@pytest.mark.parametrize("alpha", [1.1, 1.2, 1.5, 1.9, 2.0, 2.25])
+@pytest.mark.parametrize("length", [3, 16, 40, 5003])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_of_logarithms(
+    instructions: int, alpha: float, length: int, dtype: torch.dtype
+) -> None:
+    """Those of PyTorch in float64, also of a probability that is too small for its type."""
+    torch.manual_seed(length)
+    scores = torch.randn(6, length, dtype=dtype) * torch.logspace(-2, 1, 6).unsqueeze(1)
+    scores[0, :2] = torch.tensor([1 / (alpha - 1), 1e-7])
+    scores[0, 2:] = -INF
+    incoming = torch.randn(6, length, dtype=dtype)
+    z = scores.clone().requires_grad_()
+    logs = log_entmax(z, alpha)
+    incoming[logs == -INF] = INF
+    (found,) = torch.autograd.grad(logs, z, incoming)
+    wide = logs.detach().double()
+    expected = jacobian.log_scores_gradient(wide, alpha, incoming.double())
+    scale = expected.abs().amax(1, keepdim=True)
+    few = 64 * torch.finfo(dtype).eps * (1 + 100 * (alpha > 2))
+    assert ((found - expected).abs() <= few * scale).all()
+    if alpha == 1.1 and dtype == torch.float32:
+        assert logs.exp()[0, 1] == 0
+
+
+@built
 @pytest.mark.parametrize("part", [0.0, 1 / 64, 1.0])
 def test_entries_and_dense_rows_are_one_row_each(part: float) -> None:
     """Some rows as entries, some not: together the probabilities of all, in order."""
@@ -167,6 +194,7 @@ def test_a_row_with_its_alpha_is_that_of_one_alpha(
     known = (solved.maxima, solved.threshold, out, factors)
     cpu.write_probabilities(scores, alphas, *known)
     gradient = cpu.scores_gradient(every, alphas, incoming, dtype)
+    of_logs = cpu.log_scores_gradient(logs[:6], alphas[:6], incoming[:6])
     both = cpu.gradients(every, alphas, incoming, dtype)
     for row, alpha in enumerate(numbers):
         own = slice(row, row + 1)
@@ -180,6 +208,9 @@ def test_a_row_with_its_alpha_is_that_of_one_alpha(
         assert torch.equal(out[own], known[2])
         alone = cpu.scores_gradient(every[own], alpha, incoming[own], dtype)
         assert torch.equal(gradient[own], alone)
+        if alpha <= 2:
+            alone_of_log = cpu.log_scores_gradient(logs[own], alpha, incoming[own])
+            assert torch.equal(of_logs[row], alone_of_log[0])
         assert torch.allclose(both[0][own], alone, rtol=1e-4, atol=1e-5)
 
 

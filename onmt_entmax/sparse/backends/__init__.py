@@ -91,6 +91,12 @@ class Backend(Protocol):
             dtype: of the scores, and of the result.
         """
 
+    def log_scores_gradient(self, logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
+        """Return the gradient in the scores ``(..., n)``, given that in the log-probabilities.
+
+        Gradients outside the support are ignored.
+        """
+
 
 def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Backend:
     """Choose the fastest backend that covers the arguments of an operation.

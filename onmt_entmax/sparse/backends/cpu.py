@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from onmt_entmax.sparse import jacobian
 from onmt_entmax.sparse.arguments import has_memory, is_traced
 from onmt_entmax.sparse.conjugate import SPARSE_PART, Conjugate, Entries
 from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA, refuse_rows_without_answer, whole_power
@@ -189,11 +190,22 @@ def scores_gradient(
     probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype
 ) -> Tensor:
     """Return the gradient in the scores; see `Backend.scores_gradient`."""
-    probabilities = probabilities.contiguous()
-    gradient = gradient.to(probabilities.dtype).contiguous()
-    out = torch.empty_like(probabilities)
-    _call(module.gradients, probabilities, alpha, gradient, out)
-    return out.to(dtype)
+    return _gradient(probabilities, alpha, gradient, logs=False).to(dtype)
+
+
+def log_scores_gradient(logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
+    """Return the gradient in the scores; see `Backend.log_scores_gradient`."""
+    if jacobian.may_exceed_two(alpha):
+        return jacobian.log_scores_gradient(logs, alpha, gradient)
+    return _gradient(logs, alpha, gradient, logs=True)
+
+
+def _gradient(result: Tensor, alpha: float | Tensor, gradient: Tensor, logs: bool) -> Tensor:
+    result = result.contiguous()
+    gradient = gradient.to(result.dtype).contiguous()
+    out = torch.empty_like(result)
+    _call(module.gradients, result, alpha, gradient, out, option=logs)
+    return out
 
 
 def covers_gradients(probabilities: Tensor, alpha: Tensor, gradient: Tensor) -> bool:

@@ -19,12 +19,14 @@ from onmt_entmax.sparse.solvers import (
 __all__ = [
     "conjugate",
     "log_probabilities",
+    "log_scores_gradient",
     "probabilities",
     "scores_gradient",
     "write_probabilities",
 ]
 
 writes_in_one_pass = False
+log_scores_gradient = jacobian.log_scores_gradient
 
 
 def probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:

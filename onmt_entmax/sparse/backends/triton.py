@@ -337,6 +337,10 @@ def write_probabilities(
         out.copy_(unscaled.mul_(share))
 
 
+# PyTorch's operations suffice: losses and searches do not differentiate logarithms.
+log_scores_gradient = pytorch.log_scores_gradient
+
+
 @_or(pytorch.scores_gradient)
 def scores_gradient(
     probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype

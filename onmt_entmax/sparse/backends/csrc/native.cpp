@@ -13,7 +13,7 @@ namespace {
 const long SCORES_OF_A_THREAD = 1 << 17;
 
 struct Work {
-    const void *scores;      // (rows, n); probabilities for their gradient
+    const void *scores;      // (rows, n); for gradients, probabilities or their logarithms
     const void *incoming;    // (rows, n)
     const void *factor;      // (rows,) or null
     void *out;               // (rows, n)
@@ -72,7 +72,7 @@ void Piece::reserve(long more, size_t size) {
 
 typedef void Kernel(const Work &, long first, long last, Piece &);
 struct Kernels {
-    Kernel *probabilities, *conjugates, *written, *gradients;
+    Kernel *probabilities, *conjugates, *written, *gradients, *log_gradients;
 };
 
 }  // namespace
@@ -184,14 +184,15 @@ PyObject *written(PyObject *, PyObject *arguments) {
 
 PyObject *gradients(PyObject *, PyObject *arguments) {
     Common common = {};
-    Py_ssize_t rows, n, probability, incoming, out;
-    if (!PyArg_ParseTuple(arguments, COMMON "nnn", COMMON_ADDRESSES(common, rows, n), &probability,
-                          &incoming, &out))
+    Py_ssize_t rows, n, result, incoming, out;
+    int logs = false;
+    if (!PyArg_ParseTuple(arguments, COMMON "nnn|p", COMMON_ADDRESSES(common, rows, n), &result,
+                          &incoming, &out, &logs))
         return nullptr;
     Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)probability;
+    work.rows = rows, work.n = n, work.scores = (void *)result;
     work.incoming = (void *)incoming, work.out = (void *)out;
-    return fill(common, &Kernels::gradients);
+    return fill(common, logs ? &Kernels::log_gradients : &Kernels::gradients);
 }
 
 // Join one part of the entries of all pieces into a bytearray; ``size`` is that of an entry.

@@ -192,8 +192,70 @@ TARGET void gradients(const Work &work, long first, long last, Piece &) {
     }
 }
 
+const double LOG2_E = 1.4426950408889634;
+
+// Vector i of logarithms, padded with -inf, and their Jacobian weights.
+template <class T>
+INLINE typename Vector<T>::Of logs_at(long i, const T *logs, long n) {
+    const bool full = i + Vector<T>::size <= n;
+    return full ? Load<T, T>::from(logs + i) : load_part<T>(logs + i, n - i);
+}
+
+template <class T>
+INLINE typename Vector<T>::Of slope_of_logs(typename Vector<T>::Of log, double alpha) {
+    typedef typename Vector<T>::Of V;
+    const V s = power_of_two<T>(log * (T)((2 - alpha) * LOG2_E));
+    return log > -(T)INFINITY ? s : V{};
+}
+
+// Gradients r - s * sum(r) / sum(s) with r = g p ** (1 - alpha) from those in logarithms, for alpha
+// up to 2; p itself may be too small for its type.
+template <class T>
+TARGET void log_gradients(const Work &work, long first, long last, Piece &) {
+    typedef typename Vector<T>::Of V;
+    const long size = Vector<T>::size, n = work.n, flush = 64 * size;
+    Curves curves(work);
+    for (long row = first; row < last; ++row) {
+        const double alpha = curves.of(row).alpha;
+        const T of_g = (T)((1 - alpha) * LOG2_E);
+        const T *x = (const T *)work.scores + row * n, *g = (const T *)work.incoming + row * n;
+        T *out = (T *)work.out + row * n;
+        double along = 0, all = 0;
+        for (long begin = 0; begin < n; begin += flush) {
+            V part = {}, whole = {};
+            for (long i = begin; i < n && i < begin + flush; i += size) {
+                const long count = i + size <= n ? size : n - i;
+                const V log = logs_at(i, x, n);
+                V r = {};
+                if (bits(log > -(T)INFINITY)) {
+                    const V s = slope_of_logs<T>(log, alpha);
+                    memcpy(&r, g + i, count * sizeof(T));
+                    r = alpha == 1.5 ? r / s : r * power_of_two<T>(log * of_g);
+                    r = log > -(T)INFINITY ? r : V{};
+                    part += r;
+                    whole += s;
+                }
+                store_part<T>(out + i, r, count);
+            }
+            along += sum_of<T>(part);
+            all += sum_of<T>(whole);
+        }
+        const T mean = (T)(along / all);
+        for (long i = 0; i < n; i += size) {
+            const long count = i + size <= n ? size : n - i;
+            const V log = logs_at(i, x, n);
+            if (!bits(log > -(T)INFINITY) && mean - mean == 0) continue;
+            V r = {};
+            memcpy(&r, out + i, count * sizeof(T));
+            r -= slope_of_logs<T>(log, alpha) * mean;
+            store_part<T>(out + i, r, count);
+        }
+    }
+}
+
 template <class T>
 TARGET const Kernels *kernels() {
-    static const Kernels all = {probabilities<T>, conjugates<T>, written<T>, gradients<T>};
+    static const Kernels all = {probabilities<T>, conjugates<T>, written<T>, gradients<T>,
+                                log_gradients<T>};
     return &all;
 }

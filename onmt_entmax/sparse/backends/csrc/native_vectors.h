@@ -139,7 +139,26 @@ struct Format<float> {
     static constexpr float least = -125, round = 0x1.8p23;
 };
 
-// 2 ** (exponent * log2 x) for x > 0, by two series.
+// 2 ** y by its series, for y below the largest exponent.
+template <class T>
+INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
+    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Mask M;
+    typedef Format<T> F;
+    y = y < F::least ? V{} + F::least : y;
+    // y = whole + part, part in [-1/2, 1/2]: adding 1.5 * 2 ** mantissa rounds.
+    const V shifted = y + F::round, part = (y - (shifted - F::round)) * (T)0.69314718055994531;
+    V e = V{} + 1;
+    for (int k = F::exponential_terms; k >= 1; --k) e = e * (part * (T)(1.0 / k)) + 1;
+    M whole, result;
+    memcpy(&whole, &shifted, sizeof whole);
+    memcpy(&result, &e, sizeof e);
+    result += whole << F::mantissa;
+    memcpy(&e, &result, sizeof e);
+    return e;
+}
+
+// x ** exponent for x > 0, by the series of its binary logarithm.
 template <class T>
 INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent) {
     typedef typename Vector<T>::Of V;
@@ -159,18 +178,8 @@ INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T expone
     const V s = (m - 1) / (m + 1), s2 = s * s;
     V series = V{} + (T)(1.0 / (2 * F::log_terms + 1));
     for (int k = F::log_terms - 1; k >= 0; --k) series = series * s2 + (T)(1.0 / (2 * k + 1));
-    V y = (series * s * (T)2.8853900817779268 + __builtin_convertvector(scale, V)) * exponent;
-    y = y < F::least ? V{} + F::least : y;
-    // y = whole + part, part in [-1/2, 1/2]: adding 1.5 * 2 ** mantissa rounds.
-    const V shifted = y + F::round, part = (y - (shifted - F::round)) * (T)0.69314718055994531;
-    V e = V{} + 1;
-    for (int k = F::exponential_terms; k >= 1; --k) e = e * (part * (T)(1.0 / k)) + 1;
-    M whole, result;
-    memcpy(&whole, &shifted, sizeof whole);
-    memcpy(&result, &e, sizeof e);
-    result += whole << F::mantissa;
-    memcpy(&e, &result, sizeof e);
-    return e;
+    const V logs = series * s * (T)2.8853900817779268 + __builtin_convertvector(scale, V);
+    return power_of_two<T>(logs * exponent);
 }
 
 // Powers x ** exponent for x > 0, exact enough for scores of type S; meaningless at 0.
