@@ -17,8 +17,9 @@ from onmt_entmax.data.batch import Batch, Integers, cut_every
 
 Number = TypeVar("Number", int, Integers)
 
-SOURCE_STEP = 8
-TARGET_STEP = 4
+# Source lengths and decoder steps are rounded up to multiples of these.
+_SOURCE_STEP = 8
+_TARGET_STEP = 4
 
 
 class Shape(NamedTuple):
@@ -38,24 +39,15 @@ class Shapes:
     Attributes:
         batch_size: sentences of a batch, or tokens including padding, as in `group_by_length`.
         batch_type: "sents" or "tokens".
-        source_step: source lengths are rounded up to a multiple of this.
-        target_step: decoder steps are rounded up to a multiple of this.
     """
 
     batch_size: int
     batch_type: str = "sents"
-    source_step: int = SOURCE_STEP
-    target_step: int = TARGET_STEP
 
     def of_lengths(self, source: int, target: int) -> Shape:
-        """Return the shape for sentences of given lengths.
-
-        Args:
-            source: largest number of source tokens.
-            target: largest number of decoder steps.
-        """
-        source = _round_up(max(source, 1), self.source_step)
-        target = _round_up(max(target, 1), self.target_step)
+        """Return the shape for sentences of these source tokens and decoder steps at most."""
+        source = _round_up(max(source, 1), _SOURCE_STEP)
+        target = _round_up(max(target, 1), _TARGET_STEP)
         if self.batch_type == "sents":
             return Shape(source, target, self.batch_size)
         # Matrix products prefer multiples of 8. Target ids are one more than decoder steps.
@@ -71,17 +63,11 @@ class Shapes:
     def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
         """Cut pairs into groups that fill a shape, smallest shapes first.
 
-        The rest of a shape joins the next larger one.
-
-        Args:
-            source: source lengths.
-            target: target lengths without start and end symbol.
-
-        Returns:
-            Positions of the pairs of each group.
+        The rest of a shape joins the next larger one. Lengths are those of sources, and of targets
+        without start and end symbol; what is returned are the positions of each group's pairs.
         """
-        rounded_source = _round_up(np.maximum(source, 1), self.source_step)
-        rounded_target = _round_up(target + 1, self.target_step)
+        rounded_source = _round_up(np.maximum(source, 1), _SOURCE_STEP)
+        rounded_target = _round_up(target + 1, _TARGET_STEP)
         order = np.lexsort((target, source, rounded_target, rounded_source))
         if self.batch_type == "sents":
             return cut_every(order, self.batch_size)

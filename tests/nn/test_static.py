@@ -25,7 +25,7 @@ from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.static_loss import static_loss as loss_of
 
 SIZES = (23, 19)  # tokens of source and target
-SHAPES = Shapes(batch_size=7, source_step=4, target_step=4)
+SHAPES = Shapes(batch_size=7)
 CONFIG = ModelConfig(
     encoder_type="brnn",
     rnn_size=12,

@@ -21,7 +21,7 @@ from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig, portable, reas
 from tests.models import small, small_transformer
 
 TOKENS = 20
-SHAPES = Shapes(batch_size=5, source_step=4, target_step=4)
+SHAPES = Shapes(batch_size=5)
 
 
 def known() -> Vocabularies:
