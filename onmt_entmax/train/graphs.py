@@ -348,7 +348,7 @@ class PaddedUpdates:
             TrainingError: the results differ.
         """
         before = [tensor.detach().clone() for tensor in changed]
-        with self._same_random_numbers():
+        with torch.random.fork_rng([self._device] if self._device.type == "cuda" else []):
             replay()
         found = [tensor.detach().clone() for tensor in changed]
         with torch.no_grad():
@@ -366,18 +366,6 @@ class PaddedUpdates:
                     f"the CUDA graph {what} differs from a plain update by {difference:.2g} where "
                     f"the largest value is {scale:.2g}; train with `cuda_graphs: off` and report it"
                 )
-
-    @contextmanager
-    def _same_random_numbers(self) -> Iterator[None]:
-        """Restore the random state after the block."""
-        if self._device.type == "cuda":
-            state = torch.cuda.get_rng_state(self._device)
-            yield
-            torch.cuda.set_rng_state(state, self._device)
-        else:
-            state = torch.get_rng_state()
-            yield
-            torch.set_rng_state(state)
 
 
 def _add(sums: Sequence[Tensor], found: Sequence[Tensor | None]) -> None:
