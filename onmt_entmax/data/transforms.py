@@ -207,17 +207,15 @@ def _random_state(seed: int) -> Iterator[None]:
     `torch.manual_seed` would also seed the GPUs, whose generators draw the dropout masks.
     """
     python, array = random.getstate(), numpy.random.get_state()
-    generator = torch.default_generator
-    tensors = generator.get_state()
     random.seed(seed)
     numpy.random.seed(seed)
-    generator.manual_seed(seed)
     for name, function in _GENERATORS.items():
         if name in sys.modules:
             getattr(sys.modules[name], function)(seed)
     try:
-        yield
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            yield
     finally:
         random.setstate(python)
         numpy.random.set_state(array)
-        generator.set_state(tensors)
