@@ -245,9 +245,7 @@ def checkpoint_steps(run: Path) -> list[int]:
 def read_best(run: Path, accepted: bool = False) -> dict[str, Any] | None:
     """Return the fields of `best.json`: step, metric and value; None if there is no such file.
 
-    Args:
-        run: the run folder.
-        accepted: do not compare the checksum.
+    With `accepted`, its checksum is not compared.
 
     Raises:
         CheckpointError: it is damaged, or its checksum differs. Files of versions that wrote none
@@ -282,11 +280,7 @@ def best_step(run: Path) -> int | None:
 
 
 def find_model(path: Path, newest: bool = False) -> Path:
-    """Return the model folder at `path`: itself, or the best checkpoint of a run folder.
-
-    Args:
-        path: a model folder or a run folder.
-        newest: take the newest checkpoint of a run, not the best.
+    """Return the model folder at `path`: itself, or the best (or `newest`) checkpoint of a run.
 
     Raises:
         CheckpointError: there is no model, or the name of the best checkpoint is damaged.
@@ -561,11 +555,7 @@ def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> N
 
 
 def read_training_state(folder: Path, at_most: int = _LARGEST_STATE) -> dict[str, Any]:
-    """Return the `training_state` that was given to `save`.
-
-    Args:
-        folder: a model folder.
-        at_most: largest size of the file in bytes.
+    """Return the `training_state` that was given to `save`, of `at_most` bytes.
 
     Raises:
         CheckpointError: there is none (a released model), or it is damaged.

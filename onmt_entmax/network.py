@@ -227,13 +227,7 @@ class ModelConfig:
 def weights_of(config: ModelConfig, source_words: int, target_words: int) -> dict[str, int]:
     """Return the number of weights of the network's parts, without building it.
 
-    Args:
-        config: the network.
-        source_words: size of the source vocabulary.
-        target_words: size of the target vocabulary.
-
-    Returns:
-        By the names of the options that decide the size of each part; empty parts too.
+    They are by the names of the options that decide the size of each part; empty parts too.
     """
     size, feed, heads = config.rnn_size, config.transformer_ff, config.heads
     source, target = config.src_word_vec_size, config.tgt_word_vec_size
@@ -328,13 +322,8 @@ def refuse_too_large(
 def training_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
     """Return about how many bytes the attention of a batch needs in training.
 
-    Everything else is small for sentences so long that memory may not suffice.
-
-    Args:
-        config: the network.
-        sentences: number of them.
-        source: longest source.
-        target: longest target.
+    Everything else is small for sentences so long that memory may not suffice. `source` and
+    `target` are the largest lengths.
     """
     if config.decoder_type == "transformer":
         decoder = config.dec_layers * (target * target + source * target)
@@ -345,13 +334,7 @@ def training_bytes(config: ModelConfig, sentences: int, source: int, target: int
 
 
 def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
-    """Return about how many bytes the sources of a batch need in a search.
-
-    Args:
-        config: the network.
-        sentences: number of them.
-        source: longest source.
-    """
+    """Return about how many bytes a batch needs in a search, with sources of at most `source`."""
     if config.encoder_type == "transformer":
         return 8 * sentences * config.heads * source * source
     return 4 * source * config.rnn_size * (8 + 2 * sentences)

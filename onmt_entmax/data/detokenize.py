@@ -15,13 +15,9 @@ _QUOTES = re.compile("['\"„“”`]+")
 
 
 def detokenize(line: str, language: str) -> str:
-    """Return the tokens of a line as text.
+    """Return the tokens of a line, in one of `LANGUAGES`, as text.
 
     What the tokeniser changed for good (dashes, kinds of quotation marks) stays changed.
-
-    Args:
-        line: tokens separated by spaces.
-        language: one of `LANGUAGES`.
     """
     tokens = unescape_moses(re.sub(r" @([-/])@ ", r"\1", f" {line} ")).split()
     text, space = "", ""

@@ -113,12 +113,7 @@ def _read(address: str, limits: Limits, progress: bool) -> bytes:
 
 
 def is_there(path: Path, sha256: str | None, largest: int) -> bool:
-    """Return whether a file need not be downloaded: it is there, and no other one.
-
-    Args:
-        path: of the file.
-        sha256: its checksum, or None.
-        largest: bytes that it may have.
+    """Return whether a file of at most `largest` bytes is there and has the checksum, if any.
 
     Raises:
         FileError: it cannot be read, or is larger.

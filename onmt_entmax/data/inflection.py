@@ -165,12 +165,7 @@ def pair_texts(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> dict[Path, st
 
 
 def language_of(path: Path, number: int, line: str) -> str:
-    """Return the language at the beginning of a source line.
-
-    Args:
-        path: named in the error.
-        number: of the line, named in the error.
-        line: the source.
+    """Return the language at the beginning of a source, which is line `number` of a file.
 
     Raises:
         UserError: the line does not begin with a language.

@@ -53,12 +53,7 @@ class Automaton:
     does"""
 
     def step(self, states: Ints, tokens: Ints) -> Ints:
-        """Return the next states.
-
-        Args:
-            states: `(n,)`
-            tokens: `(n,)` ids.
-        """
+        """Return the next states `(n,)` after these states and token ids."""
         place = np.searchsorted(self.named, tokens)
         known = np.append(self.named, -1)[place] == tokens
         return self.table[states, np.where(known, place, len(self.named))]

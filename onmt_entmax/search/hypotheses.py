@@ -25,14 +25,9 @@ class PrefixTree:
         return self._size
 
     def add(self, parents: Ints, tokens: Ints) -> Ints:
-        """Append one token to each parent.
+        """Append a token to each parent (-1: the empty prefix); return the new nodes in order.
 
-        Args:
-            parents: `(n,)` nodes, -1 for the empty prefix.
-            tokens: `(n,)` token ids.
-
-        Returns:
-            The new nodes `(n,)`, numbered in the order in which they were added.
+        All three are `(n,)`.
         """
         end = self._size + len(parents)
         if end > len(self._parent):
@@ -164,11 +159,7 @@ class Hypotheses:
     def compact(self, live: Ints) -> Ints:
         """Delete nodes on no path to a live or finished one, once the tree is large.
 
-        Args:
-            live: `(rows,)` nodes of the live prefixes.
-
-        Returns:
-            The same nodes under their new numbers `(rows,)`.
+        Returns the nodes of the live prefixes `(rows,)` under their new numbers.
         """
         if len(self._tree) < self._compact_at:
             return live

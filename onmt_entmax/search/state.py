@@ -388,11 +388,7 @@ class SearchState:
         self.node = self.hypotheses.compact(self.node)
 
     def attainable(self, log_prob: Any) -> Any:
-        """Return the best score that a hypothesis can have whose prefix has this log-probability.
-
-        Args:
-            log_prob: a number or an array; the result is of the same kind.
-        """
+        """Return `Penalties.attainable` of a log-probability, or of an array of them."""
         return self._config.penalties.attainable(log_prob, self._config.max_length)
 
     def result(

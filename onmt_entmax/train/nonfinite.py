@@ -28,13 +28,7 @@ class NonfiniteRule:
         self._in_a_row = 0
 
     def skips(self, step: int, loss: float, norm: float, batches: Sequence[Batch]) -> bool:
-        """Return whether update number `step` must be skipped.
-
-        Args:
-            step: counted from 1.
-            loss: summed over the batches.
-            norm: of the whole gradient.
-            batches: all batches of the update, of all processes.
+        """Return whether update number `step` must be skipped, by its loss and gradient norm.
 
         Raises:
             TrainingError: the update is not finite and skipping is off, or too many updates in a

@@ -82,12 +82,8 @@ def set_learning_rate(
 def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:
     """Return the factor on the learning rate as a function of the update, counted from 1.
 
-    `cosine` rises linearly over `warmup_steps` and falls to zero at `last`. `plateau` is constant;
-    validation lowers the rate. The other methods are OpenNMT-py's.
-
-    Args:
-        config: names the method.
-        last: the last update; only `cosine` needs it.
+    `cosine`, for which the `last` update is needed, rises linearly over `warmup_steps` and falls to
+    zero there. `plateau` is constant; validation lowers the rate. The others are OpenNMT-py's.
     """
     if config.decay_method == "plateau":
         return lambda step: 1.0
@@ -127,9 +123,7 @@ class MovingAverage:
     def update(self, step: int, finite: Tensor | None = None) -> None:
         """Add the weights after update number `step`, counted from 1.
 
-        Args:
-            step: the update.
-            finite: 0 on the weights' device if the update was skipped, which changes no average.
+        A `finite` of 0, on their device, says that the update was skipped: the average stays.
         """
         if self._decay == 0 or (step - 1) % self._every:
             return
