@@ -322,6 +322,9 @@ def build_vocabularies(
             new_files[Path(path)] = _as_file(path, counts[side])
         elif path is not None:
             counts[side] = read_counts(path)
+    second = config.tgt_vocab
+    if config.share_vocab and second not in (None, config.src_vocab) and Path(second).is_file():
+        counts[0] += read_counts(second)  # OpenNMT-py merges the two
     specials = [(*SOURCE_SPECIALS, *extra[0]), (*TARGET_SPECIALS, *extra[1])]
     if config.share_vocab:
         specials = [(*TARGET_SPECIALS, *extra[0], *extra[1])]

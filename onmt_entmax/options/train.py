@@ -9,7 +9,7 @@ from typing import Any
 
 from onmt_entmax.data.corpus import VALID, CorpusConfig, DataConfig
 from onmt_entmax.data.vocabulary import VocabularyConfig
-from onmt_entmax.errors import nearest
+from onmt_entmax.errors import counted, nearest
 from onmt_entmax.model import ModelConfig, NetworkError
 from onmt_entmax.network import RULES as NETWORK
 from onmt_entmax.nn.transformer import KINDS, LEARNED, SHARED
@@ -291,8 +291,6 @@ def _data(options: Options) -> DataConfig:
 
 def _vocabulary(options: Options) -> VocabularyConfig:
     config = VocabularyConfig(**_pick(options, VocabularyConfig))
-    if config.share_vocab and config.tgt_vocab is not None and config.tgt_vocab != config.src_vocab:
-        raise options.error("tgt_vocab", "with share_vocab there is one vocabulary: use src_vocab")
     one = config.src_vocab if config.src_vocab == config.tgt_vocab else None
     if one is not None and not config.share_vocab and not os.path.isfile(one):
         raise options.error("tgt_vocab", "is src_vocab, and not there yet: name two files")
@@ -380,7 +378,8 @@ def _run(options: Options) -> RunConfig:
     ranks = options["gpu_ranks"]
     if len(ranks) > max(options["world_size"], int(os.environ.get("WORLD_SIZE", "1"))):
         raise options.error(
-            "gpu_ranks", f"names {len(ranks)} GPUs: start as many processes with torchrun"
+            "gpu_ranks",
+            f"names {counted(len(ranks), 'GPU')}: start as many processes with torchrun",
         )
     if os.path.isfile(options["save_model"]):
         raise options.error("save_model", f"{options['save_model']} is a file; name a folder")

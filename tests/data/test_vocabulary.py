@@ -142,6 +142,19 @@ def test_a_shared_vocabulary_is_one(tmp_path: Path) -> None:
     assert set("abcxy") <= set(built.source.tokens)
 
 
+def test_two_files_of_a_shared_vocabulary_are_merged_as_by_opennmt(tmp_path: Path) -> None:
+    files = [tmp_path / "source", tmp_path / "target"]
+    config = VocabularyConfig(str(files[0]), str(files[1]), share_vocab=True)
+    _, new = build_vocabularies(config, lambda: COUNTS)
+    assert list(new) == [files[0]], "as onmt_build_vocab writes one file"
+    files[0].write_text("a\t2\nb\t3\n", encoding="utf-8")
+    files[1].write_text("x\t4\na\t5\n", encoding="utf-8")
+    built, new = build_vocabularies(config, lambda: COUNTS)
+    assert not new
+    assert built.source is built.target
+    assert built.source.tokens[len(TARGET_SPECIALS) :] == ("a", "x", "b")
+
+
 def test_what_training_saw_of_a_language_is_written_and_read() -> None:
     source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "lang=y", "a", "b"))
     assert list(as_content(Vocabularies(source, TARGET))) == ["source", "target"]

@@ -171,7 +171,6 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"valid_epochs": 1}, "give valid_steps or valid_epochs"),
         ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine needs"),
         ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
-        ({"share_vocab": True, "tgt_vocab": "x"}, "there is one vocabulary"),
         ({"data": "files"}, "data: expected at least one corpus"),
         ({"data": {"c": {"path_src": "a"}}}, "path_src: no such file: a"),
         ({"data": {"c": {"path_tgt": "a"}}}, "path_src is required"),
