@@ -30,10 +30,6 @@ _MOST_BLOCKS_WHOLE = 0.95
 _MOST_CANDIDATES = 0.20
 # Likewise for the blocks of rows of medium length.
 _MOST_SLICES = 0.5
-# A sample of so many rows of medium length decides whether to search. At this product of length and
-# variance, 4 / E [x - 1]_+ ** 2, a sixth of normal scores is in the support.
-_SAMPLE = 16
-_NARROW = 53.0
 _INT32 = 2**31 - 1
 # Scores that are compared at once.
 _COMPARED = 1 << 22
@@ -94,12 +90,6 @@ def lower_bound(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Tensor] |
             bound.addcdiv_(rise, slope)
         bound -= SLACK * torch.finfo(scores.dtype).eps * level
     return block_maxima, maxima, bound
-
-
-def nearly_equal(scores: Tensor) -> bool:
-    """Return whether a sample of medium rows has large 1.5-entmax supports, not worth a search."""
-    n = scores.shape[1]
-    return MEDIUM <= n < _LONG and float(scores[:_SAMPLE].var(1).amax()) * n <= _NARROW
 
 
 def select(

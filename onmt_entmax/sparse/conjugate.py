@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.candidates import Candidates, lower_bound, nearly_equal, select
+from onmt_entmax.sparse.candidates import Candidates, lower_bound, select
 from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse.solvers import (
     has_power_form,
@@ -156,10 +156,8 @@ def _searched(
 
 
 def _limits(scores: Tensor, alpha: float | Tensor) -> Sequence[Tensor] | None:
-    """Return :func:`lower_bound`; None where a search for candidates does not apply or pay."""
+    """Return :func:`lower_bound`; None where a search for candidates does not apply."""
     if isinstance(alpha, Tensor) or not (has_power_form(alpha) or alpha > 2):
-        return None
-    if alpha == 1.5 and nearly_equal(scores):
         return None
     return lower_bound(scores, alpha)
 

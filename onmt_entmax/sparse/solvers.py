@@ -35,11 +35,6 @@ _MOST_PRODUCTS = 10
 # The first threshold to try, as a part of the order; the least possible one is -1.
 _GUESS = -0.75
 _ITERATIONS = 100
-# From this length on, the first threshold comes from the row's mean and deviation.
-_MANY = 512
-# The least logarithm in the table of normal thresholds, and its entries for each unit.
-_LEAST_LOG = -2.6
-_PLACES = 32
 # Margins of order 1 up to this are rounding of the threshold.
 _ROUNDED_MARGIN = 2.0**-48
 _EPSILON = {dtype: torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)}
@@ -240,8 +235,6 @@ def _climb(below: Tensor, order: float, start: Tensor | None, maxima: Tensor) ->
     """
     level = _number(order, below.dtype, below.device)
     threshold = _number(_GUESS * order, below.dtype, below.device) if start is None else start
-    if start is None and order == 2 and below.shape[-1] >= _MANY:
-        threshold = _normal_guess(below)
     margin = (below - threshold).relu_()
     scratch = margin if order == 2 else torch.empty_like(margin)
     enough, previous = (1 + 2 * _EPSILON[below.dtype]) * order, math.inf
@@ -266,41 +259,6 @@ def _climb(below: Tensor, order: float, start: Tensor | None, maxima: Tensor) ->
         if last:
             break
     return threshold
-
-
-def _normal_guess(below: Tensor) -> Tensor:
-    """Return a first threshold ``(..., 1)`` of 1.5-entmax for scores ``(..., n)`` with maximum 0.
-
-    It is the threshold of n normal scores with the row's mean and deviation, if that leaves a large
-    part of them in the support, as with nearly equal scores; otherwise the usual guess.
-    """
-    n = below.shape[-1]
-    mean = below.sum(-1, True).div_(n)
-    variance = torch.linalg.vector_norm(below, 2, -1, True).square_().div_(n)
-    variance = variance.addcmul_(mean, mean, value=-1).relu_()
-    table = _normal_thresholds(below.dtype, below.device)
-    place = (4 / n / variance).log_().sub_(_LEAST_LOG).mul_(_PLACES)
-    place = place.nan_to_num_(0.0).clamp_(0, len(table) - 1)
-    start = variance.sqrt_().mul_(table[place.long()]).add_(mean)
-    # Scores of -inf give nan, and so the guess. The largest score must stay in the support.
-    guess = _number(2 * _GUESS, below.dtype, below.device)
-    return torch.fmax(start, guess).clamp_max_(-2 / math.sqrt(n))
-
-
-@cache
-def _normal_thresholds(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return thresholds ``t`` by ``log E [x - t]_+ ** 2`` of a standard normal ``x``.
-
-    The logarithms go up from ``_LEAST_LOG``, where t is 1, to that of t = -6, with ``_PLACES`` in
-    each unit. The first threshold is -inf, and stands for all above 1.
-    """
-    t = torch.linspace(1.1, -6.0, 4096, dtype=torch.float64)
-    tail, density = 0.5 * torch.erfc(t / math.sqrt(2)), torch.exp(-t * t / 2) / math.sqrt(math.tau)
-    logs = ((1 + t * t) * tail - t * density).log()
-    listed = torch.arange(_LEAST_LOG, float(logs[-1]), 1 / _PLACES, dtype=torch.float64)
-    table = t[torch.searchsorted(logs, listed)]
-    table[0] = -math.inf
-    return table.to(device, dtype)
 
 
 @cache
