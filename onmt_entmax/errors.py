@@ -41,5 +41,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 sentence` or `2,000 sentences`."""
-    return f"{number:,} {noun}" + "s" * (number != 1)
+    """Return `1 sentence`, `2,000 sentences` or `0 batches`."""
+    plural = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{number:,} {noun}" + plural * (number != 1)

@@ -20,7 +20,7 @@ from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
 from onmt_entmax.data.transforms import build_transforms, splits
 from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.memory import check_free, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, with_tokens_in_order
 from onmt_entmax.network import ModelConfig, search_bytes
@@ -324,8 +324,8 @@ class Translator:
         target = self.vocabularies.target
         if len(tokens) > self._config.max_length:
             raise TranslationError(
-                f"prefix of line {number + 1}: its {len(tokens)} tokens are more than max_length "
-                f"{self._config.max_length}, which counts the whole output"
+                f"prefix of line {number + 1}: it has {counted(len(tokens), 'token')}, but "
+                f"max_length is {self._config.max_length} and counts the whole output"
             )
         unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
@@ -411,9 +411,7 @@ class Translator:
     def _readable(self, lines: Sequence[_Line], sentences: int) -> Iterator[None]:
         """Name the longest line if it has more tokens than a Transformer or the memory takes.
 
-        Args:
-            lines: to be searched inside the block.
-            sentences: most lines of a batch.
+        The lines are searched inside the block, in batches of at most `sentences`.
         """
         examples = [line.source.example for line in lines]
         try:
@@ -505,11 +503,7 @@ def check_memory(
 ) -> None:
     """Refuse a line that is too long for the memory that is free; warn of very long ones.
 
-    Args:
-        examples: the lines, which are read together as far as `sentences` allows.
-        sentences: most lines of a batch.
-        networks: of the models.
-        device: of the models.
+    Batches have at most `sentences` of the lines.
 
     Raises:
         TooLargeError: names the first such line.
@@ -529,4 +523,4 @@ def check_memory(
 
 def _longest(examples: Sequence[Example]) -> str:
     longest = max(examples, key=lambda example: len(example.source))
-    return f"line {longest.index + 1}: its {len(longest.source):,} tokens"
+    return f"line {longest.index + 1}: its {counted(len(longest.source), 'token')}"

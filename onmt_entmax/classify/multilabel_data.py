@@ -208,7 +208,7 @@ def _cells(line: str, count: int) -> list[tuple[int, str]]:
         start = match.end()
     places = [place for place, _ in cells]
     if len(set(places)) < len(places) or (places and max(places) >= count):
-        raise ValueError(f"an index twice, or not below the {count} attributes")
+        raise ValueError(f"an index twice, or not below {count}, the number of attributes")
     return cells
 
 
@@ -336,8 +336,8 @@ def dense(features: Any, path: object) -> np.ndarray:
     rows, columns = features.shape
     if rows * columns > _MOST_DENSE:
         raise UserError(
-            f"{path}: {rows:,} rows of {columns:,} features are too many to be standardised; set "
-            "`standardise: false`"
+            f"{path}: too large to be standardised: {counted(rows, 'row')} of "
+            f"{counted(columns, 'feature')}; set `standardise: false`"
         )
     return np.asarray(features.toarray() if issparse(features) else features)
 
@@ -372,7 +372,8 @@ def _svmlight(path: Path, names: list[str] | None, like: Examples | None) -> Exa
         raise UserError(f"{path}: has {labels_found}; a distribution needs at least two")
     if features.shape[1] * len(known) > _MOST_DENSE:
         raise UserError(
-            f"{path}: {features.shape[1]:,} features and {len(known)} labels have too many weights"
+            f"{path}: {counted(features.shape[1], 'feature')} and "
+            f"{counted(len(known), 'label')} have too many weights"
         )
     place_of = {name if names is None else str(n): n for n, name in enumerate(known)}
     labels = torch.zeros(len(found), len(known), dtype=torch.bool)

@@ -362,7 +362,8 @@ def _fix_vectors(model: Classifier, settings: Settings, vocabulary: Vocabulary) 
     learned[list(vectors)] = 0
     # Adam leaves a weight whose gradient has always been zero as it is.
     weight.register_hook(lambda gradient: gradient * learned)
-    return f"{path}: has vectors of {len(vectors):,} of {len(vocabulary):,} words; these stay fixed"
+    words = counted(len(vocabulary), "word")
+    return f"{path}: has vectors of {len(vectors):,} of {words}; these stay fixed"
 
 
 def _adam(model: Classifier, settings: Settings) -> torch.optim.Adam:

@@ -146,7 +146,7 @@ def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair
         held += counts[premise]
     kept = [pair for pair in pairs if pair.premise not in chosen]
     if not kept or not chosen:
-        raise PairsError(f"{len(premises)} different premises are too few to hold out {share:g}")
+        raise PairsError(f"too few different premises to hold out {share:g}: {len(premises)}")
     return kept, [pair for pair in pairs if pair.premise in chosen]
 
 

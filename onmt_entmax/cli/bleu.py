@@ -124,7 +124,7 @@ def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
     for name, lines in texts:
         counts = [len(line.split()) for line in lines]
         longest = max(counts)
-        where = f"{name}: line {1 + counts.index(longest)} has {longest:,} words"
+        where = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
         advice = "--metrics bleu chrf leaves TER out"
         if longest > MOST:
             raise UserError(f"{where}, and TER takes at most {MOST:,}; {advice}")

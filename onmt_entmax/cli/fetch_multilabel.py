@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.download import Limits, check, download, is_there
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_bytes, replaced_when_done, write_files
 
 URL = "https://raw.githubusercontent.com/tsoumakas/mulan/43f6389/data/multi-label"
@@ -48,7 +48,9 @@ def parts_of_cal500(content: bytes) -> tuple[bytes, bytes]:
     marks = [n for n, line in enumerate(lines) if line.strip().lower() == b"@data"]
     rows = [n for n, line in enumerate(lines) if marks and n > marks[0] and line.strip()]
     if len(rows) <= CAL500_ROWS:
-        raise UserError(f"cal500.arff: {len(rows)} rows after @data, not the 502 of CAL500")
+        raise UserError(
+            f"cal500.arff: {counted(len(rows), 'row')} after @data, not the 502 of CAL500"
+        )
     chosen = set(random.Random(500).sample(rows, CAL500_ROWS))
     head = lines[: marks[0] + 1]
     return (

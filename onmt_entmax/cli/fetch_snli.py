@@ -20,7 +20,7 @@ from onmt_entmax.checksums import LIST_NAME, write_list
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.fetch_model import checksum
 from onmt_entmax.data.download import Limits, check, download
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_bytes, replaced_when_done
 from onmt_entmax.released import reading_zip
 
@@ -79,5 +79,5 @@ def main(arguments: Sequence[str]) -> int:
     check(content, options.sha256, name)
     unpack(content, name, options.out)
     print(f"{name}: sha256 {hashlib.sha256(content).hexdigest()}")
-    print(f"{options.out}: {len(FILES)} files, listed in {LIST_NAME}")
+    print(f"{options.out}: {counted(len(FILES), 'file')}, listed in {LIST_NAME}")
     return 0

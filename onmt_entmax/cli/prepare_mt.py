@@ -269,7 +269,8 @@ def _with_subwords(
     """
     filled = [pair for pair in pairs if all(pair)]
     sides = [[pair[side] for pair in filled] for side in range(2)]
-    note(f"learning {plan.symbols} {plan.kind} subwords from {counted(len(filled), 'pair')}")
+    subwords = counted(plan.symbols, f"{plan.kind} subword")
+    note(f"learning {subwords} from {counted(len(filled), 'pair')}")
     if plan.joint:
         tokenisers = [learn(plan, sides, models[0])] * 2
     else:

@@ -37,7 +37,7 @@ from onmt_entmax.data.batch import group_by_length, make_batch
 from onmt_entmax.data.parallel import read_side_by_side
 from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.unknown import UnknownTokens
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.model import device_of
 from onmt_entmax.opennmt import SequenceTooLongError
@@ -127,7 +127,7 @@ def score_pairs(
         ]
         for example, (_, target) in zip(examples, window, strict=True):
             if len(target) > LONG:
-                where = f"line {example.index + 1}: its {len(target):,} target tokens"
+                where = f"line {example.index + 1}: its {counted(len(target), 'target token')}"
                 warnings.warn(f"{where} take a step of the decoder each", stacklevel=2)
         scores: dict[int, TargetScore] = {}
         for group in group_by_length(examples, batch_size, "sents"):

@@ -41,6 +41,7 @@ from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.transforms import with_seed
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import counted
 from onmt_entmax.files import count_lines
 
 
@@ -162,7 +163,7 @@ class TrainingBatches:
         line = next(itertools.islice(lines, index, None))
         return (
             f"{line.corpus.path_src}, {line.corpus.path_tgt}: line {line.number}: a batch with its "
-            f"{source:,} source and {target:,} target tokens"
+            f"{counted(source, 'source token')} and {counted(target, 'target token')}"
         )
 
     def __iter__(self) -> Generator[Batch, None, None]:
@@ -236,12 +237,7 @@ def _read(
 
 
 class _Arrays:
-    """Buckets and batches of pairs that were read before.
-
-    Args:
-        setting: of the stream.
-        pairs: of its corpora.
-    """
+    """Buckets and batches of pairs that were read before."""
 
     def __init__(self, setting: _Setting, pairs: EncodedPairs) -> None:
         self._setting, self._pairs = setting, pairs
@@ -261,11 +257,7 @@ class _Arrays:
 
 
 class _Texts:
-    """Buckets and batches of lines that are read and transformed in every epoch.
-
-    Args:
-        setting: of the stream.
-    """
+    """Buckets and batches of lines that are read and transformed in every epoch."""
 
     def __init__(self, setting: _Setting) -> None:
         config, vocabularies = setting.config, setting.vocabularies
@@ -349,11 +341,6 @@ def target_frequencies(
 
     Tokens are counted after the transforms, with corpora weighted as in training. The end symbol
     counts once for each pair, the start symbol and padding not at all.
-
-    Args:
-        config: corpora and batches.
-        vocabularies: of source and target.
-        pairs: of the corpora, if they were read before.
 
     Raises:
         CorpusError: there is no pair.

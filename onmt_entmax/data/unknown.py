@@ -17,6 +17,7 @@ from typing import Any
 
 from onmt_entmax.data.inflection import LANGUAGE, is_language, is_tag
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary
+from onmt_entmax.errors import counted
 
 _NAMED = 8  # tokens that a message names
 _LISTED = 20  # tokens that a summary lists
@@ -85,27 +86,22 @@ class UnknownTokens:
     ) -> list[str]:
         """Return a line on unknown tokens and one on those unseen in their language, if any.
 
-        Each names the tokens and the likely cause.
-
-        Args:
-            vocabulary: of the model, on this side.
-            side: `source` or `target`.
-            split: whether a transform split the texts into subwords.
+        Each names the tokens and the likely cause; `split`: a transform split them into subwords.
         """
         found = []
         if self.counts:
-            number = f"{self.counts.total():,} of {self.tokens:,}"
+            number = f"{self.counts.total():,} of {counted(self.tokens, f'{side} token')}"
             where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
             read = "the model reads <unk> instead of" if side == "source" else "no output has"
             cause = likely_cause(self.counts, vocabulary, split)
             if cause is None and self.percent > 100 * _MOST:
                 cause = "is the text in the language and the tokens of the training data?"
             found.append(
-                f"{number} {side} tokens ({self.percent:.2f} %){where} not in the {side} "
+                f"{number} ({self.percent:.2f} %){where} not in the {side} "
                 f"vocabulary: {read} {_named(self.counts)}" + (f"; {cause}" if cause else "")
             )
         if self.unseen:
-            number = f"{self.unseen.total():,} of {self.tokens:,} source tokens"
+            number = f"{self.unseen.total():,} of {counted(self.tokens, 'source token')}"
             found.append(f"{number} {unseen_text(self.unseen, vocabulary)}")
         return found
 
@@ -113,9 +109,7 @@ class UnknownTokens:
 def unseen_text(unseen: Mapping[tuple[str, str], int], vocabulary: Vocabulary) -> str:
     """Return which tokens training did not see in their language, with the likely cause.
 
-    Args:
-        unseen: number of each language and token; not empty.
-        vocabulary: of the sources.
+    `unseen`, not empty, is the number of each pair of a language and a token.
     """
     names = [name.removeprefix(LANGUAGE) for name in dict.fromkeys(name for name, _ in unseen)]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

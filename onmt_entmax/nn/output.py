@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from onmt_entmax.errors import counted
 from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile
 from onmt_entmax.nn.linear_loss import LinearLoss
 from onmt_entmax.nn.products import PreparedWeight
@@ -132,7 +133,7 @@ class OutputLayer(nn.Module):
             hidden, target = hidden[kept], target[kept]
         if len(target) and not 0 <= int(target.min()) <= int(target.max()) < vocab:
             raise ValueError(
-                f"a target is not in the vocabulary of {vocab} tokens: smallest "
+                f"a target is not in the vocabulary of {counted(vocab, 'token')}: smallest "
                 f"{int(target.min())}, largest {int(target.max())}"
             )
         with torch.autocast(hidden.device.type, enabled=False):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.errors import counted
 from onmt_entmax.search.certificate import Level
 from onmt_entmax.search.mbr import edit_distance
 
@@ -122,7 +123,8 @@ def score(references: Sequence[str], predictions: Sequence[str]) -> Score:
     """
     if len(references) != len(predictions):
         raise ValueError(
-            f"{len(references)} references but {len(predictions)} predictions: "
+            f"{counted(len(references), 'reference')} but "
+            f"{counted(len(predictions), 'prediction')}: "
             "give one prediction for each reference"
         )
     if not references:
@@ -151,8 +153,8 @@ def score_by_language(
     """
     if not len(languages) == len(references) == len(predictions):
         raise ValueError(
-            f"{len(languages)} languages, {len(references)} references and "
-            f"{len(predictions)} predictions: give one of each for every word"
+            f"{counted(len(languages), 'language')}, {counted(len(references), 'reference')} and "
+            f"{counted(len(predictions), 'prediction')}: give one of each for every word"
         )
     words: dict[str, list[tuple[str, str]]] = {name: [] for name in sorted(set(languages))}
     for language, *pair in zip(languages, references, predictions, strict=True):

@@ -61,7 +61,7 @@ function drawSummary() {
       blank ? el("p", { class: "muted" }, left) : null,
       el("p", {}, el("b", {}, share(levels[0][1], all)), " all possible outputs found"),
       el("p", {}, el("b", {}, share(proven, all)), " most probable output proven"),
-      wrong ? el("p", { class: "alarm" }, `${wrong} verifications disagree`) : null, bar),
+      wrong ? el("p", { class: "alarm" }, wrong === 1 ? "1 verification disagrees" : `${wrong} verifications disagree`) : null, bar),
     histogram("Outputs found", [["0", 0, 0], ["1", 1, 1], ["2", 2, 2], ["3–5", 3, 5],
       ["6–10", 6, 10], [">10", 11, Infinity]], found),
     histogram("Probability of the best (%)", [["0–20", 0, 0.2], ["20–40", 0.2, 0.4], ["40–60", 0.4, 0.6],

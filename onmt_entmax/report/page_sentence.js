@@ -63,7 +63,8 @@ function warnings(record) {
     if (!tokens.length) return [];
     const number = tokens.reduce((sum, [, count]) => sum + count, 0);
     const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
-    return el("p", { class: `alarm ${kind}` }, `${number}${of} source tokens ${said[kind]}: ${names}`);
+    const noun = (record.source_tokens || number) === 1 ? "token" : "tokens";
+    return el("p", { class: `alarm ${kind}` }, `${number}${of} source ${noun} ${said[kind]}: ${names}`);
   });
 }
 
@@ -180,7 +181,7 @@ function latticeNote(record, nodes, view) {
   } else if (found(record) > record.hypotheses.length) {
     text = "Dashed: next tokens that the model allows and no listed hypothesis contains.";
   }
-  const rest = hidden.length ? ` ${hidden.length} faint branches (${sum} in total) are not drawn.` : "";
+  const rest = hidden.length ? ` Faint branches (${hidden.length}, ${sum} in total) are not drawn.` : "";
   return note(text + rest);
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from onmt_entmax.errors import counted
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
@@ -117,10 +118,6 @@ class BeamSearch:
     one; otherwise, as soon as it can prove nothing any more, the sentence restarts with the full
     beam.
 
-    Args:
-        stepper: the model.
-        config: how to search.
-
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
     """
@@ -167,7 +164,7 @@ class BeamSearch:
         prefixes = checked_prefixes(prefixes, count, own.vocabulary_size, own.eos)
         automata = [None] * count if automata is None else automata
         if len(automata) != count:
-            raise ValueError(f"{len(automata)} automata for {count} sentences")
+            raise ValueError(f"automata has {len(automata)} for {counted(count, 'sentence')}")
         decoder_state = self._stepper.start(batch)
         numbers = self._admitted + np.arange(count)
         self._admitted += count
@@ -250,14 +247,9 @@ class BeamSearch:
         return options.row[kept], options.token[kept], log_prob[~out]
 
     def _stopped(self, sentence: Ints, log_prob: Floats) -> Flags:
-        """Decide which sentences are done, and count their live prefixes as dropped.
+        """Decide which sentences are done `(sentences,)`, and count their prefixes as dropped.
 
-        Args:
-            sentence: `(live,)` place of each live prefix's sentence.
-            log_prob: `(live,)` of the prefix.
-
-        Returns:
-            `(sentences,)`.
+        `sentence` and `log_prob` `(live,)` are of the live prefixes.
         """
         table = self._state.statistics.table
         alive = np.bincount(sentence, minlength=len(table))
@@ -278,8 +270,7 @@ class BeamSearch:
     def _unprovable(self, best_alive: Floats | float) -> Flags:
         """Tell which sentences follow a single prefix that can prove nothing any more.
 
-        Args:
-            best_alive: `(sentences,)` log-probability of the best live prefix.
+        `best_alive` `(sentences,)` is the log-probability of the best live prefix.
         """
         table = self._state.statistics.table
         best = np.maximum(table["top"][:, 0], best_alive)

@@ -147,7 +147,7 @@ class SearchConfig:
         if not self.penalties.is_finite(self.max_length):
             raise ValueError(
                 f"alpha {self.penalties.alpha:g} is too large: the length penalty of "
-                f"{self.max_length} tokens is not a number any more"
+                f"max_length {self.max_length} is not a number any more"
             )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onmt_entmax.errors import counted
 from onmt_entmax.search.expansion import Ints
 
 
@@ -89,7 +90,8 @@ def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
     """
     for token in tokens:
         if not 0 <= token < vocabulary_size:
-            raise ValueError(f"token {token} is not in the vocabulary of {vocabulary_size} tokens")
+            size = counted(vocabulary_size, "token")
+            raise ValueError(f"token {token} is not in the vocabulary of {size}")
 
 
 def checked_prefixes(
@@ -104,7 +106,7 @@ def checked_prefixes(
     if prefixes is None:
         return [()] * sentences
     if len(prefixes) != sentences:
-        raise ValueError(f"{len(prefixes)} prefixes for {sentences} sentences")
+        raise ValueError(f"{counted(len(prefixes), 'prefix')} for {counted(sentences, 'sentence')}")
     for prefix in prefixes:
         check_tokens(prefix, vocabulary_size)
         if eos in prefix:

@@ -47,7 +47,7 @@ def check_columns(distribution: Distribution, vocabulary_size: int) -> None:
     columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
     if columns != vocabulary_size:
         raise SearchError(
-            f"a step gives {columns} tokens probabilities, the vocabulary has {vocabulary_size}"
+            f"a step gives probabilities of size {columns}, the vocabulary has {vocabulary_size}"
         )
 
 

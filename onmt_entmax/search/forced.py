@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from onmt_entmax.errors import counted
 from onmt_entmax.search.stepper import Step, Stepper, no_support
 
 
@@ -69,7 +70,7 @@ def along_targets(
         ValueError: if there are not as many targets as sentences.
     """
     if len(targets) != len(batch):
-        raise ValueError(f"{len(targets)} targets for {len(batch)} sentences")
+        raise ValueError(f"targets has {len(targets)} for {counted(len(batch), 'sentence')}")
     complete = [[*target, stepper.eos] for target in targets]
     state, live = stepper.start(batch), list(range(len(targets)))
     tokens = [stepper.bos] * len(live)

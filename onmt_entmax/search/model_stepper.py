@@ -64,7 +64,7 @@ class ModelStepper:
         size = model.generator.weight.shape[0]
         if size != len(vocabulary):
             raise ValueError(
-                f"the model has {size} output symbols, the target vocabulary {len(vocabulary)}"
+                f"the model's output has size {size}, the target vocabulary {len(vocabulary)}"
             )
         self.model = model
         self.attention = attention

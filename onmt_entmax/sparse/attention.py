@@ -257,7 +257,7 @@ def _checked_alpha(alpha: float | Tensor, query: Tensor, heads: int) -> float | 
         return checked_alpha(alpha, query, -1)
     if alpha.shape not in ((), (1,), (heads,)):
         raise ValueError(
-            f"alpha of shape {tuple(alpha.shape)} does not fit {heads} heads; "
+            f"alpha of shape {tuple(alpha.shape)} does not fit the heads; "
             f"give a number or a tensor ({heads},)"
         )
     alpha = checked_alpha(alpha.reshape(-1, 1), query.new_empty(heads, 1), -1)
@@ -292,7 +292,7 @@ def _checked_heads(
             f"query has vectors of size {query.shape[-1]}, key of size {key.shape[-1]}"
         )
     if value is not None and value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"key has {key.shape[-2]} keys, value has {value.shape[-2]}")
+        raise ValueError(f"key has length {key.shape[-2]}, value {value.shape[-2]}")
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
     try:

@@ -220,7 +220,7 @@ def check_classes(index: Tensor, classes: int, ignore_index: int) -> None:
     if int(lowest) < 0 or int(highest) >= classes:
         wrong = int(lowest) if int(lowest) < 0 else int(highest)
         raise ValueError(
-            f"target {wrong} is not one of the {classes} classes 0 to {classes - 1}, "
+            f"target {wrong} is not a class from 0 to {classes - 1}, "
             f"nor ignore_index {ignore_index}"
         )
 

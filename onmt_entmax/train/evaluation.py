@@ -23,6 +23,7 @@ from onmt_entmax.data.corpus import (
 from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import counted
 from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
@@ -48,7 +49,7 @@ class ValidationConfig:
         """Return how a measure is taken, such as `at most 1,000 pairs, greedy`; may be empty."""
         decoded = measure in DECODED
         size = self.valid_decode_size if decoded else self.valid_loss_size
-        known = [f"at most {size:,} pairs"] if size else []
+        known = [f"at most {counted(size, 'pair')}"] if size else []
         if decoded:
             known.append(f"beam {self.valid_beam_size}" if self.valid_beam_size > 1 else "greedy")
         return ", ".join(known)
@@ -128,22 +129,18 @@ def _warn_of_unknown(
 ) -> None:
     sides = UnknownTokens(), UnknownTokens()
     for pair in pairs:
-        for counted, tokens, vocabulary in zip(sides, pair, vocabularies, strict=True):
-            counted.add(len(tokens), [token for token in tokens if token not in vocabulary])
-    for counted, name, vocabulary in zip(sides, ("source", "target"), vocabularies, strict=True):
-        if counted.percent > UNKNOWN_LIMIT:
-            for line in counted.warnings(vocabulary, name, split):
+        for found, tokens, vocabulary in zip(sides, pair, vocabularies, strict=True):
+            found.add(len(tokens), [token for token in tokens if token not in vocabulary])
+    for found, name, vocabulary in zip(sides, ("source", "target"), vocabularies, strict=True):
+        if found.percent > UNKNOWN_LIMIT:
+            for line in found.warnings(vocabulary, name, split):
                 tell(f"warning: corpus 'valid': {line}")
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
-    """Return at most `size` examples, the same ones in every run.
+    """Return at most `size` examples, the same ones in every run; all of them for 0.
 
-    Args:
-        examples: the whole set.
-        size: 0 means all.
-        evenly: take equally many for each first source token; if a token has too few, the others
-            give more.
+    With `evenly`, equally many of each first source token; if one has too few, others give more.
     """
     if not 0 < size < len(examples):
         return examples
@@ -178,7 +175,7 @@ def _described(batch: Batch) -> str:
     """Return the longest source of a batch of the development set, for an error."""
     return (
         f"corpus 'valid': pair {batch.indices[0] + 1} of those that the filters keep: a batch with "
-        f"its {len(batch.source):,} source tokens"
+        f"its {counted(len(batch.source), 'source token')}"
     )
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from onmt_entmax.errors import counted
 from onmt_entmax.train.config import TrainingConfig
 
 
@@ -60,7 +61,7 @@ class Progress:
             f"{values['tokens_per_second']:7,.0f} tokens/s",
         ]
         if values.get("skipped"):
-            facts.append(f"{values['skipped']:g} updates skipped")
+            facts.append(f"{counted(int(values['skipped']), 'update')} skipped")
         if "gpu_gb" in values:
             facts.append(f"GPU memory {values['gpu_gb']:.1f} GB")
         return facts

@@ -44,7 +44,7 @@ from onmt_entmax.data.vocabulary import (
     build_vocabularies,
     count_tokens,
 )
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import FileError, write_files
 from onmt_entmax.locks import FolderLock, locked
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
@@ -125,8 +125,8 @@ def run_training(
         _describe(network, model, vocabularies, tell)
         if run.world_size > processes.count:
             tell(
-                f"note: world_size {run.world_size} but {processes.count} process: it "
-                f"accumulates the gradients of all batches, which gives the same updates"
+                f"note: world_size {run.world_size} but {counted(processes.count, 'process')}: "
+                "gradients of all batches are accumulated, which gives the same updates"
             )
         evaluate = None
         if data.valid is not None:
@@ -188,16 +188,8 @@ def _clean_folder(
     """Write the new vocabulary files and delete what the run replaces.
 
     Nothing is written or deleted before all inputs, the first batch included, have been read: a
-    run that cannot start leaves the earlier one as it was.
-
-    Args:
-        run: names the folder.
-        data: read up to the first batch.
-        vocabularies: of the model.
-        pairs: of the corpora, if they were read before.
-        resumed: the checkpoint to continue from.
-        files: text of each vocabulary file to write.
-        tell: receives a line for everything written or deleted.
+    run that cannot start leaves the earlier one as it was. `tell` receives a line for everything
+    written or deleted.
     """
     folder = Path(run.save_model)
     remove_leftovers(folder)
@@ -282,12 +274,8 @@ def _shared_updates(
     """Return the batches of an update, all processes together.
 
     OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
-    batches here, whatever the number of processes that share them.
-
-    Args:
-        accum_count: batches of an update, already times `world_size`.
-        world_size: as configured.
-        processes: how many were started.
+    batches here, whatever the number of processes that share them. `accum_count` is already times
+    the configured `world_size`.
 
     Raises:
         ProcessError: the processes cannot share an update evenly.
@@ -297,7 +285,7 @@ def _shared_updates(
     for count in accum_count:
         if count % processes:
             raise ProcessError(
-                f"an update takes {count} batches (world_size times accum_count), which "
+                f"an update takes {counted(count, 'batch')} (world_size times accum_count), which "
                 f"{processes} processes cannot share evenly; start another number of them"
             )
     return accum_count
@@ -339,7 +327,7 @@ def _load_vectors(
             kind = run.embeddings_type or "GloVe"
             vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
             fill(table, vectors)
-            tell(f"{path}: vectors for {len(vectors)} of {len(vocabulary)} tokens")
+            tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
 
 
 def _describe(
@@ -347,8 +335,8 @@ def _describe(
 ) -> None:
     source, target = vocabularies
     tell(
-        f"{count_parameters(network):,} weights, vocabularies of {len(source)} source and "
-        f"{len(target)} target tokens, {config.attention_text}, "
+        f"{count_parameters(network):,} weights, vocabularies of {len(source):,} source and "
+        f"{counted(len(target), 'target token')}, {config.attention_text}, "
         f"output alpha {config.generator_alpha:g}, on {device_of(network)}"
     )
 
@@ -374,12 +362,9 @@ def _report_end(
 
 
 def next_command(folder: Path, data: DataConfig) -> str:
-    """Return a command that uses a model, to paste into a shell.
+    """Return a command that uses the model of a run, to paste into a shell.
 
-    Args:
-        folder: of the run.
-        data: of its training: an inflection model inflects a word of it, any other translates the
-            development set.
+    An inflection model inflects a word of its data, any other translates the development set.
     """
     corpus = data.valid or data.corpora[0]
     first = next(read_lines(corpus), None)

@@ -33,13 +33,7 @@ class _Wrong(Exception):
 
 
 def check_state(path: Path, state: object, model: nn.Module, optim: str) -> None:
-    """Check a training state, as `Trainer.state_dict` makes it.
-
-    Args:
-        path: of the file, for the error.
-        state: its content.
-        model: the network to be trained on.
-        optim: name of the optimiser.
+    """Check a training state, as `Trainer.state_dict` makes it, against its model and optimiser.
 
     Raises:
         CheckpointError: names the file and the first entry that is not as expected.
@@ -109,7 +103,7 @@ def _check_optimizer(
     weights = [*chain(*trained)]
     numbers = iter(range(len(weights)))
     if members != [[*islice(numbers, len(group))] for group in trained]:
-        raise _Wrong(f"optimizer.param_groups: do not name the {len(weights)} trained weights")
+        raise _Wrong(f"optimizer.param_groups: do not name trained weights 0 to {len(weights) - 1}")
     for number, entries in _part(saved, "state").items():
         name = f"optimizer.state.{number!r:.20}"
         if type(number) is not int or not 0 <= number < len(weights):
@@ -150,15 +144,7 @@ def _check_weights(saved: object, weights: Sequence[Tensor], seen: set[int]) -> 
 def _check_tensor(
     name: str, value: object, shape: tuple[int, ...], dtype: torch.dtype, seen: set[int]
 ) -> None:
-    """Check a tensor of floats.
-
-    Args:
-        name: of the entry.
-        value: of the entry.
-        shape: as expected.
-        dtype: as expected.
-        seen: addresses of the tensors before; this one's is added.
-    """
+    """Check a tensor of floats; its address is added to `seen`, those of the tensors before."""
     # Subclasses, such as Parameter, would be trained.
     if type(value) is not Tensor or value.layout != torch.strided or value.device.type != "cpu":
         raise _Wrong(f"{name}: not a plain tensor")

@@ -84,7 +84,7 @@ def test_dense_files_are_read_as_scipy_reads_them(tmp_path):
         ("1e999,2,red,no,0,1\n", "'x' is infinite"),
         ("1,2,red,no,?,1\n", 'label "Swainson\'s Thrush" of row 1 is missing'),
         ("{0 1, 0 2}\n", "data.arff:11: an index twice"),
-        ("{0 1, 6 2}\n", "or not below the 6 attributes"),
+        ("{0 1, 6 2}\n", "or not below 6, the number"),
         ("{0 1}, {5}\n", "not `INDEX VALUE, ...`"),
         ("{0 1\n", "a sparse row ends in }"),
         ("{0}\n", "not `INDEX VALUE, ...`"),

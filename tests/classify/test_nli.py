@@ -207,7 +207,7 @@ def test_given_vectors_stay_and_others_are_learned() -> None:
     [
         ({"held_out": 0.0}, "give either dev"),
         ({"dev": "pairs.tsv"}, "give either dev"),
-        ({"held_out": 0.999}, "different premises are too few to hold out 0.999"),
+        ({"held_out": 0.999}, "too few different premises to hold out 0.999"),
         ({"train": "nothing"}, "nothing: cannot be read"),
         ({"embeddings": "pairs.tsv"}, "pairs.tsv: "),
     ],

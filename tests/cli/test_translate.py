@@ -436,6 +436,6 @@ def test_symbols_and_lines_that_no_output_can_have(trained: Path, tmp_path: Path
     (tmp_path / "prefix").write_text("b c d\n")
     longer = ["-tgt", tmp_path / "prefix", "-tgt_prefix", "-max_length", 2]
     message = fail("translate.py", *arguments, *longer)
-    assert "prefix of line 1: its 3 tokens are more than max_length 2" in message
+    assert "prefix of line 1: it has 3 tokens, but max_length is 2" in message
     filters = ["-transforms", "filtertoolong", "-src_seq_length", 1]
     assert "line 1: the transforms leave nothing" in fail("translate.py", *arguments, *filters)

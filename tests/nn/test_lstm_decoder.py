@@ -290,7 +290,7 @@ def test_packed_forward_returns_the_positions() -> None:
 def test_target_lengths_beyond_the_target_are_refused() -> None:
     case, fast = Case(), make_decoder(FastInputFeedRNNDecoder)
     case.start(fast)
-    with pytest.raises(ValueError, match="a target length is 6, but there are only 5"):
+    with pytest.raises(ValueError, match="a target length is 6, but the decoder's input has 5"):
         fast.packed_forward(case.target, TARGET_LENGTHS + 1, case.bank)
 
 

@@ -89,10 +89,10 @@ def test_order_does_not_matter_and_the_parts_make_the_whole(words, random):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: score(["a"], []), "1 references but 0 predictions"),
+        (lambda: score(["a"], []), "1 reference but 0 predictions"),
         (lambda: score([], []), "no words"),
         (lambda: score_by_language([], [], []), "no words"),
-        (lambda: score_by_language(["x"], ["a", "b"], ["a", "b"]), "1 languages, 2 references"),
+        (lambda: score_by_language(["x"], ["a", "b"], ["a", "b"]), "1 language, 2 references"),
     ],
 )
 def test_lists_that_do_not_match_are_refused(call, message):

@@ -337,7 +337,7 @@ def test_pictures_of_a_sentence(opened: Browser) -> None:
     choose = "(s => {{ s.value = '{}'; s.dispatchEvent(new Event('change')); return 0 }})"
     opened(choose.format("0.1") + "(document.querySelector('.minimum select'))")
     assert opened(texts.format(".lattice g.stub text")) == ["n"]
-    assert "(8.0 % in total) are not drawn" in opened("at('pictures').textContent")
+    assert "8.0 % in total) are not drawn" in opened("at('pictures').textContent")
     opened("location.hash = '#2'")
     opened.until("state.opened === 2")
     assert opened("document.querySelector('.lattice')") is None

@@ -143,7 +143,7 @@ def test_the_source_is_kept_once_a_sentence_and_no_longer_than_its_rows(kind: st
 
 def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
     model = network("lstm", 1.5, 0)
-    with pytest.raises(ValueError, match="6 output symbols, the target vocabulary 5"):
+    with pytest.raises(ValueError, match="output has size 6, the target vocabulary 5"):
         ModelStepper(model, Vocabulary((*TARGET_SPECIALS, "x")))
     with pytest.raises(ValueError, match="evaluation mode"):
         stepper(model.train())

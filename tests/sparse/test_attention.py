@@ -342,8 +342,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "alpha below 1": ({"alpha": 0.9}, "alpha must be a number from 1"),
     "alpha nan": ({"alpha": float("nan")}, "alpha must be a number from 1"),
     "alphas below 1": ({"alpha": torch.tensor([1.5, 0.5])}, "every alpha must be a number"),
-    "alphas that do not fit": ({"alpha": torch.ones(3)}, "does not fit 2 heads"),
-    "alphas of two dimensions": ({"alpha": torch.ones(2, 1)}, "does not fit 2 heads"),
+    "alphas that do not fit": ({"alpha": torch.ones(3)}, "does not fit the heads"),
+    "alphas of two dimensions": ({"alpha": torch.ones(2, 1)}, "does not fit the heads"),
     "both masks": (
         {"attn_mask": torch.ones(5, 7, dtype=torch.bool), "is_causal": True},
         "not both",
@@ -355,7 +355,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "dropout": ({"dropout_p": 1.5}, "dropout_p must be from 0 to 1"),
     "one dimension": ({"query": torch.ones(4)}, "two dimensions or more"),
     "sizes": ({"key": torch.ones(3, 2, 7, 5)}, "of size 4, key of size 5"),
-    "keys": ({"value": torch.ones(3, 2, 6, 3)}, "7 keys, value has 6"),
+    "keys": ({"value": torch.ones(3, 2, 6, 3)}, "key has length 7, value 6"),
     "heads": ({"value": torch.ones(3, 5, 7, 3)}, "leading dimensions do not broadcast"),
     "types": ({"key": torch.ones(3, 2, 7, 4).double()}, "not the same"),
     "integers": (

@@ -86,8 +86,8 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         lengths: list[int] = target_lengths[order].tolist()
         if lengths and lengths[0] > tgt.size(0):
             raise ValueError(
-                f"a target length is {lengths[0]}, but there are only {tgt.size(0)} decoder "
-                "inputs; count decoder steps, without the end symbol's"
+                f"a target length is {lengths[0]}, but the decoder's input has {tgt.size(0)} only; "
+                "count decoder steps, without the end symbol's"
             )
         steps = Steps.of(lengths)
         order = on_device(order, tgt.device)
