@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from onmt_entmax.nn.bf16_filter import Bf16Filter, is_worthwhile, scores_at
 from onmt_entmax.nn.products import product, weight_gradient
+from onmt_entmax.sparse.autograd import all_probabilities
 from onmt_entmax.sparse.backends import backend_for
 from onmt_entmax.sparse.candidates import Candidates, nonzero
 from onmt_entmax.sparse.conjugate import Conjugate, row_groups
@@ -157,21 +158,11 @@ def _filtered_loss(
     hidden = gathered.hidden[begin : begin + len(target)]
     weight, bias = gathered.weight, gathered.bias
     own = scores_at(hidden, weight, bias, torch.arange(len(target)), target)
-    backend = backend_for(found.scores, terms.alpha)
     # `sparse_part` 0 hints that no entries are needed.
-    solved = backend.conjugate(found.scores, terms.alpha, sparse_part=0.0)
-    probability = found.scores.new_zeros(found.scores.shape)
-    entries = solved.entries
-    probability.view(-1).scatter_(0, entries.position, entries.probability)
-    for first, last in solved.dense:
-        part = slice(first, last)
-        backend.write_probabilities(
-            found.scores[part],
-            terms.alpha,
-            solved.maxima[part],
-            solved.threshold[part],
-            probability[part],
-        )
+    solved = backend_for(found.scores, terms.alpha).conjugate(
+        found.scores, terms.alpha, sparse_part=0.0
+    )
+    probability = all_probabilities(found.scores, terms.alpha, solved)
     loss = _sum_of_losses(solved, own.unsqueeze(1), terms.smoothing)
     if terms.spread is not None:
         loss -= hidden.sum(0) @ (terms.spread @ weight) + len(target) * (bias @ terms.spread)

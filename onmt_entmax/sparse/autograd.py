@@ -113,7 +113,7 @@ class LongEntmaxFunction(Function):
     def forward(ctx: Any, scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
         rows = scores.reshape(-1, scores.shape[-1]).contiguous()
         solved = backend_for(rows, alpha).conjugate(rows, alpha)
-        result = _all_probabilities(rows, alpha, solved).view(scores.shape)
+        result = all_probabilities(rows, alpha, solved).view(scores.shape)
         ctx.alpha, ctx.shape = alpha, scores.shape
         ctx.save_for_backward(result if solved.dense else None, *solved.entries)
         ctx.set_materialize_grads(False)
@@ -138,7 +138,7 @@ class LongEntmaxFunction(Function):
         return jacobian.entries_gradient(entries, ctx.alpha, per_entry, rows).view(ctx.shape), None
 
 
-def _all_probabilities(scores: Tensor, alpha: float, solved: Conjugate) -> Tensor:
+def all_probabilities(scores: Tensor, alpha: float, solved: Conjugate) -> Tensor:
     """Return the probabilities ``(rows, n)`` of solved rows, sparse and dense ones."""
     sparse = solved.entries.row.numel() > 0
     result = torch.zeros_like(scores) if sparse else torch.empty_like(scores)
@@ -439,7 +439,7 @@ def conjugate_operator(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor, Te
         Tensors ``(rows,)``, ``(rows,)`` and ``(rows, n)``.
     """
     solved = backend_for(scores, alpha).conjugate(scores, alpha)
-    return solved.shifted, solved.maxima.squeeze(1), _all_probabilities(scores, alpha, solved)
+    return solved.shifted, solved.maxima.squeeze(1), all_probabilities(scores, alpha, solved)
 
 
 @entmax_operator.register_fake
