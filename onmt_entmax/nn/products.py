@@ -82,11 +82,7 @@ def _dense(matrix: Tensor) -> Tensor:
 def rounded_empty(rows: int, size: int, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Return memory for ``(rows, size)``, followed by rows of zeros up to a multiple of `_ROWS`.
 
-    Args:
-        rows: to be filled.
-        size: of a row.
-        like: gives the device, and the type unless `dtype` does.
-        dtype: or None.
+    `like` gives the device, and the type unless `dtype` does.
     """
     rounded = like.new_empty(-(-rows // _ROWS) * _ROWS, size, dtype=dtype or like.dtype)
     rounded[rows:].zero_()
@@ -192,14 +188,9 @@ class PreparedWeight:
             self._weight = _onednn_layout(_dense(self._weight))
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
-        """Return ``x @ weight.T (+ bias) (+ add)``.
+        """Return ``x @ weight.T (+ bias)``, or plus `add`, ``(rows, out)``, where there is no bias.
 
-        Args:
-            x: ``(rows, in)``.
-            add: ``(rows, out)``; not together with a bias.
-
-        Returns:
-            ``(rows, out)`` in the type of the result.
+        `x` is ``(rows, in)``, and what is returned ``(rows, out)`` in the type of the result.
         """
         assert add is None or self.bias is None
         bias = self.bias if add is None else add

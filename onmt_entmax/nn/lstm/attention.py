@@ -7,6 +7,7 @@ step is fed. Both run one step at a time, forward and backward.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -38,9 +39,6 @@ class RecurrentAttention:
         cast_queries: the same in the type of the products.
 
     Attributes:
-        alpha: as given.
-        queries: as given.
-        cast_queries: as given.
         additive: whether this is `mlp` attention, whose attentional vectors have no tanh.
         keys: what queries are compared with, ``(batch, src_len, hidden)``.
         values: what the context vectors are sums of, ``(batch, src_len, hidden)``.
@@ -63,23 +61,25 @@ class RecurrentAttention:
     ) -> None:
         self._steps, self._bank, self._padding, self.alpha = steps, bank, padding, alpha
         self._parameters, self._dtype = parameters, dtype
+        self._product = partial(product, dtype=dtype)
+        self._weight_gradient = partial(weight_gradient, dtype=dtype)
         hidden = bank.size(2)
         flat = bank.view(-1, hidden)
         self.additive = "v.weight" in parameters
         self._context, query = parameters["linear_out.weight"].split(hidden, dim=1)
         self.from_query = PreparedWeight(query, parameters.get("linear_out.bias"), dtype)
-        self.values = product(flat, self._context, None, dtype).view_as(bank)
+        self.values = self._product(flat, self._context).view_as(bank)
         self.keys = bank
         if self.additive:
             to_keys = parameters["linear_context.weight"]
-            self.keys = product(flat, to_keys, None, dtype).view_as(bank)
+            self.keys = self._product(flat, to_keys).view_as(bank)
             self._to_match = PreparedWeight(
                 parameters["linear_query.weight"], parameters["linear_query.bias"], dtype
             )
             self._matches: list[Tensor] = []
         elif "linear_in.weight" in parameters:
             to_keys = parameters["linear_in.weight"].t()
-            self.keys = product(flat, to_keys, None, dtype).view_as(bank)
+            self.keys = self._product(flat, to_keys).view_as(bank)
         self.queries, self.cast_queries = queries, cast_queries
         self.weights = bank.new_zeros(len(steps.sizes), steps.batch, bank.size(1))
 
@@ -104,11 +104,11 @@ class RecurrentAttention:
         """Prepare the backward pass; `weights` is `self.weights` after the last step."""
         self.weights = weights
         _, query = self._parameters["linear_out.weight"].split(self._bank.size(2), dim=1)
-        self.to_query = PreparedWeight(query.t(), None, self._dtype)
+        self.to_query = PreparedWeight(query.t(), dtype=self._dtype)
         self.grad_scores = torch.zeros_like(self.weights)
         if self.additive:
             matches = self._parameters["linear_query.weight"].t()
-            self._from_match = PreparedWeight(matches, None, self._dtype)
+            self._from_match = PreparedWeight(matches, dtype=self._dtype)
             self._grad_matches = torch.empty_like(self.queries)
             self._grad_keys = torch.zeros_like(self._bank)
             self._grad_v = torch.zeros_like(self._parameters["v.weight"])
@@ -154,20 +154,18 @@ class RecurrentAttention:
         hidden = self._bank.size(2)
         flat = self._bank.view(-1, hidden)
         grad_values = sum_over_steps(self.weights, self._steps.padded(grad)).view(-1, hidden)
-        grad_bank = product(grad_values, self._context.t(), None, self._dtype)
-        grad_context = weight_gradient(grad_values, flat, self._dtype)
-        grad_query = weight_gradient(grad, self.cast_queries, self._dtype)
+        grad_bank = self._product(grad_values, self._context.t())
+        grad_context = self._weight_gradient(grad_values, flat)
+        grad_query = self._weight_gradient(grad, self.cast_queries)
         grads = {"linear_out.weight": torch.cat([grad_context, grad_query], dim=1)}
         if "linear_out.bias" in self._parameters:
             grads["linear_out.bias"] = grad.sum(dim=0)
         if self.additive:
             grad_keys = self._grad_keys.view(-1, hidden)
             to_bank = self._parameters["linear_context.weight"].t()
-            grad_bank += product(grad_keys, to_bank, None, self._dtype)
-            grads["linear_context.weight"] = weight_gradient(grad_keys, flat, self._dtype)
-            grads["linear_query.weight"] = weight_gradient(
-                self._grad_matches, self.queries, self._dtype
-            )
+            grad_bank += self._product(grad_keys, to_bank)
+            grads["linear_context.weight"] = self._weight_gradient(grad_keys, flat)
+            grads["linear_query.weight"] = self._weight_gradient(self._grad_matches, self.queries)
             grads["linear_query.bias"] = self._grad_matches.sum(dim=0)
             grads["v.weight"] = self._grad_v
             return grad_bank.view_as(self._bank), grads
@@ -175,8 +173,8 @@ class RecurrentAttention:
         grad_keys = sum_over_steps(self.grad_scores, queries).view(-1, hidden)
         if "linear_in.weight" in self._parameters:
             to_bank = self._parameters["linear_in.weight"]
-            grad_bank += product(grad_keys, to_bank, None, self._dtype)
-            grads["linear_in.weight"] = weight_gradient(flat, grad_keys, self._dtype)
+            grad_bank += self._product(grad_keys, to_bank)
+            grads["linear_in.weight"] = self._weight_gradient(flat, grad_keys)
         else:
             grad_bank += grad_keys
         return grad_bank.view_as(self._bank), grads
@@ -246,14 +244,10 @@ class Readout:
     def start_backward(
         self, attentional: Tensor, attention: Tensor, grad: Tensor, grad_attention: Tensor | None
     ) -> None:
-        """Prepare the backward pass.
+        """Prepare the backward pass, with what `end` returned and its gradients.
 
-        Args:
-            attentional: as `end` returned it.
-            attention: likewise.
-            grad: of the outputs, ``(total, hidden)``; becomes that of the attentional vectors
-                before their tanh.
-            grad_attention: of the attention, or None.
+        That of the outputs ``(total, hidden)`` becomes that of the attentional vectors before their
+        tanh.
         """
         self._grad, self._grad_attention = grad, grad_attention
         self._derivative = self._factors
@@ -263,14 +257,9 @@ class Readout:
         self._attention.start_backward(attention)
 
     def backward(self, step: int, fed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Go back through a step; steps come in reverse order.
+        """Go back through a step, from what the next one was fed; steps come in reverse order.
 
-        Args:
-            step: its number.
-            fed: gradient of what the next step was fed, ``(rows, hidden)``, or None.
-
-        Returns:
-            Gradient of the queries ``(rows, hidden)``, and None or a second part to be added.
+        Returns the gradient of the queries ``(rows, hidden)``, and None or a second part of it.
         """
         rows = self._steps.rows(step)
         grad = self._grad[rows]

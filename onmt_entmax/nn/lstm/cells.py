@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -91,10 +92,7 @@ def dropout_mask(shape: tuple[int, ...], probability: float, like: Tensor) -> Te
     Each 64-bit random number of the device's generator gives four factors, which is eleven times
     faster than `bernoulli_`. The probability is rounded to a multiple of 2^-16.
 
-    Args:
-        shape: of the mask.
-        probability: in [0, 1]; 0 returns None, 1 drops everything.
-        like: gives type and device.
+    A probability of 0 returns None; `like` gives type and device.
     """
     if probability == 0:
         return None
@@ -133,14 +131,12 @@ class Steps:
     @staticmethod
     def of(lengths: list[int]) -> Steps:
         """Return the steps of rows with these lengths, longest first."""
-        sizes = [0] * (lengths[0] if lengths else 0)
+        sizes = [0] * max(lengths, default=0)
         for length in lengths:
             for step in range(length):
                 sizes[step] += 1
-        starts = [0]
-        for size in sizes:
-            starts.append(starts[-1] + size)
-        return Steps(len(lengths), tuple(sizes), tuple(starts[:-1]), starts[-1])
+        *starts, total = accumulate(sizes, initial=0)
+        return Steps(len(lengths), tuple(sizes), tuple(starts), total)
 
     def rows(self, step: int) -> slice:
         """Return where a packed tensor holds `step`."""
@@ -158,8 +154,7 @@ class Steps:
     def index(self, order: Tensor) -> Tensor:
         """Return each packed row's position in a flattened ``(steps, batch)``: ``(total,)`` int64.
 
-        Args:
-            order: the column in which the caller holds each sorted row, ``(batch,)``.
+        `order` ``(batch,)`` is the column in which the caller holds each sorted row.
         """
         return torch.cat([order[:size] + step * self.batch for step, size in enumerate(self.sizes)])
 
@@ -204,14 +199,10 @@ class Repeats:
 
 
 def embed(embeddings: nn.Module, tokens: Tensor) -> tuple[Tensor, Repeats]:
-    """Look up the embeddings of packed tokens, each distinct token once where possible.
+    """Look up OpenNMT-py's embeddings of packed tokens ``(total, features)``.
 
-    Args:
-        embeddings: OpenNMT-py's `Embeddings`.
-        tokens: ids ``(total, features)``.
-
-    Returns:
-        Embeddings ``(rows, embedding)``, and the row of each position.
+    Returns embeddings ``(rows, embedding)``, of each distinct token once where possible, and the
+    row of each position.
     """
     # On a GPU, the number of distinct tokens would cost a synchronisation.
     if tokens.size(1) > 1 or tokens.device.type != "cpu" or embeddings.position_encoding:
@@ -351,14 +342,14 @@ class Cells:
 
     def finish_backward(self) -> tuple[Tensor, Tensor]:
         """Return gradients of weights ``(4 * hidden, size)`` and bias ``(4 * hidden,)``."""
-        weight = weight_gradient(self._cast_grad_gates, self.inputs, None, self._grad_cell.dtype)
+        dtype = self._grad_cell.dtype
+        weight = weight_gradient(self._cast_grad_gates, self.inputs, result=dtype)
         return double_candidate_(weight), double_candidate_(self._bias_gradient())
 
     def gates_gradient(self, exact: bool) -> Tensor:
         """Return the gradient of `entering`, ``(rows, 4 * hidden)``, zeros after the last row.
 
-        Args:
-            exact: in the type of the states instead of that of the products.
+        It is in the type of the products or, if `exact`, of the states.
         """
         return self._grad_gates if exact else self._cast_grad_gates
 

@@ -132,13 +132,7 @@ class _Direction:
         self._bias = double_candidate_(biases[0] + biases[1])
 
     def run(self, x: Tensor, outputs: Tensor, last: tuple[Tensor, Tensor]) -> None:
-        """Run over all steps.
-
-        Args:
-            x: ``(rows, in)``.
-            outputs: receives the hidden states, ``(total, hidden)``.
-            last: receive the last hidden and cell states, ``(batch, hidden)`` each.
-        """
+        """Run over all steps of inputs ``(rows, in)``; write to `outputs` and `last` as `Cells`."""
         entering = self._repeats.spread(product(x, self._enter, self._bias, self._dtype))
         multiply = PreparedWeight(self._recurrent, result=x.dtype)
         self._cells = make_cells(self._steps, self._order, multiply, entering, outputs, last)
@@ -149,12 +143,9 @@ class _Direction:
     def run_backward(
         self, x: Tensor, grad_outputs: Tensor, grad_last: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return gradients of the inputs ``(rows, in)`` and of the weights.
+        """Return gradients of the inputs ``(rows, in)`` and of the weights; overwrite `grad_last`.
 
-        Args:
-            x: ``(rows, in)``.
-            grad_outputs: ``(total, hidden)``.
-            grad_last: of the last hidden and cell states, ``(batch, hidden)`` each; overwritten.
+        The other arguments are the inputs, and the gradients of what `run` has written.
         """
         back = PreparedWeight(self._recurrent.t(), result=x.dtype)
         self._cells.start_backward(back, *grad_last)
@@ -165,7 +156,7 @@ class _Direction:
         grad = self._cells.gates_gradient(self._repeats.places is not None)
         grad = self._repeats.collect(grad)
         enter = double_candidate_(weight_gradient(grad, x, self._dtype, x.dtype))
-        grad_x = product(grad, self._enter.t(), None, self._dtype, x.dtype)
+        grad_x = product(grad, self._enter.t(), dtype=self._dtype, result=x.dtype)
         return grad_x, [enter, recurrent, bias, bias]
 
 
