@@ -383,14 +383,13 @@ class Translator:
         self, sampling: Sampling, lines: Sequence[_Line], batch_size: int
     ) -> Iterator[Answer]:
         """Yield the answers of lines whose outputs are drawn."""
-        config = self._config
-        sentences = self._sentences(batch_size, config.n_best)
+        samples, longest = self._config.n_best, self._config.max_length
+        sentences = self._sentences(batch_size, samples)
         for batch, group in self._batches(lines, sentences):
             prefixes = [line.prefix for line in group]
             with self._readable(group, sentences):
                 drawn = sample(
-                    *(self.stepper, batch, sampling, config.n_best, config.max_length),
-                    *(batch.indices, prefixes),
+                    self.stepper, batch, sampling, samples, longest, batch.indices, prefixes
                 )
             yield from map(self._sampled, group, drawn)
 
@@ -425,20 +424,19 @@ class Translator:
             ) from None
 
     def _exact(self, line: _Line, start: SearchResult | None = None) -> SearchResult:
-        task, batch = self.task, make_batch([line.source.example], self.vocabularies)
+        task, config = self.task, self._config
+        batch = make_batch([line.source.example], self.vocabularies)
         return exact_search(
-            *(self.stepper, batch, self._config, task.budget, line.prefix, task.mass, start),
-            automaton=line.automaton,
+            self.stepper, batch, config, task.budget, line.prefix, task.mass, start, line.automaton
         )
 
     def _verify(self, line: _Line, result: SearchResult) -> Verification | None:
         """Verify a result; return None if nothing was proven or the task does not ask for it."""
         if self._verifier is None or result.certificate.level == "none":
             return None
-        batch, budget = make_batch([line.source.example], self.vocabularies), self.task.budget
-        return verify(
-            *(self._verifier, batch, result, self._config, line.prefix, budget, line.automaton)
-        )
+        config, budget = self._config, self.task.budget
+        batch = make_batch([line.source.example], self.vocabularies)
+        return verify(self._verifier, batch, result, config, line.prefix, budget, line.automaton)
 
     def _answer(self, line: _Line, result: SearchResult) -> Answer:
         source, best, length = line.source, result.best, len(line.source.words)
@@ -474,7 +472,7 @@ class Translator:
         aligned = None
         if attention is not None and self._align:
             aligned = alignment(
-                *(attention, source.words, target, self.dense_attention, self.reader.backwards)
+                attention, source.words, target, self.dense_attention, self.reader.backwards
             )
         if attention is not None and self._unknown:
             target = self._unknown.replace(target, source.words, attention)

@@ -104,11 +104,8 @@ class _DiverseSearch:
             number = int(state.numbers[place])
             self.results[number] = self._listed(number, state.result(place))
         kept = np.flatnonzero(chosen.any(1) & ~done[sentence])
-        options = continuations.options
-        state.follow(
-            *(continuations.parents, options.row[kept], options.token[kept]),
-            continuations.log_prob[kept],
-        )
+        row, token = continuations.options.row[kept], continuations.options.token[kept]
+        state.follow(continuations.parents, row, token, continuations.log_prob[kept])
         self._holds = chosen[kept]
         state.remove(done)
         self._found.select(np.repeat(~done, self._groups))
