@@ -151,13 +151,7 @@ class BeamSearch:
     ) -> None:
         """Start the sentences of a batch; they are numbered from 0 in the order of admission.
 
-        Args:
-            batch: what the stepper's `start` takes; its `len` is the number of sentences.
-            prefixes: for each sentence the token ids that its output must start with.
-            automata: for each sentence what its output must satisfy, if anything.
-
-        Raises:
-            ValueError: as `checked_prefixes`, or if there are not as many automata as sentences.
+        Args and raises: as `beam_search`.
         """
         count = len(batch)
         own = self._stepper

@@ -49,13 +49,7 @@ def diverse_search(
         diversity: the groups.
         prefixes: for each sentence the token ids that its output must start with.
 
-    Returns:
-        One result for each sentence, in the order of the batch.
-
-    Raises:
-        SearchError: if the model gives no token a positive probability, or a coverage penalty is
-            set and the stepper returns no attention.
-        ValueError: if a token, a prefix or the number of groups is not valid.
+    Returns and raises: as `beam_search`; ValueError also for the number of groups.
     """
     diversity.check(config)
     search = _DiverseSearch(stepper, batch, config, diversity, prefixes)

@@ -109,11 +109,7 @@ class _Waiting:
 class _ExactSearch:
     """The search of one sentence, and its frontier.
 
-    Args:
-        stepper: the model.
-        config: what to look for.
-        budget: limits of the search.
-        mass: list hypotheses until they hold this mass; None to look for the `n_best`.
+    With a `mass`, hypotheses are listed until they hold it; otherwise the `n_best` are looked for.
     """
 
     def __init__(
@@ -136,13 +132,9 @@ class _ExactSearch:
         automaton: Automaton | None,
         start: SearchResult | None,
     ) -> SearchResult:
-        """Search until everything asked for is proven or the budget ends.
+        """Search until everything asked for is proven or the budget ends; add the cost of `start`.
 
-        Args:
-            batch: one sentence.
-            prefix: token ids that the output must start with.
-            automaton: what the output must satisfy, if anything.
-            start: result of an earlier search of the sentence, whose cost is added.
+        Args: as `exact_search`.
         """
         stepper, state = self._stepper, self._state
         prefixes = checked_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)

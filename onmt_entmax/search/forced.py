@@ -92,16 +92,7 @@ def score_targets(
 ) -> list[TargetScore]:
     """Score one target for each sentence; an excluded token does not end the scoring.
 
-    Args:
-        stepper: the model.
-        batch: the sentences; its `len` is their number.
-        targets: for each sentence token ids, without start and end symbol.
-
-    Returns:
-        A score for each sentence.
-
-    Raises:
-        ValueError: if there are not as many targets as sentences.
+    Args and raises: as `along_targets`.
     """
     scores: list[list[TokenScore]] = [[] for _ in targets]
     for sentences, tokens, step in along_targets(stepper, batch, targets):

@@ -196,13 +196,7 @@ class RecurrentState:
 
 
 class RecurrentDecoding:
-    """Runs an input-feeding LSTM decoder with prepared weights.
-
-    Args:
-        step: of the decoder.
-        output: of the output layer.
-        attention: whether steps return attention.
-    """
+    """Runs an input-feeding LSTM decoder with prepared weights; its steps may return attention."""
 
     def __init__(self, step: DecoderStep, output: OutputFunction, attention: bool) -> None:
         self._step, self._output, self._attention = step, output, attention
@@ -323,11 +317,6 @@ class OpenNMTDecoding:
 
     Each call works with a copy of the module that shares its weights, so that several threads may
     use one model.
-
-    Args:
-        decoder: in evaluation mode.
-        output: of the output layer.
-        attention: whether steps return attention.
     """
 
     def __init__(self, decoder: Any, output: OutputFunction, attention: bool) -> None:

@@ -65,10 +65,6 @@ class SearchState:
     Live prefixes are rows sorted by sentence. A sentence has a number, for good, and a place among
     the active ones, which changes when others leave.
 
-    Args:
-        stepper: the model.
-        config: how to search.
-
     Attributes:
         numbers: `(sentences,)` number of each active sentence.
         statistics: their statistics.
