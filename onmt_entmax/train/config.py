@@ -62,6 +62,15 @@ class TrainingConfig:
     cuda_graphs: str = "on"  # or off; check: compare each graph's first replay with a plain update
     report_every: int = 50
 
+    def reached(self, step: int, epoch: int, seconds: float, waited: int) -> str | None:
+        """Return the name of a limit that ends a run in this state, or None."""
+        so_far = {"train_steps": step, "train_epochs": epoch, "max_seconds": seconds}
+        for name, done in so_far.items():
+            limit = getattr(self, name)
+            if limit is not None and done >= limit:
+                return name
+        return "early_stopping" if 0 < self.early_stopping <= waited else None
+
 
 @dataclass(frozen=True)
 class Outcome:

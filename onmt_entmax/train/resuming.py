@@ -66,7 +66,8 @@ def resume(
 
     Raises:
         CheckpointError: there is no checkpoint, it has another model or optimiser, all of them are
-            damaged, or the run folder holds checkpoints that this run does not continue.
+            damaged, it has reached a limit already and the run folder is another, or the run
+            folder holds checkpoints that this run does not continue.
     """
     if run.train_from is None:
         _check_folder(run, None)
@@ -96,9 +97,28 @@ def resume(
             state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
         resumed = Resumed(loaded, state)
         _check_folder(run, resumed)
+        finished = _finished(resumed, training)
+        if finished is not None and not same_folder(run):
+            raise CheckpointError(
+                f"{folder}: nothing is left to train: {finished}; set a higher limit, or take the "
+                "weights alone with -reset_optim all, which counts from 0"
+            )
         tell(f"continuing from {folder}")
+        if finished is not None:
+            tell(f"note: nothing is left to train: {finished}")
         return resumed
     raise AssertionError("the last candidate either loads or raises")
+
+
+def _finished(resumed: Resumed, training: TrainingConfig) -> str | None:
+    """Return the limit that a checkpoint has reached, such as `step 9, train_steps 5`, or None."""
+    if resumed.state is None:
+        return None
+    saved, epoch = resumed.state["run"], resumed.state["position"]["epoch"]
+    limit = training.reached(saved["step"], epoch, saved["seconds"], saved["waited"])
+    if limit is None:
+        return None
+    return f"step {saved['step']:,}, {limit} {getattr(training, limit):,}"
 
 
 def _read_state(folder: Path, loaded: LoadedModel, training: TrainingConfig) -> dict[str, Any]:

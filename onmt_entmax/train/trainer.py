@@ -415,18 +415,11 @@ class Trainer:
         return values
 
     def _finished(self) -> Outcome | None:
-        config, state = self.config, self.state
+        state, epoch = self.state, self.batches.position.epoch
         if self._received:
             return Outcome(state.step, signal.Signals(self._received).name, self._received)
-        if config.train_steps is not None and state.step >= config.train_steps:
-            return Outcome(state.step, "train_steps")
-        if config.train_epochs is not None and self.batches.position.epoch >= config.train_epochs:
-            return Outcome(state.step, "train_epochs")
-        if config.max_seconds is not None and state.seconds >= config.max_seconds:
-            return Outcome(state.step, "max_seconds")
-        if 0 < config.early_stopping <= state.waited:
-            return Outcome(state.step, "early_stopping")
-        return None
+        limit = self.config.reached(state.step, epoch, state.seconds, state.waited)
+        return None if limit is None else Outcome(state.step, limit)
 
     def _save(self) -> None:
         if self._saved == self.state.step:

@@ -124,10 +124,10 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
     assert checkpoint_steps(run) == [2, 4, 6]
     with pytest.raises(CheckpointError, match="already holds checkpoints"):
         changed(begun, "-train_from", run, "-train_steps", 8, "-save_model", tmp_path / "new")
-    on = ["-train_from", run / "step_2", "-train_steps", 2, "-overwrite"]
+    on = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
     assert changed(begun, *on, "-save_model", tmp_path / "new") == 0
-    assert weights(tmp_path / "new", 2)["generator.weight"].equal(
-        weights(run, 2)["generator.weight"]
+    assert weights(tmp_path / "new", 4)["generator.weight"].equal(
+        weights(run, 4)["generator.weight"]
     )
 
 
@@ -140,6 +140,29 @@ def test_a_damaged_checkpoint_costs_no_whole_one(begun: list[str], tmp_path: Pat
     assert 5 in checkpoint_steps(run)
     assert load(run / "step_5").model is not None
     assert best_step(run) in checkpoint_steps(run)
+
+
+@pytest.mark.parametrize(
+    ("limit", "finished"),
+    [
+        (["-train_steps", 5], "step 6, train_steps 5"),
+        (["-max_seconds", 0.001, "-train_steps", 9], "step 6, max_seconds 0.001"),
+    ],
+)
+def test_a_checkpoint_beyond_a_limit(
+    begun: list[str], tmp_path: Path, capsys, limit: list[object], finished: str
+) -> None:
+    """Another folder gets no copy of it; in its own folder, the run is finished."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    begin = ["-train_from", run, *limit]
+    with pytest.raises(CheckpointError, match=f"nothing is left to train: {finished};"):
+        changed(begun, *begin, "-save_model", other)
+    assert not checkpoint_steps(other)
+    capsys.readouterr()
+    assert changed(begun, *begin) == 0
+    assert f"note: nothing is left to train: {finished}\n" in capsys.readouterr().err
+    assert checkpoint_steps(run) == [2, 4, 6]
+    assert changed(begun, *begin, "-save_model", other, "-reset_optim", "all") == 0
 
 
 def test_a_signal_in_the_last_validation_loses_nothing(tmp_path: Path, monkeypatch) -> None:
