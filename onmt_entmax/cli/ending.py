@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import os
+import re
 import signal
 import sys
 import warnings
@@ -13,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from onmt_entmax.errors import UserError, printable
+from onmt_entmax.errors import UserError, nearest, printable
 from onmt_entmax.memory import exhaustion
 from onmt_entmax.rules import Rule, shown
 
@@ -24,9 +26,38 @@ class _ArgumentParser(argparse.ArgumentParser):
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.register("type", Path, _path)
+        self._words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments, and keep them for `error`."""
+        self._words = args or ()
+        return super().parse_known_args(args, namespace)
+
+    def parse_known_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments, and keep them for `error`."""
+        self._words = args or ()
+        return super().parse_known_intermixed_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}; -h explains the arguments")
+        name, hint = self._unknown_option(), ""
+        if name is not None:
+            message = f"{name:.80}: no such option"
+            hint = nearest(name, self._option_string_actions)
+        raise UserError(message + (hint or "; -h explains the arguments"))
+
+    def _unknown_option(self) -> str | None:
+        """Return the first word that is read as an option and is none.
+
+        argparse names such words only if all required arguments are there.
+        """
+        if self._subparsers is not None:  # the options are those of a subparser
+            return None
+        for word in itertools.takewhile(lambda word: word != "--", self._words):
+            name = word.partition("=")[0]
+            known = any(option.startswith(name) for option in self._option_string_actions)
+            if re.match(r"--?[A-Za-z]", name) and " " not in word and not known:
+                return name
+        return None
 
 
 def _path(text: str) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli.ending import ending, following
+from onmt_entmax.cli.ending import argument_parser, ending, following
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import positive
 from tests.commands import ENVIRONMENT
@@ -103,3 +103,26 @@ sys.exit(status)
             [sys.executable, "-c", code], stdout=-1, stderr=full, env=ENVIRONMENT, check=False
         )
     assert (done.stdout, done.returncode) == (b"done 2", 2)
+
+
+@pytest.mark.parametrize("intermixed", [False, True])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "a", "x"], "--model: no such option; did you mean '-model'?"),
+        (["-model", "a", "x", "--n-best=3"], "--n-best: no such option; did you mean '--n_best'?"),
+        (["-model", "a", "-xyz"], "-xyz: no such option; -h explains the arguments"),
+        (["--", "--model"], "the following arguments are required: -model; -h explains"),
+        (["--n", "3", "a b"], "the following arguments are required: -model; -h explains"),
+        (["-model", "a", "--n_best", "x"], "argument --n_best: invalid int value: 'x'; -h"),
+    ],
+)
+def test_a_misspelt_option_is_named_before_what_is_missing(words, said, intermixed) -> None:
+    """Some commands have options with one hyphen, others with two, and both have underscores."""
+    parser = argument_parser("A command.")
+    parser.add_argument("word", nargs="*")
+    parser.add_argument("-model", required=True)
+    parser.add_argument("--n_best", type=int)
+    with pytest.raises(UserError) as raised:
+        (parser.parse_intermixed_args if intermixed else parser.parse_args)(words)
+    assert str(raised.value).startswith(said)
