@@ -76,8 +76,8 @@ class LinearLoss(Function):
                 bf16_filter = Bf16Filter(weight, bias, alpha)
         ctx.smoothing = smoothing
         if needs:
-            saved = (hidden, weight, target, spread, *gathered.dense, *gathered.sparse())
-            ctx.save_for_backward(*saved)
+            dense = gathered.hidden_grad, gathered.weight_grad, gathered.bias_grad
+            ctx.save_for_backward(hidden, weight, target, spread, *dense, *gathered.sparse())
         ctx.mark_non_differentiable(correct, support)
         return loss, correct, support
 
@@ -90,8 +90,7 @@ class LinearLoss(Function):
                 "OutputLayer.loss has no gradients of gradients (create_graph=True): "
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
-        hidden, weight, target, spread, *dense = ctx.saved_tensors
-        of_hidden, of_weight, of_bias, *entries = dense
+        hidden, weight, target, spread, of_hidden, of_weight, of_bias, *entries = ctx.saved_tensors
         rows, vocab = len(hidden), len(weight)
         sparse = _Sparse(*entries)
         sparse = sparse._replace(value=sparse.value * gradient)
@@ -105,7 +104,7 @@ class LinearLoss(Function):
         bias_grad = (of_bias * gradient).index_add_(0, columns.row, columns.value)
         order = columns.row.argsort()
         weight_grad = _rows_times(_Sparse(*(part[order] for part in columns)), hidden, vocab)
-        if of_weight.numel():
+        if of_weight is not None:
             hidden_grad.addcmul_(of_hidden, gradient)
             weight_grad.addcmul_(of_weight, gradient)
         if spread is not None:
@@ -187,15 +186,17 @@ class _Gathered:
         hidden: states ``(rows, hidden)``.
         weight: ``(vocab, hidden)``.
         bias: ``(vocab,)``.
-        dense: gradients of hidden, weight and bias from the dense rows, without the targets' part;
-            the first two are empty until a row is dense.
+        hidden_grad: from the dense rows, without the targets' part; None until a row is dense.
+        weight_grad: likewise.
+        bias_grad: likewise, but zeros.
     """
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, needed: bool) -> None:
         self.hidden, self.weight, self.bias, self._needed = hidden, weight, bias, needed
         self._sparse: list[_Sparse] = []
-        empty = hidden.new_empty(0)
-        self.dense = [empty, empty, hidden.new_zeros(len(weight))]
+        self.hidden_grad: Tensor | None = None
+        self.weight_grad: Tensor | None = None
+        self.bias_grad = hidden.new_zeros(len(weight))
 
     def sparse(self) -> _Sparse:
         """Return the entries of all sparse rows, ordered by row."""
@@ -247,12 +248,12 @@ class _Gathered:
             return
         rows = slice(begin, begin + len(probability))
         gradient = weight_gradient(probability, self.hidden[rows])
-        if self.dense[0].numel():
-            self.dense[1] += gradient
+        if self.hidden_grad is None or self.weight_grad is None:
+            self.hidden_grad, self.weight_grad = torch.zeros_like(self.hidden), gradient
         else:
-            self.dense[:2] = torch.zeros_like(self.hidden), gradient
-        self.dense[0][rows] = product(probability, self.weight.t())
-        self.dense[2] += probability.sum(0)
+            self.weight_grad += gradient
+        self.hidden_grad[rows] = product(probability, self.weight.t())
+        self.bias_grad += probability.sum(0)
 
 
 def _rows_times(sparse: _Sparse, matrix: Tensor, rows: int) -> Tensor:
