@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,14 @@ from onmt_entmax.checkpoint import (
 from onmt_entmax.data import encoded
 from onmt_entmax.data.corpus import (
     DataConfig,
+    Line,
     all_pairs,
     check_corpus,
     extra_specials,
     read_lines,
     tokens_by_language,
 )
-from onmt_entmax.data.inflection import decode_source
+from onmt_entmax.data.inflection import decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
@@ -50,6 +52,7 @@ from onmt_entmax.locks import FolderLock, locked
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.network import ModelConfig, refuse_too_large
 from onmt_entmax.processes import ProcessError, Processes, device_for, say, silent
+from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.optimiser import STATE_COPIES
@@ -367,9 +370,9 @@ def next_command(folder: Path, data: DataConfig) -> str:
     An inflection model inflects a word of its data, any other translates the development set.
     """
     corpus = data.valid or data.corpora[0]
-    first = next(read_lines(corpus), None)
+    lines = list(islice(read_lines(corpus), 100))
     try:
-        language, tags, lemma = decode_source(first.source.split() if first else ())
+        language, tags, lemma = decode_source(lines[0].source.split() if lines else ())
     except ValueError:
         # Where `prepare` proposes it, but never in the place of the reference.
         output = folder.parent / f"{Path(corpus.path_src).stem}.out"
@@ -377,5 +380,16 @@ def next_command(folder: Path, data: DataConfig) -> str:
             output = folder / output.name
         files = ["-src", corpus.path_src, "-output", str(output)]
         return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
+    model = "--reversed" if _right_to_left(lines) else "--model"
     query = [language, lemma, ";".join(tags)]
-    return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *query])
+    return shlex.join(["onmt-entmax", "inflect", model, str(folder), *query])
+
+
+def _right_to_left(lines: Sequence[Line]) -> bool:
+    """Whether forms are written backwards: they are closer to their lemmas read backwards."""
+    nearer = 0
+    for line in lines:
+        form = line.target.split()
+        lemma = [each for each in line.source.split() if not is_language(each) and not is_tag(each)]
+        nearer += edit_distance(form, lemma) - edit_distance(form, lemma[::-1])
+    return nearer > 0

@@ -149,9 +149,11 @@ def test_the_conditions_of_a_measure():
 
 
 class TestEnd:
-    def data(self, folder: Path, source: str, **changes: object) -> DataConfig:
+    def data(
+        self, folder: Path, source: str, target: str | None = None, **changes: object
+    ) -> DataConfig:
         (folder / "dev.src").write_text(source)
-        (folder / "dev.tgt").write_text("a\n" * source.count("\n"))
+        (folder / "dev.tgt").write_text(target or "a\n" * source.count("\n"))
         paths = (str(folder / "dev.src"), str(folder / "dev.tgt"))
         corpus = CorpusConfig("valid", *paths, **changes)
         return DataConfig(corpora=(corpus,), valid=corpus)
@@ -160,6 +162,15 @@ class TestEnd:
         source = "lang=english +V +PST g i v e ▁ u p\nlang=english +V +PST d o\n"
         command = next_command(Path("my run"), self.data(tmp_path, source))
         assert command == "onmt-entmax inflect --model 'my run' english 'give up' 'V;PST'"
+
+    def test_a_model_of_reversed_forms_is_given_to_inflect_as_one(self, tmp_path):
+        source = "lang=english +V +PST b e\nlang=english +V +PST w a l k\n"
+        for target, option in (
+            ("w a s\nw a l k e d\n", "--model"),
+            ("s a w\nd e k l a w\n", "--reversed"),
+        ):
+            command = next_command(Path("run"), self.data(tmp_path, source, target))
+            assert command == f"onmt-entmax inflect {option} run english be 'V;PST'"
 
     def test_any_other_model_translates_the_development_set(self, tmp_path):
         data = self.data(tmp_path, "a b\n", transforms=("filtertoolong", "onmt_tokenize"))
