@@ -94,7 +94,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         index = steps.index(order)
         if memory_lengths is not None:
             memory_lengths = on_device(memory_lengths, tgt.device)
-        if not self._is_covered():
+        if not self.is_covered():
             outputs, _ = super().forward(tgt, memory_bank, memory_lengths=memory_lengths)
             return outputs.flatten(0, 1)[index], index
         if memory_lengths is not None:
@@ -109,17 +109,17 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
     def prepared_step(self, vocabulary_size: int) -> DecoderStep | None:
         """Return single steps with the present weights, or None if they are not covered."""
         if (
-            not self._is_covered()
+            not self.is_covered()
             or self.attn.attn_type not in ("dot", "general")
             or self.embeddings.position_encoding
         ):
             return None
-        return DecoderStep(self, vocabulary_size, self._alpha())
+        return DecoderStep(self, vocabulary_size, self.attention_alpha())
 
     def _run_forward_pass(
         self, tgt: Tensor, memory_bank: Tensor, memory_lengths: Tensor | None = None
     ) -> tuple[tuple[Tensor, ...], Any, dict[str, Any]]:
-        if tgt.size(0) == 1 or not self._is_covered():
+        if tgt.size(0) == 1 or not self.is_covered():
             return super()._run_forward_pass(tgt, memory_bank, memory_lengths=memory_lengths)
         length, batch, _ = tgt.size()
         hidden, cell = self.state["hidden"]
@@ -132,7 +132,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         )
         return (hidden, cell), outputs.view(length, batch, -1), {"std": attended}
 
-    def _is_covered(self) -> bool:
+    def is_covered(self) -> bool:
         """Return whether the fast recurrence covers this decoder."""
         return (
             isinstance(self.rnn, StackedLSTM)
@@ -142,11 +142,19 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
             and self.context_gate is None
         )
 
-    def _alpha(self) -> float:
+    def attention_alpha(self) -> float:
         """Return the attention's alpha, also of OpenNMT-py's own attention."""
         if isinstance(self.attn, EntmaxGlobalAttention):
             return self.attn.alpha
         return 1.0 if self.attn.attn_func == "softmax" else 2.0
+
+    def lstm_weights(self) -> list[Tensor]:
+        """Return `weight_ih, weight_hh, bias_ih, bias_hh` of each layer."""
+        return [
+            weight
+            for layer in self.rnn.layers
+            for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
+        ]
 
     def _recur(
         self,
@@ -182,18 +190,13 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         if self.dropout.training:
             above = dropout_mask((steps.total, hidden), self.dropout.p, embedded)
         names, attention = zip(*self.attn.named_parameters(), strict=True)
-        plan = Plan(
-            steps, repeats, self._alpha(), padding, between, above, names, self.matmul_dtype
-        )
-        cells = [
-            weight
-            for layer in self.rnn.layers
-            for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
-        ]
+        alpha, dtype = self.attention_alpha(), self.matmul_dtype
+        plan = Plan(steps, repeats, alpha, padding, between, above, names, dtype)
+        weights = (*self.lstm_weights(), *attention)
         inputs = (part.to(embedded.dtype) for part in (bank.contiguous(), *state))
         # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast(embedded.device.type, enabled=False):
-            return InputFeedRecurrence.apply(plan, embedded, *inputs, *cells, *attention)
+            return InputFeedRecurrence.apply(plan, embedded, *inputs, *weights)
 
 
 @dataclass(frozen=True)

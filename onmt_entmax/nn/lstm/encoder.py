@@ -43,12 +43,12 @@ class FastRNNEncoder(RNNEncoder):
         Raises:
             ValueError: if the lengths are not sorted, or one is 0.
         """
-        if not self._is_covered():
+        if not self.is_covered():
             return super().forward(src, lengths)
         steps, index = self._packing(src, lengths)
         states, repeats = embed(self.embeddings, src.flatten(0, 1)[index])
         lasts = []
-        for layer, weights in enumerate(self._layer_weights()):
+        for layer, weights in enumerate(self.layer_weights()):
             if layer > 0 and self.rnn.training:
                 mask = dropout_mask(tuple(states.shape), self.rnn.dropout, states)
                 states = states if mask is None else states * mask
@@ -84,9 +84,9 @@ class FastRNNEncoder(RNNEncoder):
 
     def prepared(self, vocabulary_size: int) -> PreparedEncoder | None:
         """Return the encoder with its present weights, or None if it is not covered."""
-        return PreparedEncoder(self, vocabulary_size) if self._is_covered() else None
+        return PreparedEncoder(self, vocabulary_size) if self.is_covered() else None
 
-    def _layer_weights(self) -> list[list[Tensor]]:
+    def layer_weights(self) -> list[list[Tensor]]:
         """Return the weights of each layer, both directions together."""
         directions = 2 if self.rnn.bidirectional else 1
         parts = self.rnn.all_weights
@@ -95,7 +95,7 @@ class FastRNNEncoder(RNNEncoder):
             for at in range(0, len(parts), directions)
         ]
 
-    def _is_covered(self) -> bool:
+    def is_covered(self) -> bool:
         """Return whether the fast recurrence covers this encoder."""
         return (
             type(self.rnn) is nn.LSTM
@@ -234,7 +234,7 @@ class PreparedEncoder:
     def __init__(self, encoder: FastRNNEncoder, vocabulary_size: int) -> None:
         self._encoder = encoder
         self._layers: list[list[tuple[PreparedWeight, PreparedWeight]]] = []
-        for weights in encoder._layer_weights():
+        for weights in encoder.layer_weights():
             directions = []
             for at in range(0, len(weights), 4):
                 enter, recurrent, *biases = weights[at : at + 4]

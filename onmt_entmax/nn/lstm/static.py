@@ -45,11 +45,11 @@ class Masks:
 
 def reason_against(encoder: nn.Module, decoder: nn.Module) -> str | None:
     """Return why the static path cannot train a model, or None if it can."""
-    if not isinstance(encoder, FastRNNEncoder) or not encoder._is_covered():
+    if not isinstance(encoder, FastRNNEncoder) or not encoder.is_covered():
         return "the encoder is not an LSTM of type rnn or brnn without positions"
-    if not isinstance(decoder, FastInputFeedRNNDecoder) or not decoder._is_covered():
+    if not isinstance(decoder, FastInputFeedRNNDecoder) or not decoder.is_covered():
         return "the decoder is not an input-feeding LSTM with global attention"
-    alpha = decoder._alpha()
+    alpha = decoder.attention_alpha()
     if alpha > LARGEST_ALPHA:
         return f"the attention's alpha is {alpha_text(alpha)}, above {LARGEST_ALPHA:g}"
     if encoder.matmul_dtype is not None:
@@ -130,7 +130,7 @@ def static_encode(
     live = torch.arange(len(source), device=source.device).unsqueeze(1) < lengths
     live = live.to(states.dtype).expand(2 if rnn.bidirectional else 1, -1, -1).contiguous()
     lasts = []
-    for layer, weights in enumerate(encoder._layer_weights()):
+    for layer, weights in enumerate(encoder.layer_weights()):
         if layer > 0 and masks is not None:
             states = states * masks[layer - 1]
         with torch.autocast(states.device.type, enabled=False):
@@ -166,13 +166,9 @@ def static_decode(
     # As in OpenNMT-py, a deeper encoder passes on the states of its lowest layers.
     hidden, cell = (part[: decoder.rnn.num_layers] for part in states)
     names, attention = zip(*decoder.attn.named_parameters(), strict=True)
-    cells = [
-        weight
-        for layer in decoder.rnn.layers
-        for weight in (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
-    ]
+    cells = decoder.lstm_weights()
     additive = decoder.attn.attn_type == "mlp"
-    plan = _Plan(lengths, decoder._alpha(), additive, names, masks)
+    plan = _Plan(lengths, decoder.attention_alpha(), additive, names, masks)
     embedded = decoder.embeddings(inputs.unsqueeze(2))
     bank = bank.transpose(0, 1).contiguous()
     with torch.autocast(embedded.device.type, enabled=False):
