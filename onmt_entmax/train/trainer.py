@@ -371,7 +371,9 @@ class Trainer:
                 state.decay *= config.optimizer.learning_rate_decay
             state.previous_loss = values["loss"]
         value = values[config.selection]
-        better = self._better(value, state.best)
+        # Of models without one right output, the newest has learned most.
+        nothing_right = config.selection != "loss" and value == 0 == state.best
+        better = nothing_right or self._better(value, state.best)
         if planned and self._better(value, state.best_planned):
             state.best_planned, state.waited = value, 0
         elif planned:

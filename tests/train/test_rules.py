@@ -177,6 +177,19 @@ def test_a_run_stops_after_so_many_validations_that_are_no_better(tmp_path: Path
     assert best_step(tmp_path / "run") == 2
 
 
+def test_of_models_without_one_right_output_the_newest_is_the_best(tmp_path: Path) -> None:
+    """They wait for an early stop as ever."""
+    trainer = trainer_of(
+        tmp_path, rnn_size=8, train_steps=9, valid_steps=1, early_stopping=3,
+        selection="exact_match",
+    )  # fmt: skip
+    given = iter([0.0, 0.0, 0.0, 0.0, 5.0])
+    trainer.evaluate = lambda _: {"loss": 1.0, "exact_match": next(given)}
+    outcome = trainer.train()
+    assert (outcome.step, outcome.reason) == (4, "early_stopping")
+    assert best_step(tmp_path / "run") == 4
+
+
 def test_the_validation_at_an_end_does_not_move_an_early_stop(tmp_path: Path) -> None:
     """The extra validation at step 5 makes the best model, but does not count for early stopping,
     as if the run had not been interrupted."""
