@@ -294,12 +294,18 @@ def find_model(path: Path, newest: bool = False) -> Path:
         return path / f"step_{step}"
     if not path.exists():
         raise CheckpointError(f"{path}: no such model folder")
+    if path.suffix == ".zip" and path.is_file():
+        raise CheckpointError(f"{path}: an archive; unpack it (only inflect and serve read archives)")
     if path.is_file():
         raise CheckpointError(
             f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "
             f"checkpoint of OpenNMT-py"
         )
-    raise CheckpointError(f"{path}: not a model folder (it has neither config.yaml nor step_N)")
+    inside = [*path.glob("*/config.yaml"), *path.glob("*/step_*")]
+    hint = f"; did you mean {min(inside).parent}?" if inside else ""
+    raise CheckpointError(
+        f"{path}: not a model folder (it has neither config.yaml nor step_N){hint}"
+    )
 
 
 def _read(files: CheckedFolder, name: str, at_most: int) -> bytes:

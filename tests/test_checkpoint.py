@@ -378,11 +378,26 @@ def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
         load(folder)
 
 
-@pytest.mark.parametrize("name", ["missing", "empty"])
-def test_folders_that_hold_no_model(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("missing", "no such model folder"),
+        ("empty", "not a model folder (it has neither config.yaml nor step_N)"),
+        ("data", "not a model folder (it has neither config.yaml nor step_N); did you mean"),
+        ("model.zip", "an archive; unpack it (only inflect and serve read archives)"),
+        ("model.pt", "a file, and models are folders; `onmt-entmax import-onmt` converts"),
+    ],
+)
+def test_paths_that_hold_no_model(tmp_path: Path, name: str, said: str) -> None:
+    """Of data that `prepare` wrote, the model is in the folder `model`."""
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CheckpointError, match=r"no such model folder|not a model folder"):
+    (tmp_path / "data/model/step_5").mkdir(parents=True)
+    for file in ("model.zip", "model.pt"):
+        (tmp_path / file).touch()
+    with pytest.raises(CheckpointError) as raised:
         find_model(tmp_path / name)
+    hint = f" {tmp_path}/data/model?" if name == "data" else ""
+    assert str(raised.value).startswith(f"{tmp_path / name}: {said}{hint}")
 
 
 def test_a_part_of_the_network_that_is_retired(folder: Path) -> None:
