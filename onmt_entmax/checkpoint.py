@@ -295,7 +295,7 @@ def find_model(path: Path, newest: bool = False) -> Path:
     if not path.exists():
         raise CheckpointError(f"{path}: no such model folder")
     if path.suffix == ".zip" and path.is_file():
-        raise CheckpointError(f"{path}: an archive; unpack it (only inflect and serve read archives)")
+        raise CheckpointError(f"{path}: an archive, which only inflect and serve read; unpack it")
     if path.is_file():
         raise CheckpointError(
             f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "

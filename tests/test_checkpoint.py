@@ -384,7 +384,7 @@ def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
         ("missing", "no such model folder"),
         ("empty", "not a model folder (it has neither config.yaml nor step_N)"),
         ("data", "not a model folder (it has neither config.yaml nor step_N); did you mean"),
-        ("model.zip", "an archive; unpack it (only inflect and serve read archives)"),
+        ("model.zip", "an archive, which only inflect and serve read; unpack it"),
         ("model.pt", "a file, and models are folders; `onmt-entmax import-onmt` converts"),
     ],
 )
