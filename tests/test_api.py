@@ -54,6 +54,11 @@ def test_public_names_alone_are_completed(module: ModuleType) -> None:
     assert all(getattr(module, name).__doc__ for name in module.__all__)
 
 
+class Above1(torch.nn.Module):
+    def forward(self, a: torch.Tensor) -> torch.Tensor:
+        return 1 + a.sigmoid()
+
+
 def test_an_alpha_may_be_a_parameter_of_a_module() -> None:
     alpha = torch.nn.Parameter(torch.full((2, 1), 1.5))
     layer = onmt_entmax.Entmax(alpha)
@@ -62,6 +67,10 @@ def test_an_alpha_may_be_a_parameter_of_a_module() -> None:
     layer(torch.randn(2, 5)).square().sum().backward()
     assert alpha.grad is not None
     assert "alpha=tensor(2, 1)" in repr(onmt_entmax.EntmaxLoss(alpha))
+    torch.nn.utils.parametrize.register_parametrization(layer, "alpha", Above1())
+    with torch.no_grad():
+        layer.parametrizations["alpha"].original.fill_(-99)
+    torch.testing.assert_close(layer(torch.eye(2)), torch.eye(2).softmax(-1))
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     if alpha.device.type == "cpu" and not is_traced():
         fits = (alpha >= 1) & alpha.isfinite()
         if not bool(fits.all()):
-            wrong = float(alpha[~fits][0])
+            wrong = float(alpha.detach()[~fits][0])
             raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
         return rows
     # Before it is expanded: fewer numbers to compare, and none to copy.

@@ -13,7 +13,8 @@ class Entmax(nn.Module):
 
     Args:
         alpha: a number from 1 (softmax) up, 2 is sparsemax; or a tensor as :func:`entmax` takes it.
-            A parameter becomes one of the module's, and is learned.
+            A parameter becomes one of the module's, and is learned; a parametrization
+            (``torch.nn.utils.parametrize``) keeps it above 1.
         dim: the dimension to normalise.
 
     Raises:

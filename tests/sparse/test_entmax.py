@@ -320,10 +320,12 @@ def test_the_entropys_gradient_at_zero_is_that_from_the_right(alpha: float) -> N
     assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
 
 
+@pytest.mark.filterwarnings("error")
 def test_every_alpha_of_a_tensor_must_be_a_number() -> None:
     for wrong in (0.5, float("nan"), float("inf")):
+        alpha = torch.tensor([[1.5], [wrong]], requires_grad=True)
         with pytest.raises(ValueError, match="every alpha must be a number from 1"):
-            entmax(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
+            entmax(torch.zeros(2, 3), alpha)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, torch.tensor([1.0]).requires_grad_()])
