@@ -54,12 +54,18 @@ def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScore
         The scores of the first predictions, and of the best of `--nbest`, if there are several.
 
     Raises:
-        UserError: a file cannot be read, or the files differ in length.
+        UserError: a file cannot be read, the files differ in length, or a prediction is no tokens.
     """
     refuse_overwriting([options.source, options.reference, options.predictions], [options.json])
     sources, references = read_aligned(options.source, options.reference)
     predictions = list(read_lines(options.predictions))
     nbest = options.nbest
+    for number, line in enumerate(predictions, 1):
+        if "\t" in line or line.startswith('{"'):
+            raise UserError(
+                f"{options.predictions}:{number}: expected tokens between spaces, as `onmt-entmax "
+                "translate` writes to -output, not lines of `inflect` or of a report"
+            )
     if not sources:
         raise UserError(f"{options.source}: no lines")
     if len(predictions) != nbest * len(sources):
