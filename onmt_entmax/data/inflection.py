@@ -112,7 +112,7 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read a task file, whose lines are `lemma<TAB>form<TAB>tag;tag`.
+    """Read a task file, whose lines are blank or `lemma<TAB>form<TAB>tag;tag`.
 
     Raises:
         UserError: names the file and the line that has another form.
@@ -128,6 +128,8 @@ def rows_of(lines: Iterable[str], name: str) -> list[Row]:
     """
     rows = []
     for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
         columns = line.split("\t")
         if len(columns) != 3:
             raise UserError(

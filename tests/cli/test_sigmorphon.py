@@ -272,7 +272,8 @@ class TestBadInput:
         [
             (b"a\tab\tV\na\tab\n", ":2: expected lemma, form and tags divided by tabs, found 2"),
             (b"a\tab\tV\textra\n", ":1: expected lemma, form and tags"),
-            (b"a\tab\tV\n\n", ":2: expected lemma, form and tags divided by tabs, found 1 column"),
+            (b"a\tab\tV\n\nb c\n", ":3: expected lemma, form and tags divided by tabs, found 1"),
+            (b"\n\t\t\n", ": no rows"),
             (b"a\t\tV\n", ":1: empty lemma, form or tag"),
             (b"a\tab\tV;;PST\n", ":1: empty lemma, form or tag"),
             (b"a\tab\tV\nb\t\xff\tV\n", ":2: not UTF-8 text"),
@@ -287,6 +288,13 @@ class TestBadInput:
         arguments = ("--data", data, "--setting", "low", "--out", out)
         assert f"welsh-dev{message}" in refused(capsys, "prepare", *arguments)
         assert not out.exists()
+
+    def test_blank_lines_are_left_out(self, data, tmp_path):
+        """As between the paradigms of UniMorph, and at the end of a spreadsheet."""
+        (data / "welsh-dev").write_bytes(b"\na\tab\tV\r\n\r\n\t\t\r\nb\tc\tN\r\n\n")
+        arguments = ("--data", data, "--languages", "welsh", "--splits", "dev", "--out", tmp_path)
+        assert call("prepare", *arguments) == 0
+        assert (tmp_path / "dev.src").read_text() == "lang=welsh +V a\nlang=welsh +N b\n"
 
     def test_a_language_is_one_word(self, data, tmp_path, capsys):
         (data / "low german-dev").write_text("a\tab\tV\n")
@@ -325,6 +333,8 @@ class TestBadInput:
             ("lang=x +V a\n", "a\nb\n", "2 lines, but"),
             ("lang=x +V a\nd r a w\n", "a\nb\n", "source:2: expected a language first"),
             ("", "", "no lines"),
+            ("lang=x +V a\n", "x\ta\tV\t1\ta\t1\tonly\t\n", "predictions:1: expected tokens"),
+            ("lang=x +V a\n", '{"id": 0}\n', "predictions:1: expected tokens"),
         ],
     )
     def test_evaluate_refuses(self, tmp_path, capsys, source, predictions, message):
