@@ -97,61 +97,72 @@ def run_training(
         raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
     if processes.count > 1:
         _check_same_batches(data)
-    shared = _shared_updates(training.accum_count, run.world_size, processes.count)
+    shared = _shared_updates(training.accum_count, run.world_size, processes.count, tell)
     training = replace(training, accum_count=shared)
     folder = Path(run.save_model)
     record, subwords = with_subword_files(record)
-    with _connected(processes, device, folder), _alone(folder, processes) as lock:
+    with (
+        _connected(processes, device, folder),
+        _alone(folder, processes) as lock,
+        ExitStack() as stack,
+    ):
         resumed = resume(run, model, training, tell)
-        for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
-            check_corpus(corpus)
-        files: dict[Path, str] = {}
-        tokens = encoded.read_tokens(data) if encoded.covers(data) else None
+        vocabularies, pairs, files = _read_data(run, data, vocabulary, resumed)
+        torch.manual_seed(run.seed)
         if resumed is not None:
-            network, vocabularies = resumed.loaded.model, resumed.loaded.vocabularies
-            check_specials(str(run.train_from), data, vocabularies)
-            torch.manual_seed(run.seed)
+            network = resumed.loaded.model
         else:
-            count = partial(count_tokens, all_pairs(data)) if tokens is None else tokens.counts
-            vocabularies, files = build_vocabularies(vocabulary, count, extra_specials(data))
-            torch.manual_seed(run.seed)
             network = _new_network(run, model, training, vocabularies, device, tell)
-        languages = tokens_by_language(data) if tokens is None else tokens.by_language()
-        vocabularies = vocabularies._replace(source=vocabularies.source.seeing(languages))
-        pairs = None if tokens is None else tokens.encode(vocabularies)
-        del tokens  # frees its memory
         if run.label_smoothing_prior == "unigram":
             network.generator.prior = target_frequencies(data, vocabularies, pairs)
         network.to(device)
         if processes.rank > 0:  # each process draws its own dropout masks
             torch.manual_seed(run.seed + 1_000_003 * processes.rank)
         _describe(network, model, vocabularies, tell)
-        if run.world_size > processes.count:
-            tell(
-                f"note: world_size {run.world_size} but {counted(processes.count, 'process')}: "
-                "gradients of all batches are accumulated, which gives the same updates"
-            )
         evaluate = None
         if data.valid is not None:
             evaluate = make_evaluate(data, validation, vocabularies, tell)
         following = next_command(folder, data)
-        with ExitStack() as stack:
-            records = None
-            if processes.writes:
-                _clean_folder(run, data, vocabularies, pairs, resumed, files, tell)
-                progress = Progress(training, model.generator_alpha)
-                board = None if run.tensorboard is None else Path(run.tensorboard)
-                step = resumed.step if resumed else 0
-                records = stack.enter_context(Records(folder, step, progress, board))
-            saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, subwords)
-            batches = TrainingBatches(data, vocabularies, pairs=pairs)
-            trainer = Trainer(network, batches, training, evaluate, saves, records, processes, lock)
-            if trainer.no_graphs is not None:
-                tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
-            if resumed is not None and resumed.state is not None:
-                trainer.load_state_dict(resumed.state)
-            outcome = trainer.train()
+        records = None
+        if processes.writes:
+            _clean_folder(run, data, vocabularies, pairs, resumed, files, tell)
+            progress = Progress(training, model.generator_alpha)
+            board = None if run.tensorboard is None else Path(run.tensorboard)
+            done = resumed.step if resumed else 0
+            records = stack.enter_context(Records(folder, done, progress, board))
+        saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, subwords)
+        batches = TrainingBatches(data, vocabularies, pairs=pairs)
+        trainer = Trainer(network, batches, training, evaluate, saves, records, processes, lock)
+        if trainer.no_graphs is not None:
+            tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
+        if resumed is not None and resumed.state is not None:
+            trainer.load_state_dict(resumed.state)
+        outcome = trainer.train()
     return _report_end(outcome, folder, validation, following, tell)
+
+
+def _read_data(
+    run: RunConfig, data: DataConfig, vocabulary: VocabularyConfig, resumed: Resumed | None
+) -> tuple[Vocabularies, encoded.EncodedPairs | None, dict[Path, str]]:
+    """Read and check the corpora.
+
+    Returns:
+        The vocabularies, those of a checkpoint to continue from; the corpora's pairs, if they are
+        kept in memory; and the texts of vocabulary files to write.
+    """
+    for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
+        check_corpus(corpus)
+    files: dict[Path, str] = {}
+    tokens = encoded.read_tokens(data) if encoded.covers(data) else None
+    if resumed is not None:
+        vocabularies = resumed.loaded.vocabularies
+        check_specials(str(run.train_from), data, vocabularies)
+    else:
+        count = partial(count_tokens, all_pairs(data)) if tokens is None else tokens.counts
+        vocabularies, files = build_vocabularies(vocabulary, count, extra_specials(data))
+    languages = tokens_by_language(data) if tokens is None else tokens.by_language()
+    vocabularies = vocabularies._replace(source=vocabularies.source.seeing(languages))
+    return vocabularies, None if tokens is None else tokens.encode(vocabularies), files
 
 
 # --- the run folder --------------------------------------------------------------------------
@@ -272,7 +283,7 @@ def _check_same_batches(data: DataConfig) -> None:
 
 
 def _shared_updates(
-    accum_count: tuple[int, ...], world_size: int, processes: int
+    accum_count: tuple[int, ...], world_size: int, processes: int, tell: Tell
 ) -> tuple[int, ...]:
     """Return the batches of an update, all processes together.
 
@@ -291,6 +302,11 @@ def _shared_updates(
                 f"an update takes {counted(count, 'batch')} (world_size times accum_count), which "
                 f"{processes} processes cannot share evenly; start another number of them"
             )
+    if world_size > processes:
+        tell(
+            f"note: world_size {world_size} but {counted(processes, 'process')}: gradients of all "
+            "batches are accumulated, which gives the same updates"
+        )
     return accum_count
 
 
