@@ -34,8 +34,7 @@ from pathlib import Path
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
-from onmt_entmax.data.parallel import read_side_by_side
-from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.reader import Reader, read_side_by_side
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done

@@ -15,33 +15,14 @@ import tarfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import read_lines as read_text_lines
-
-
-def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the tokens of both files, line by line.
-
-    Raises:
-        UserError: a file cannot be read, the files differ in length, or a source is blank.
-    """
-    lines = zip_longest(read_text_lines(source), read_text_lines(target))
-    for number, (line, other) in enumerate(lines, 1):
-        if line is None or other is None:
-            fewer = "fewer" if other is None else "more"
-            raise UserError(f"{target}: has {fewer} lines than {source}")
-        if not line.split():
-            raise UserError(f"{source}:{number}: the line is blank")
-        yield line.split(), other.split()
-
 
 Pairs = list[tuple[str, str]]
 PARTS = ("train", "val")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens, Transform, TransformPipe
 
 
@@ -134,3 +136,19 @@ def read_phrase_table(path: Path) -> dict[str, str]:
     except UnicodeDecodeError:
         raise UserError(f"{path}: not UTF-8 text") from None
     return table
+
+
+def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the tokens of both files, line by line.
+
+    Raises:
+        UserError: a file cannot be read, the files differ in length, or a source is blank.
+    """
+    lines = zip_longest(read_lines(source), read_lines(target))
+    for number, (line, other) in enumerate(lines, 1):
+        if line is None or other is None:
+            fewer = "fewer" if other is None else "more"
+            raise UserError(f"{target}: has {fewer} lines than {source}")
+        if not line.split():
+            raise UserError(f"{source}:{number}: the line is blank")
+        yield line.split(), other.split()

@@ -13,7 +13,7 @@ import torch
 
 from onmt_entmax.data.batch import Example, group_by_length, make_batch
 from onmt_entmax.data.corpus import numericalise
-from onmt_entmax.data.parallel import read_side_by_side
+from onmt_entmax.data.reader import read_side_by_side
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.figures.style import PAGE, plain_numbers
