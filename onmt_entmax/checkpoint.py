@@ -20,7 +20,6 @@ import io
 import json
 import os
 import re
-import secrets
 import shutil
 import warnings
 import zipfile
@@ -69,12 +68,6 @@ TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
 _ORDERS = ("left_to_right", RIGHT_TO_LEFT)
 _LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
 _STEP = re.compile(r"step_(\d+)")
-# Temporary names that a killed run may leave: see `write_folder` and `Records`.
-_LEFTOVER = re.compile(
-    r"\.step_\d+(\.[0-9a-f]+\.tmp|\.old)"
-    r"|\.(best\.json|nonfinite_step_\d+\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
-    r"|\.metrics\.jsonl\.tmp"  # of older versions
-)
 
 
 class CheckpointError(UserError):
@@ -193,44 +186,6 @@ def _best_text(fields: Mapping[str, Any]) -> str:
     """Return the content of `best.json`, with its checksum."""
     digest = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
     return json.dumps({**fields, "sha256": digest}) + "\n"
-
-
-def remove_leftovers(run: Path) -> None:
-    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing."""
-    for path in run.iterdir() if run.is_dir() else ():
-        if not _LEFTOVER.fullmatch(path.name):
-            continue
-        if path.suffix == ".old" and not (named := path.with_name(path.stem[1:])).exists():
-            path.rename(named)
-        elif path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-
-
-def prune(run: Path, keep: int, newest: int) -> None:
-    """Delete old checkpoints of a run.
-
-    Args:
-        run: the run folder.
-        keep: number of newest checkpoints to keep, besides the best one; negative keeps all.
-        newest: current step of the run. Checkpoints with larger numbers are damaged ones that a
-            resumed run skipped; they are ignored.
-    """
-    if keep < 0:
-        return
-    steps = [step for step in checkpoint_steps(run) if step <= newest]
-    kept = {*steps[max(len(steps) - keep, 0) :], best_step(run)}
-    for step in steps:
-        if step not in kept:
-            remove_checkpoint(run, step)
-
-
-def remove_checkpoint(run: Path, step: int) -> None:
-    """Delete a checkpoint; readers find it whole or not at all."""
-    hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
-    (run / f"step_{step}").rename(hidden)
-    shutil.rmtree(hidden)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -584,21 +539,3 @@ def _training_state(files: CheckedFolder, at_most: int) -> dict[str, Any]:
     except Exception:  # a damaged file raises many kinds, none documented
         raise CheckpointError(f"{path}: cut short or damaged") from None
     return state
-
-
-@dataclass(frozen=True)
-class RunFolder:
-    """The folder of a run, and what each of its checkpoints records."""
-
-    path: Path
-    config: ModelConfig
-    vocabularies: Vocabularies
-    options: Mapping[str, Any]
-    keep: int = -1  # newest checkpoints to keep besides the best; negative: all
-    others: Mapping[str, bytes] | None = None  # further files by name
-
-    def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step` and delete old ones."""
-        folder = self.path / f"step_{step}"
-        save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
-        prune(self.path, self.keep, step)

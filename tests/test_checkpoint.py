@@ -17,20 +17,17 @@ import yaml
 from onmt_entmax import checkpoint
 from onmt_entmax.checkpoint import (
     CheckpointError,
-    RunFolder,
     best_step,
-    checkpoint_steps,
     find_model,
     load,
-    prune,
     read_training_state,
     remember_best,
-    remove_leftovers,
     save,
 )
 from onmt_entmax.checksums import write_list
-from onmt_entmax.files import FileError, _output, write_folder
+from onmt_entmax.files import FileError, write_folder
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import RunFolder, prune
 from tests.commands import ENVIRONMENT
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
 
@@ -253,19 +250,6 @@ def test_a_full_disk_is_named_whatever_library_met_it(tmp_path: Path, bytes_left
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
-    model = build_model(SMALL, VOCABULARIES)
-    run = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {}, keep=2)
-    for step in (1, 2, 3, 4, 5):
-        run.save(step, model, {"step": step})
-        if step == 2:
-            remember_best(run.path, 2, "loss", 0.1)
-    assert checkpoint_steps(run.path) == [2, 4, 5]
-    assert best_step(run.path) == 2
-    assert find_model(run.path).name == "step_2"
-    assert find_model(run.path, newest=True).name == "step_5"
-
-
 @pytest.mark.parametrize("change", ["delete", "replace"])
 @pytest.mark.parametrize("times", [3, 100])
 def test_a_checkpoint_that_changes_while_it_is_read(
@@ -297,46 +281,6 @@ def test_a_checkpoint_that_changes_while_it_is_read(
     loaded = load(run.path)
     assert loaded.folder == run.path / ("step_3" if change == "delete" else "step_0")
     assert loaded.model.generator.bias.equal(model.generator.bias)
-
-
-@pytest.mark.parametrize("keep", [1, 2, 3, 4, 5, 10, -1])
-def test_as_many_checkpoints_stay_as_asked_for(tmp_path: Path, keep: int) -> None:
-    for step in range(1, 13):
-        (tmp_path / f"step_{step}").mkdir()
-        prune(tmp_path, keep, step)
-        first = 1 if keep < 0 else max(step - keep + 1, 1)
-        assert checkpoint_steps(tmp_path) == list(range(first, step + 1))
-
-
-def test_what_is_named_later_than_the_run_is_does_not_count(tmp_path: Path) -> None:
-    """Step 6 was damaged, and the run continued from step 4."""
-    for step in (2, 4, 5, 6):
-        (tmp_path / f"step_{step}").mkdir()
-    prune(tmp_path, 1, 5)
-    assert checkpoint_steps(tmp_path) == [5, 6]
-
-
-def test_leftovers_are_those_of_the_run(tmp_path: Path) -> None:
-    """Older versions have numbers of processes in temporary names."""
-    places = [
-        _output(tmp_path / name).place.name
-        for name in ("step_3", "best.json", "metrics.jsonl", "nonfinite_step_3.json")
-    ]
-    (tmp_path / places[0]).mkdir()
-    (tmp_path / ".step_5.71.tmp").symlink_to("step_2")
-    for name in (".step_3.71.tmp", ".step_2.old", "step_2", ".step_4.old"):
-        (tmp_path / name).mkdir()
-    older = [".best.json.71.tmp", ".metrics.jsonl.tmp", ".nonfinite_step_3.json.71.tmp"]
-    for name in places[1:] + older:
-        (tmp_path / name).touch()
-    others = [".test.out.71.tmp", ".step_x.71.tmp", "step_3.tmp", ".mine.old"]
-    for name in others:
-        (tmp_path / name).touch()
-    (tmp_path / ".step_4.old" / "whole").touch()
-    remove_leftovers(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*others, "step_2", "step_4"}
-    assert (tmp_path / "step_4" / "whole").exists()
-    remove_leftovers(tmp_path / "none")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"step": null}', "\0", '{"step": "x"}'])

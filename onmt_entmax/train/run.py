@@ -18,12 +18,9 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import (
-    RunFolder,
     best_step,
     checkpoint_steps,
     read_best,
-    remove_checkpoint,
-    remove_leftovers,
     with_subword_files,
 )
 from onmt_entmax.data import encoded
@@ -59,6 +56,7 @@ from onmt_entmax.train.optimiser import STATE_COPIES
 from onmt_entmax.train.progress import Progress, measure
 from onmt_entmax.train.records import Records
 from onmt_entmax.train.resuming import Resumed, check_specials, resume, same_folder
+from onmt_entmax.train.run_folder import RunFolder, clear, remove_leftovers
 
 Tell = Callable[[str], None]
 
@@ -222,24 +220,6 @@ def _clean_folder(
         tell(f"note: -overwrite: deletes the checkpoints of {folder} of steps {steps_text}")
     if run.overwrite:
         clear(folder, first)
-
-
-def clear(folder: Path, step: int) -> None:
-    """Delete what an earlier run wrote after `step`; `Records` cuts the measurements."""
-    best = best_step(folder)
-    if best is not None and best > step:
-        (folder / "best.json").unlink()
-    for later in checkpoint_steps(folder):
-        if later > step:
-            remove_checkpoint(folder, later)
-    if step == 0:
-        # best.json is still there if it is damaged.
-        for path in [
-            folder / "best.json",
-            folder / "metrics.jsonl",
-            *folder.glob("nonfinite_step_*.json"),
-        ]:
-            path.unlink(missing_ok=True)
 
 
 # --- several processes -----------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
+from onmt_entmax.checkpoint import checkpoint_steps, remember_best
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
@@ -43,6 +43,7 @@ from onmt_entmax.train.optimiser import (
 )
 from onmt_entmax.train.progress import Standing
 from onmt_entmax.train.records import Measurements, Records
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.signals import collected_signals
 from onmt_entmax.train.transfer import PendingValues, Transfer
 

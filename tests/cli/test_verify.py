@@ -11,7 +11,6 @@ import torch
 
 from onmt_entmax.checkpoint import (
     CheckpointError,
-    RunFolder,
     best_step,
     find_model,
     load,
@@ -19,6 +18,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import RunFolder
 from tests.test_model import SMALL, VOCABULARIES
 
 FILES = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt", "SHA256SUMS"]

@@ -24,7 +24,7 @@ from onmt_entmax.options.reader import OptionError
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train.resuming import resume
-from onmt_entmax.train.run import clear
+from onmt_entmax.train.run_folder import clear
 from onmt_entmax.train.signals import collected_signals
 from tests.commands import weights
 from tests.toy import write_config

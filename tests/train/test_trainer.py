@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import RunFolder, best_step, load, read_training_state
+from onmt_entmax.checkpoint import best_step, load, read_training_state
 from onmt_entmax.data.corpus import all_pairs
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.vocabulary import build_vocabularies, count_tokens
@@ -19,6 +19,7 @@ from onmt_entmax.processes import Processes
 from onmt_entmax.train import Trainer, TrainingError
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.nonfinite import MAX_SKIPPED
+from onmt_entmax.train.run_folder import RunFolder
 from tests.toy import write_config
 
 
