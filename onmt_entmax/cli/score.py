@@ -2,13 +2,14 @@
 
     onmt-entmax score -model run/pilot/model -src dev.src -tgt dev.tgt -output dev.scores.jsonl
 
-Source and target have a sentence a line, as the model's tokens separated by spaces. The
-probabilities of several models are averaged. The output has a line of JSON for each sentence:
+Source and target have a sentence a line, in the format that translate reads. The probabilities of
+several models are averaged. The output has a line of JSON for each sentence:
 
     log_prob     null if the model cannot produce the target
     excluded_at  position of the first token of probability zero, from 0; null if there is none
-    steps        for each token and the end: token, log_prob, rank among all tokens, and support,
-                 the number of tokens of positive probability
+    steps        for each token and the end, in the order in which the model writes: token,
+                 log_prob, rank among all tokens, and support, the number of tokens of positive
+                 probability
     unknown      number of each source token that is not in the vocabulary, if there are any
     unseen       the same of known tokens that training did not see in the source's language
     unknown_target   the same of target tokens that are not in the vocabulary
@@ -34,15 +35,16 @@ from pathlib import Path
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
-from onmt_entmax.data.reader import Reader, read_side_by_side
+from onmt_entmax.data.reader import read_side_by_side
+from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.model import device_of
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.rules import whole
-from onmt_entmax.search import TargetScore, TokenScore, score_targets
-from onmt_entmax.translator import check_memory, make_stepper
+from onmt_entmax.search import SearchTask, TargetScore, TokenScore, score_targets
+from onmt_entmax.translator import Translator, check_memory
 
 WINDOW = 4096  # pairs that are sorted by length together
 LONG = 10_000  # target tokens of which users are warned
@@ -105,18 +107,19 @@ class Summary:
 
 
 def score_pairs(
-    pairs: Iterable[tuple[list[str], list[str]]], models: Sequence[LoadedModel], batch_size: int
+    pairs: Iterable[tuple[list[str], list[str]]],
+    models: Sequence[LoadedModel],
+    translator: Translator,
+    batch_size: int,
 ) -> Iterator[Scored]:
-    """Score each pair of source and target, in order.
+    """Score each pair of source and target, in order, as a translator of the models reads them.
 
     Raises:
-        UserError: a pair is longer than a Transformer model reads or the memory takes, or the
-            vocabularies of the models differ.
+        UserError: a pair is longer than a Transformer model reads or the memory takes.
     """
-    stepper, vocabularies = make_stepper(models), models[0].vocabularies
+    reader, stepper, vocabularies = translator.reader, translator.stepper, translator.vocabularies
     networks, device = [each.config for each in models], device_of(models[0].model)
-    reader = Reader(vocabularies)
-    supply = iter(pairs)
+    supply = (reader.preprocess(" ".join(source), " ".join(target)) for source, target in pairs)
     done = 0
     while window := list(islice(supply, WINDOW)):
         sources = [reader.encode(source, done + i) for i, (source, _) in enumerate(window)]
@@ -203,9 +206,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FOLDER",
         help="model or run folders; several are averaged",
     )
-    add("-src", type=Path, required=True, metavar="FILE", help="sources, tokens between spaces")
+    add("-src", type=Path, required=True, metavar="FILE", help="sources")
     add("-tgt", type=Path, required=True, metavar="FILE", help="targets, one for each source")
     add("-output", type=Path, required=True, metavar="FILE", help="JSON lines to write")
+    add("-transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add(
         "-batch_size",
         type=following(whole(1, 10**7)),
@@ -222,14 +226,15 @@ def main(arguments: Sequence[str]) -> int:
     refuse_overwriting([options.src, options.tgt], [options.output])
     summary = Summary()
     models = [load(folder) for folder in options.model]
-    vocabularies = models[0].vocabularies
+    translator = Translator(models, SearchTask(), options.transforms)
+    vocabularies, split = translator.vocabularies, splits(translator.reader.pipe)
     pairs = read_side_by_side(options.src, options.tgt)
     with replaced_when_done([options.output]) as (output,):
-        found = score_pairs(pairs, models, options.batch_size)
+        found = score_pairs(pairs, models, translator, options.batch_size)
         for number, scored in enumerate(found):
             summary.add(scored)
             output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")
-    warn(*summary.unknown.warnings(vocabularies.source))
-    warn(*summary.unknown_target.warnings(vocabularies.target, "target"))
+    warn(*summary.unknown.warnings(vocabularies.source, split=split))
+    warn(*summary.unknown_target.warnings(vocabularies.target, "target", split))
     print(summary.text())
     return 0

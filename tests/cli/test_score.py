@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,8 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
 from onmt_entmax.network import ModelConfig
-from onmt_entmax.search import TargetScore, TokenScore
+from onmt_entmax.search import SearchConfig, SearchTask, TargetScore, TokenScore
+from onmt_entmax.translator import Translator
 from tests.ended import ended, refused
 
 VOCABULARIES = Vocabularies(
@@ -22,7 +24,7 @@ VOCABULARIES = Vocabularies(
 )
 
 
-def write_model(folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES):
+def write_model(folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any):
     torch.manual_seed(seed)
     config = ModelConfig(
         rnn_size=8,
@@ -32,7 +34,7 @@ def write_model(folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARI
         param_init=0.7,
     )
     model = build_model(config, vocabularies).eval()
-    save(folder, model, config, vocabularies, {})
+    save(folder, model, config, vocabularies, options)
     return model
 
 
@@ -47,6 +49,32 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
     arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
     assert ended(score.main, list(map(str, arguments))) == 0
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
+def test_texts_are_read_as_translate_writes_them(tmp_path, order) -> None:
+    letters = Vocabularies(
+        Vocabulary((*SOURCE_SPECIALS, "a", "b", "a￭", "b￭")),
+        Vocabulary((*TARGET_SPECIALS, "x", "y", "x￭", "y￭")),
+    )
+    kwargs = "{'mode': 'char', 'joiner_annotate': True}"
+    options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
+    options |= {"target_order": order, "transforms": ["onmt_tokenize"]}
+    write_model(tmp_path / "model", 3, letters, **options)
+    task = SearchTask(SearchConfig(n_best=20, beam_size=20, max_length=6))
+    (answer,) = Translator.from_folders(tmp_path / "model", task).answers(["ab ba"])
+    found = [each for each in answer.hypotheses if "￭" not in each.text and each.text]
+    assert len(found) > 1
+    target = [each.text for each in found]
+    records = run(tmp_path, tmp_path / "model", source=["ab ba"] * len(found), target=target)
+    same = 0
+    for each, record in zip(found, records, strict=True):
+        tokens = letters.target.decode(each.hypothesis.tokens)
+        # Joiners at the end of a text are lost.
+        if [step["token"] for step in record["steps"]] == [*tokens, "</s>"]:
+            assert record["log_prob"] == pytest.approx(each.hypothesis.log_prob, abs=1e-5)
+            same += 1
+    assert same > 1
 
 
 def test_scores_are_those_of_training_in_the_order_of_the_file(tmp_path, capsys) -> None:
