@@ -165,6 +165,14 @@ def prepare(options: argparse.Namespace) -> None:
     for name, some in pairs.items():
         size = f"{counted(len(some), 'row')}, {counted(len(languages), 'language')}"
         print(f"{options.out / name}.{{src,tgt}}: {size}")
+    trained = set(pairs.pop("train", ()))
+    for name, some in pairs.items():
+        known = sum(pair in trained for pair in some)
+        if known:
+            warn(
+                f"{options.out / name}: rows that are in the training data too: {known:,} of "
+                f"{len(some):,}, which makes the accuracy too high"
+            )
     if left_out:
         print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
     if commands:
@@ -175,6 +183,9 @@ def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
     spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
     if spaced:
         warn(f"{path}: tags with spaces around them, which makes other tags: {spaced:,}")
+    joined = [row.tags[0] for row in rows if re.search(r"\S[|, ]", row.tags[0])]
+    if 2 * len(joined) > len(rows) and all(len(row.tags) == 1 for row in rows):
+        warn(f"{path}: no semicolon divides tags: {joined[0]!r} is one tag; put ; between tags")
     other = sum(not is_normalized("NFC", row.lemma + "\t" + row.form) for row in rows)
     if other:
         warn(

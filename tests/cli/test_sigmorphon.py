@@ -310,13 +310,33 @@ class TestBadInput:
         )
 
     def test_letters_whose_marks_stand_alone_are_told(self, tmp_path, capsys):
-        for part, text in (("train", "u\u0308ber\ta\tV\nü\tü\tV\n"), ("dev", "ü\tü\tV\n")):
+        for part, text in (("train", "u\u0308ber\ta\tV\nü\tü\tV\n"), ("dev", "ö\tö\tV\n")):
             (tmp_path / f"german-{part}").write_text(text)
         assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
         (line,) = capsys.readouterr().err.splitlines()
         told = "german-train: rows that are not in Unicode's normal form NFC: 1 of 2;"
         assert f"{tmp_path}/{told}" in line
         assert "V u \u0308 b" in (tmp_path / "out" / "train.src").read_text()
+
+    @pytest.mark.parametrize(
+        ("tags", "said"), [("Number=Sing|Case=Nom", True), ("V, PST", True), ("V/PST", False)]
+    )
+    def test_tags_that_semicolons_do_not_divide_are_told(self, tmp_path, capsys, tags, said):
+        """Such as the features of Universal Dependencies: each combination would be a tag."""
+        for part, lemma in (("train", "a"), ("dev", "b")):
+            (tmp_path / f"german-{part}").write_text(f"{lemma}\tab\t{tags}\n")
+        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
+        told = f"-dev: no semicolon divides tags: '{tags}' is one tag; put ; between tags\n"
+        assert (told in capsys.readouterr().err) is said
+
+    def test_rows_of_the_training_data_in_other_data_are_told(self, data, tmp_path, capsys):
+        (data / "welsh-dev").write_text("a\tab\tV;PST\na\tac\tV;PST\na\tab\tV\n")
+        arguments = ["--data", data, "--setting", "low", "--languages", "welsh"]
+        assert call("prepare", *arguments, "--reverse", "--out", tmp_path / "out") == 0
+        assert capsys.readouterr().err == (
+            f"warning: {tmp_path}/out/dev: rows that are in the training data too: 1 of 3, "
+            "which makes the accuracy too high\n"
+        )
 
     def test_unwritable_output(self, data, tmp_path, capsys):
         (tmp_path / "file").write_text("")
