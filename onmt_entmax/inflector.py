@@ -137,7 +137,7 @@ class Inflector:
 
     Models trained on data of `onmt-entmax prepare sigmorphon`. Those of the same direction form a
     token-level ensemble; left-to-right and right-to-left models together form a sequence-level
-    ensemble (`onmt_entmax/search/ensemble.py`).
+    ensemble (`onmt_entmax/search/sequence_ensemble.py`).
 
     Args:
         folders: model or run folders. Models write from left to right, unless the folder says

@@ -9,7 +9,11 @@ from typing import Any
 
 from onmt_entmax.data.inflection import order_tokens
 from onmt_entmax.search.certificate import ROUNDING
-from onmt_entmax.search.ensemble import ListedSequences, SequenceEnsemble, average_sequences
+from onmt_entmax.search.sequence_ensemble import (
+    ListedSequences,
+    SequenceEnsemble,
+    average_sequences,
+)
 
 
 def combined(

@@ -7,18 +7,18 @@ from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import Budget, Diversity, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.diverse import diverse_search
-from onmt_entmax.search.ensemble import (
-    EnsembleStepper,
-    ListedSequences,
-    SequenceEnsemble,
-    average_sequences,
-)
+from onmt_entmax.search.ensemble import EnsembleStepper
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
 from onmt_entmax.search.lexical import ConstraintCompiler, LineConstraints
 from onmt_entmax.search.mbr import Decision, Utility, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.sampling import Sample, Sampling, sample
+from onmt_entmax.search.sequence_ensemble import (
+    ListedSequences,
+    SequenceEnsemble,
+    average_sequences,
+)
 from onmt_entmax.search.stepper import Step, Stepper
 from onmt_entmax.search.verify import Verification, verify
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.search.ensemble import ListedSequences, average_sequences
+from onmt_entmax.search.sequence_ensemble import ListedSequences, average_sequences
 
 STRINGS = "abcdef"
 
