@@ -71,12 +71,16 @@ class Options:
 
 
 def no_such_file(path: str | Path, configuration: str | Path | None = None) -> str:
-    """Return a message that names the folder that was searched, and one that has the file.
+    """Return a message on a path that is no file: where it was searched, and where one is.
 
     Args:
         path: of the file, relative to the current folder.
         configuration: the file that names it, from whose folders it may have been meant.
     """
+    if os.path.isdir(path):
+        return f"{path} is a folder; name a file"
+    if os.path.exists(path):
+        return f"{path} is a pipe or a device, but is read more than once; name a file"
     if os.path.isabs(path):
         return f"no such file: {path}"
     searched = f"no such file: {path} (searched in {Path.cwd()})"

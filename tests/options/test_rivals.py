@@ -1,12 +1,13 @@
 """Options that exclude each other: a flag wins over its rival in the file."""
 
+import os
 from pathlib import Path
 
 import pytest
 import yaml
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.options.reader import OptionError
+from onmt_entmax.options.reader import OptionError, no_such_file
 from onmt_entmax.options.rivals import without_rivals
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from tests.matrices import read, write_matrix
@@ -119,6 +120,13 @@ class TestPaths:
         (tmp_path / "train.src").unlink()
         with pytest.raises(OptionError, match=r"train.src \(searched in .*/elsewhere\)$"):
             training_setup(["-config", "../config/mine/toy.yaml"])
+
+    def test_what_is_there_but_no_file_is_told_from_what_is_not(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        assert no_such_file(tmp_path / "pipe") == (
+            f"{tmp_path}/pipe is a pipe or a device, but is read more than once; name a file"
+        )
+        assert no_such_file(tmp_path) == f"{tmp_path} is a folder; name a file"
 
     def test_the_base_of_a_matrix_is_beside_it_or_in_the_current_folder(
         self, tmp_path, monkeypatch
