@@ -5,7 +5,7 @@
 
 Without LANGUAGE LEMMA TAGS, each line of the input is a query: `language lemma tags`, or `lemma
 tags` with --language, separated by tabs, or by spaces if the lemma has none. Tags are joined by
-semicolons, as in the data of CoNLL-SIGMORPHON 2018.
+semicolons, in the order of the training data: another order may give another form.
 
 Without --model, inflection-86 is used, a model of 86 languages: a checkout has it in data/models,
 and `onmt-entmax fetch-model` gets it. Several models are averaged; --reversed names right-to-left
@@ -181,8 +181,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--language", help="language of all queries, which then omit it")
-    parser.add_argument("--n_best", type=beam, default=1, help="forms per query (default 1)")
-    parser.add_argument(
+    listed = parser.add_mutually_exclusive_group()
+    listed.add_argument("--n_best", type=beam, default=1, help="forms per query (default 1)")
+    listed.add_argument(
         "--all",
         action="store_true",
         help="list every possible form, within 10,000 decoder steps",

@@ -224,6 +224,7 @@ class TestCommand:
             (["ab", "V"], 'expected LANGUAGE LEMMA TAGS, found 2 words; quote tags: "V;PST"'),
             (["--language", "x", "y", "ab", "V"], "expected LEMMA TAGS, found 3 words"),
             (["english", "ab", "V", "--input", "f"], "give a query or --input, not both"),
+            (["english", "ab", "V", "--all", "--n_best", "3"], "--n_best: not allowed with"),
             (["germann", "ab", "V", "--model", "@"], "germann'; did you mean 'german'?"),
             (["german", "ab", "V;;PST", "--model", "@"], "a tag is empty in 'V;;PST'"),
             (["german", "", "V", "--model", "@"], "the lemma is empty"),
