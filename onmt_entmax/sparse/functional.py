@@ -197,7 +197,7 @@ def entmax_loss(
             class does not exist, ignore_index is given with distributions, or a row of scores is
             all -inf (nan on a GPU).
     """
-    _check_loss_arguments(scores, weight, reduction, label_smoothing)
+    _check_loss_arguments(scores, target, weight, ignore_index, reduction, label_smoothing)
     class_dim = 0 if scores.dim() == 1 else 1
     classes = scores.shape[class_dim]
     dtype = working_type(scores)
@@ -214,13 +214,10 @@ def entmax_loss(
         checked = checked.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
     if target.is_floating_point():
-        _check_distributions(scores, target, ignore_index)
         distributions = target.to(dtype).movedim(class_dim, -1).reshape(-1, classes)
         losses = _distribution_losses(rows, distributions, checked, weight, label_smoothing)
         count: Tensor | int = max(losses.numel(), 1)
     else:
-        if target.shape != shape or target.dtype == torch.bool:
-            raise ValueError(_shape_message(scores, target))
         index = target.reshape(-1)
         targets, count = class_targets(index, rows, weight, ignore_index, label_smoothing)
         losses = _row_losses(rows, checked, targets) if rows.numel() else rows.sum(1)
@@ -244,12 +241,8 @@ def _fused_loss(
     kernels = None if target.is_floating_point() else kernels_for(scores, alpha)
     if kernels is None or is_traced() or not kernels.covers_losses(scores, target, weight, alpha):
         return None
-    class_dim = 0 if scores.dim() == 1 else 1
-    shape = scores.shape[:class_dim] + scores.shape[class_dim + 1 :]
-    if target.shape != shape or target.dtype == torch.bool:
-        raise ValueError(_shape_message(scores, target))
-    classes = scores.shape[class_dim]
-    rows = scores
+    class_dim, shape = 0 if scores.dim() == 1 else 1, target.shape
+    classes, rows = scores.shape[class_dim], scores
     if scores.dim() != 2:
         rows, target = scores.movedim(class_dim, -1).reshape(-1, classes), target.reshape(-1)
     rows, target = rows.contiguous(), target.contiguous()
@@ -264,19 +257,35 @@ def _fused_loss(
 
 
 def _check_loss_arguments(
-    scores: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+    scores: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> None:
-    """Refuse arguments of :func:`entmax_loss` that are wrong for every target."""
+    """Check the arguments of :func:`entmax_loss` but for alpha and the values of tensors."""
     check_options(reduction, label_smoothing)
     if scores.dim() == 0:
         raise ValueError("scores must have a dimension for the classes")
-    classes = scores.shape[0 if scores.dim() == 1 else 1]
+    class_dim = 0 if scores.dim() == 1 else 1
+    classes = scores.shape[class_dim]
     if not classes:
         raise ValueError(f"scores of shape {tuple(scores.shape)} have no classes")
     if weight is not None and weight.shape != (classes,):
         raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
     if weight is not None and weight.requires_grad:
         raise ValueError("weight has no gradient here (nor in cross_entropy): detach it")
+    distributions = target.is_floating_point()
+    shape = scores.shape[:class_dim] + scores.shape[class_dim + 1 :]
+    if target.shape != (scores.shape if distributions else shape) or target.dtype == torch.bool:
+        raise ValueError(
+            f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
+            f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
+            "classes, or floating-point distributions with it"
+        )
+    if distributions and ignore_index >= 0:
+        raise ValueError("ignore_index is of class indices; distributions have none")
 
 
 def check_options(reduction: str, label_smoothing: float) -> None:
@@ -289,21 +298,6 @@ def check_options(reduction: str, label_smoothing: float) -> None:
         raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
-
-
-def _check_distributions(scores: Tensor, target: Tensor, ignore_index: int) -> None:
-    if target.shape != scores.shape:
-        raise ValueError(_shape_message(scores, target))
-    if ignore_index >= 0:
-        raise ValueError("ignore_index is of class indices; distributions have none")
-
-
-def _shape_message(scores: Tensor, target: Tensor) -> str:
-    return (
-        f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
-        f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
-        "classes, or floating-point distributions with it"
-    )
 
 
 def _row_losses(
