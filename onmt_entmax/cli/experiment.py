@@ -12,9 +12,10 @@ matrix. <run>/<cell>/seed-<number> holds everything about a run: config.yaml, mo
 metrics.jsonl and checkpoints, log.txt, dev.pred, dev.report.jsonl and its summary, figures.json. A
 run that was trained with other options than the matrix now has is refused.
 
-`test` decodes the test set once, when all runs are done: test/test.* beside the source, where
-`prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it prints
-them; it refuses other weights, texts or options, unless --again says that the record gets both.
+`test` decodes the test set once, when all runs are done: test/test.* or test.* beside the source,
+where `prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it
+prints them; it refuses other weights, texts or options, unless --again says that the record gets
+both.
 
 A matrix file is YAML:
 

@@ -41,16 +41,15 @@ def files_of_test(matrix: Matrix) -> tuple[Path, Path]:
     Raises:
         UserError: there is none.
     """
-    source, reference = (
-        path.parent / TEST / f"{TEST}{path.suffix}" for path in (matrix.source, matrix.reference)
+    paths = (matrix.source, matrix.reference)
+    for folder in (TEST, "."):
+        source, reference = (path.parent / folder / f"{TEST}{path.suffix}" for path in paths)
+        if source.is_file() and reference.is_file():
+            return source, reference
+    raise UserError(
+        f"{matrix.path}: no test set: {source} and {reference} are not there, nor in a folder "
+        f"{TEST} beside; `prepare` writes them, if the corpus has a test set"
     )
-    for path in (source, reference):
-        if not path.is_file():
-            raise UserError(
-                f"{matrix.path}: no test set: {path} is not there; `prepare` writes it, if the "
-                "corpus has one"
-            )
-    return source, reference
 
 
 def measure_once(matrices: Sequence[Matrix], again: bool) -> str:

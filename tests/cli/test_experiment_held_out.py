@@ -8,10 +8,23 @@ import pytest
 
 from onmt_entmax.cli import experiment
 from onmt_entmax.errors import UserError
-from onmt_entmax.experiment.held_out import measurements
+from onmt_entmax.experiment.held_out import files_of_test, measurements
 from onmt_entmax.experiment.runner import Processes
 from tests.ended import ended, refused
 from tests.matrices import read, write_matrix
+
+
+def test_a_test_set_is_where_prepare_writes_it(tmp_path: Path) -> None:
+    """`prepare files` writes it to a folder of its own, `prepare sigmorphon` beside the dev set."""
+    matrix = read(write_matrix(tmp_path))
+    (tmp_path / "test").mkdir()
+    for folder in (tmp_path, tmp_path / "test"):
+        (folder / "test.src").touch()
+        with pytest.raises(UserError, match=f"no test set: {tmp_path}/test.src and"):
+            files_of_test(matrix)
+        (folder / "test.tgt").touch()
+        assert files_of_test(matrix) == (folder / "test.src", folder / "test.tgt")
+        (folder / "test.tgt").unlink()
 
 
 def test_a_test_set_is_measured_once(copied: Path, monkeypatch, capsys) -> None:
