@@ -314,10 +314,12 @@ class Translator:
         """Yield the answers of lines that are sorted and searched together, in their order."""
         answers = [each for each in read if isinstance(each, Answer)]
         lines = [each for each in read if isinstance(each, _Line)]
-        if self.task.sampling is not None:
-            answers += self._sample(self.task.sampling, lines, batch_size)
-        else:
-            answers += (self._answer(*found) for found in self._search(lines, batch_size))
+        # Certificates are of the model as it was trained, also where the caller uses autocast.
+        with torch.autocast(device_of(self._first).type, enabled=False):
+            if self.task.sampling is not None:
+                answers += self._sample(self.task.sampling, lines, batch_size)
+            else:
+                answers += (self._answer(*found) for found in self._search(lines, batch_size))
         yield from sorted(answers, key=lambda answer: answer.id)
 
     def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:

@@ -117,6 +117,17 @@ def test_one_folder_or_several_as_text_or_as_a_path() -> None:
         onmt_entmax.Translator.from_folders([])
 
 
+def test_autocast_of_the_caller_changes_no_translation() -> None:
+    folder = Path(__file__).parent / "data" / "model_1.0"
+    line = (folder.parent / "source.txt").read_text(encoding="utf-8").splitlines()[0]
+    translator = onmt_entmax.Translator.from_folders(folder)
+    (plain,) = translator.answers([line])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (other,) = translator.answers([line])
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+    assert other == plain
+
+
 def test_a_task_may_ban_tokens_by_id() -> None:
     folder = Path(__file__).parent / "data" / "model_1.0"
     line = (folder.parent / "source.txt").read_text(encoding="utf-8").splitlines()[0]
