@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import torch
+
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.errors import UserError
+from onmt_entmax.model import device_of
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
 
@@ -64,6 +67,7 @@ class Suggester:
     def __init__(self, model: LoadedModel) -> None:
         self._reader = Reader(model.vocabularies)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
+        self._device = device_of(model.model)
 
     def __call__(self, source: str, prefix: str = "", max_length: int = 100) -> Suggestions:
         """Suggest how the output of `source` may go on after `prefix`.
@@ -90,7 +94,8 @@ class Suggester:
                     + (f"; {cause}" if cause else "")
                 )
         batch = make_batch([encoded.example], self._reader.vocabularies)
-        found = search_suggestion(self._stepper, batch, target.encode(given), max_length)
+        with torch.autocast(self._device.type, enabled=False):
+            found = search_suggestion(self._stepper, batch, target.encode(given), max_length)
         return Suggestions(
             log_prob=found.log_prob,
             excluded_at=found.excluded_at,

@@ -121,9 +121,11 @@ def test_autocast_of_the_caller_changes_no_translation() -> None:
     folder = Path(__file__).parent / "data" / "model_1.0"
     line = (folder.parent / "source.txt").read_text(encoding="utf-8").splitlines()[0]
     translator = onmt_entmax.Translator.from_folders(folder)
-    (plain,) = translator.answers([line])
+    (plain,), loaded = translator.answers([line]), onmt_entmax.load(folder)
+    suggested = onmt_entmax.suggest(loaded, line)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         (other,) = translator.answers([line])
+        assert onmt_entmax.suggest(loaded, line) == suggested
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
     assert other == plain
 
