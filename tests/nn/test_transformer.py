@@ -88,6 +88,21 @@ def gradients_are_right(module: EntmaxMultiHeadedAttention, attn_type: str) -> b
     return torch.autograd.gradcheck(run, inputs)
 
 
+def test_relative_positions_are_those_of_opennmt() -> None:
+    """Also of keys that are farther than the largest distance on both sides, and with dropout."""
+    torch.manual_seed(0)
+    stock = MultiHeadedAttention(2, 4, dropout=0.5, max_relative_positions=2)
+    module = EntmaxMultiHeadedAttention(copy.deepcopy(stock), 1.0, returns_weights=False)
+    states, mask = torch.randn(3, 9, 4), mask_of([9, 7, 5])
+    for training in (True, False):
+        found = []
+        for each in (stock, module):
+            each.train(training)
+            torch.manual_seed(1)
+            found.append(each(states, states, states, mask=mask, attn_type="self")[0])
+        torch.testing.assert_close(*found)
+
+
 @pytest.mark.parametrize("attn_type", ["self", "context"])
 @pytest.mark.parametrize("relative", [0, 2])
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 3.0], [0.5]])
