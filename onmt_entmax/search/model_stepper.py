@@ -149,26 +149,14 @@ class RecurrentState:
     memory: SourceMemory
     owner: Ints
     """`(rows,)` place in `memory` of each row's sentence"""
-    slots: list[BatchSlots] = field(default_factory=list, repr=False)
-    """A cache, empty or of one element; shared by the states with the same `owner`."""
+    slots: BatchSlots
+    """of the rows"""
 
-    def batch_slots(self) -> BatchSlots:
-        """Return the slots of the rows in a batch with equally many for each sentence."""
-        if not self.slots:
-            self.slots.append(self._assigned())
-        return self.slots[0]
-
-    def _assigned(self) -> BatchSlots:
-        counts = np.bincount(self.owner, minlength=len(self.memory))
-        width = int(counts.max())
-        starts = np.cumsum(counts) - counts
-        order = np.argsort(self.owner, kind="stable")
-        slot = np.empty_like(self.owner)
-        slot[order] = np.arange(len(order)) - starts[self.owner[order]]
-        index = self.owner * width + slot
-        if len(index) == len(self.memory) * width and np.array_equal(index, np.arange(len(index))):
-            return BatchSlots(None, width)
-        return BatchSlots(torch.from_numpy(index).to(self.vectors.device), width)
+    @staticmethod
+    def of(vectors: Tensor, memory: SourceMemory, owner: Ints) -> RecurrentState:
+        """Return the state of rows, given the place of each row's sentence."""
+        slots = BatchSlots.of(owner, len(memory), vectors.device)
+        return RecurrentState(vectors, memory, owner, slots)
 
     def select(self, rows: Tensor) -> RecurrentState:
         """Return the state of `rows` `(new rows,)` int64, on the CPU."""
@@ -176,23 +164,20 @@ class RecurrentState:
         owner = self.owner[rows.numpy()]
         if np.array_equal(owner, self.owner):
             return replace(self, vectors=vectors)
-        return replace(self, vectors=vectors, owner=owner, slots=[]).compact(0.5)
+        return RecurrentState.of(vectors, *_without_unused(self.memory, owner, 0.5))
 
-    def compact(self, share: float = 1.0) -> RecurrentState:
-        """Return the state without the sources of sentences that no row belongs to.
 
-        Args:
-            share: copying the other sources costs time, so do it only if at most this share of the
-                sentences have rows.
-        """
-        counts = np.bincount(self.owner, minlength=len(self.memory))
-        used = np.flatnonzero(counts)
-        if len(used) == len(counts) or len(used) > share * len(counts):
-            return self
-        places = np.zeros(len(counts), dtype=np.int64)
-        places[used] = np.arange(len(used))
-        memory = self.memory.select(torch.from_numpy(used))
-        return replace(self, memory=memory, owner=places[self.owner], slots=[])
+def _without_unused(
+    memory: SourceMemory, owner: Ints, share: float = 1.0
+) -> tuple[SourceMemory, Ints]:
+    """Remove the sources of sentences that no row belongs to, and number the others anew.
+
+    Copying these costs time: it is done only if at most this share of the sentences have rows.
+    """
+    used = np.flatnonzero(np.bincount(owner, minlength=len(memory)))
+    if len(used) == len(memory) or len(used) > share * len(memory):
+        return memory, owner
+    return memory.select(torch.from_numpy(used)), np.searchsorted(used, owner)
 
 
 class RecurrentDecoding:
@@ -205,13 +190,13 @@ class RecurrentDecoding:
         """See `OpenNMTDecoding`."""
         hidden, cell = state["hidden"]
         vectors = self._step.first(hidden, cell, state["input_feed"][0])
-        return RecurrentState(vectors, self._step.memory(bank, lengths), np.arange(len(lengths)))
+        memory = self._step.memory(bank, lengths)
+        return RecurrentState.of(vectors, memory, np.arange(len(lengths)))
 
     def step(self, state: RecurrentState, tokens: Tensor) -> Step:
         """See `OpenNMTDecoding`."""
         tokens = tokens.to(state.vectors.device)
-        slots = state.batch_slots()
-        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, slots)
+        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, state.slots)
         lengths = None
         if self._attention:
             lengths = state.memory.lengths[torch.from_numpy(state.owner)]
@@ -228,12 +213,14 @@ class RecurrentDecoding:
 
     def join(self, states: Sequence[RecurrentState]) -> RecurrentState:
         """See `OpenNMTDecoding`."""
-        states = [state.compact() for state in states]
-        starts = np.cumsum([0, *(len(state.memory) for state in states)])
-        return RecurrentState(
+        memories, owners = zip(
+            *(_without_unused(state.memory, state.owner) for state in states), strict=True
+        )
+        starts = np.cumsum([0, *map(len, memories)])[:-1]
+        return RecurrentState.of(
             torch.cat([state.vectors for state in states]),
-            SourceMemory.join([state.memory for state in states]),
-            np.concatenate([s.owner + n for s, n in zip(states, starts[:-1], strict=True)]),
+            SourceMemory.join(memories),
+            np.concatenate([owner + n for owner, n in zip(owners, starts, strict=True)]),
         )
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -74,6 +76,20 @@ class BatchSlots:
     """``(rows,)`` slot in (sentences * width) of each row; None if row i has slot i"""
     width: int
     """slots of each sentence"""
+
+    @staticmethod
+    def of(owner: NDArray[np.int64], sentences: int, device: torch.device) -> BatchSlots:
+        """Return the slots of rows, given the place of each row's sentence, ``(rows,)``."""
+        counts = np.bincount(owner, minlength=sentences)
+        width = int(counts.max())
+        starts = np.cumsum(counts) - counts
+        order = np.argsort(owner, kind="stable")
+        slot = np.empty_like(owner)
+        slot[order] = np.arange(len(order)) - starts[owner[order]]
+        index = owner * width + slot
+        if len(index) == sentences * width and np.array_equal(index, np.arange(len(index))):
+            return BatchSlots(None, width)
+        return BatchSlots(torch.from_numpy(index).to(device), width)
 
     def spread(self, rows: Tensor, sentences: int) -> Tensor:
         """Return ``(rows, size)`` as ``(sentences, width, size)``, zeros in empty slots."""
