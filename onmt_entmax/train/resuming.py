@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from onmt_entmax.checkpoint import (
     read_training_state,
 )
 from onmt_entmax.data.corpus import DataConfig, extra_specials
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.errors import counted
 from onmt_entmax.model import freeze
 from onmt_entmax.network import ModelConfig
 from onmt_entmax.train.config import RunConfig, TrainingConfig
@@ -34,6 +35,7 @@ _FREE = (
     "dropout",
     "attention_dropout",
 )
+_NAMED = 8  # most tokens that a warning names
 
 
 class OtherRunError(CheckpointError):
@@ -226,3 +228,28 @@ def check_specials(train_from: str, data: DataConfig, vocabularies: Vocabularies
                     f"{train_from}: cannot continue: a transform of the data writes "
                     f"{token!r}, which the vocabularies of that model do not have"
                 )
+
+
+def check_languages(
+    train_from: str,
+    languages: Mapping[str, Iterable[str]],
+    vocabulary: Vocabulary,
+    tell: Callable[[str], None],
+) -> None:
+    """Warn of source tokens, such as new languages, which the checkpoint would read as `<unk>`.
+
+    Args:
+        train_from: the checkpoint.
+        languages: the source tokens of the training data by language.
+        vocabulary: the checkpoint's, of sources.
+        tell: receives the warning.
+    """
+    found = [*languages, *sorted({token for some in languages.values() for token in some})]
+    lacking = [token for token in found if token not in vocabulary]
+    if lacking:
+        more = ", ..." if len(lacking) > _NAMED else ""
+        tell(
+            f"warning: {train_from} reads <unk> instead of {counted(len(lacking), 'source token')} "
+            f"of the training data: {', '.join(map(repr, lacking[:_NAMED]))}{more}; only a new run "
+            "learns them"
+        )

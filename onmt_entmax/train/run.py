@@ -55,7 +55,13 @@ from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.optimiser import STATE_COPIES
 from onmt_entmax.train.progress import Progress, measure
 from onmt_entmax.train.records import Records
-from onmt_entmax.train.resuming import Resumed, check_specials, resume, same_folder
+from onmt_entmax.train.resuming import (
+    Resumed,
+    check_languages,
+    check_specials,
+    resume,
+    same_folder,
+)
 from onmt_entmax.train.run_folder import RunFolder, clear, remove_leftovers
 
 Tell = Callable[[str], None]
@@ -105,7 +111,7 @@ def run_training(
         ExitStack() as stack,
     ):
         resumed = resume(run, model, training, tell)
-        vocabularies, pairs, files = _read_data(run, data, vocabulary, resumed)
+        vocabularies, pairs, files = _read_data(run, data, vocabulary, resumed, tell)
         torch.manual_seed(run.seed)
         if resumed is not None:
             network = resumed.loaded.model
@@ -140,7 +146,11 @@ def run_training(
 
 
 def _read_data(
-    run: RunConfig, data: DataConfig, vocabulary: VocabularyConfig, resumed: Resumed | None
+    run: RunConfig,
+    data: DataConfig,
+    vocabulary: VocabularyConfig,
+    resumed: Resumed | None,
+    tell: Tell,
 ) -> tuple[Vocabularies, encoded.EncodedPairs | None, dict[Path, str]]:
     """Read and check the corpora.
 
@@ -159,6 +169,8 @@ def _read_data(
         count = partial(count_tokens, all_pairs(data)) if tokens is None else tokens.counts
         vocabularies, files = build_vocabularies(vocabulary, count, extra_specials(data))
     languages = tokens_by_language(data) if tokens is None else tokens.by_language()
+    if resumed is not None:
+        check_languages(str(run.train_from), languages, vocabularies.source, tell)
     vocabularies = vocabularies._replace(source=vocabularies.source.seeing(languages))
     return vocabularies, None if tokens is None else tokens.encode(vocabularies), files
 
