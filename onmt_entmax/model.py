@@ -197,7 +197,13 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     Raises:
         NetworkError: the network shares embeddings, and there are two vocabularies.
         TooLargeError: the weights do not fit in memory.
+        ValueError: torch's default type has 16 bits; weights would be rounded to it.
     """
+    if torch.get_default_dtype().itemsize < 4:
+        raise ValueError(
+            f"networks are built in torch's default type, {torch.get_default_dtype()}, which is "
+            "too short: call torch.set_default_dtype(torch.float32) before"
+        )
     if config.share_embeddings and vocabularies.source != vocabularies.target:
         raise NetworkError("share_embeddings", "needs one vocabulary for both sides")
     refuse_too_large(config, vocabularies)

@@ -202,6 +202,15 @@ def test_initialisation() -> None:
     assert float(default.encoder.embeddings.word_lut.weight.detach().abs().max()) > 0.5
 
 
+def test_a_default_type_of_16_bits_is_refused() -> None:
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with pytest.raises(ValueError, match=r"default type, torch\.bfloat16, which is too short"):
+            build_model(SMALL, VOCABULARIES)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_frozen_parts() -> None:
     model = build_model(dataclasses.replace(SMALL, freeze_encoder=True), VOCABULARIES)
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
