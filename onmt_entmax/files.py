@@ -398,7 +398,7 @@ def ended_by_exception() -> Iterator[None]:
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
-    """Refuse outputs that would replace an input.
+    """Refuse outputs that would replace an input, and the name that other programs give to stdout.
 
     Devices and pipes may be both; None stands for a file that is not used.
 
@@ -407,6 +407,8 @@ def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | Non
     """
     sources = {followed(path) for path in read if path is not None and not is_stream(path)}
     for path in written:
+        if path == Path("-"):
+            raise FileError("-: the standard output is /dev/stdout here")
         if path is not None and followed(path) in sources:
             raise FileError(f"{path}: is read, and would be overwritten; name another output")
 

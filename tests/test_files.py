@@ -391,6 +391,13 @@ def test_a_file_larger_than_the_system_allows_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_hyphen_is_no_output(tmp_path: Path) -> None:
+    """Many programs write to the standard output then; a file of this name is hard to remove."""
+    refuse_overwriting([], [tmp_path / "-", Path("/dev/stdout"), None])
+    with pytest.raises(FileError, match="-: the standard output is /dev/stdout here"):
+        refuse_overwriting([], [tmp_path / "other", Path("-")])
+
+
 def test_loops_and_null_bytes_are_errors_of_one_line_for_readers(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name, reason in {"loop": "Too many levels", "a\0b": "null byte"}.items():
