@@ -208,6 +208,7 @@ class Summary(Counts):
         if answer.samples is not None and answer.source.strip():
             drawn = [each.sample for each in answer.samples]
             self.sentences += 1
+            self.impossible += not drawn
             self.samples += len(drawn)
             self.distinct += len({(each.tokens, each.complete) for each in drawn})
             self.cut += sum(not each.complete for each in drawn)
@@ -264,8 +265,11 @@ class Summary(Counts):
     def text(self) -> str:
         """Return the summary as lines of text."""
         if self.sampled:
+            number = counted(self.sentences, "sentence")
+            if self.impossible:
+                number += f", {self.impossible} whose prefix is excluded"
             return (
-                f"{counted(self.sentences, 'sentence')}, {counted(self.samples, 'sample')} "
+                f"{number}, {counted(self.samples, 'sample')} "
                 f"({self.distinct} different in their sentence), {self.cut} cut by the length limit"
             )
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
@@ -283,7 +287,7 @@ class Summary(Counts):
         }
         rare = [
             (self.unfinished, "without a finished output"),
-            (self.impossible, "for which the constraints allow no output"),
+            (self.impossible, "whose prefix or constraints allow no output"),
             (self.empty, "whose best output is empty"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
             (self.undecided, "of these undecided"),

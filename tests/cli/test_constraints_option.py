@@ -120,7 +120,7 @@ def test_constraints_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
     least, most = summary["satisfied_percent"]
     assert 0 < least <= most < 67
     told = capsys.readouterr()
-    assert "1 for which the constraints allow no output" in told.out
+    assert "1 whose prefix or constraints allow no output" in told.out
     until = f" to {most:.2f} %" if most > least else ""
     assert f"  mean probability that the constraints hold  {least:6.2f} %{until}\n" in told.out
     assert told.err == ""

@@ -371,6 +371,8 @@ def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
     of_blank.add(Answer(0, " ", samples=()))
     assert of_blank.text().startswith("0 sentences, 0 samples")
     assert (of_blank.as_dict()["blank_lines"], of_blank.as_dict()["samples"]) == (1, 0)
+    of_blank.add(Answer(1, "a", samples=()))
+    assert of_blank.text().startswith("1 sentence, 1 whose prefix is excluded, 0 samples")
 
 
 @pytest.mark.parametrize("more", [[], ["-mbr", "exact_match"]])

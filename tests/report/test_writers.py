@@ -84,7 +84,7 @@ def test_rare_kinds_are_told() -> None:
     first = summary.text().splitlines()[0]
     assert first == (
         "2 sentences, 1 blank line, 1 without a finished output, "
-        "1 for which the constraints allow no output"
+        "1 whose prefix or constraints allow no output"
     )
 
 
