@@ -30,6 +30,12 @@ TEST = "test"  # the part that neither training nor selection reads
 TATOEBA_VAL = 1500  # pairs in the development set that is split off
 LARGEST = 1 << 30  # bytes of a downloaded file, and of a file in an archive
 SECONDS = 7200  # longest download of a file
+# How to read a file by its ending, which local copies may have besides their own.
+_READERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".xz": lzma.decompress,
+    ".gz": gzip.decompress,
+}
 # What a damaged or unexpected archive raises.
 _ARCHIVE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError, OSError)
 
@@ -209,16 +215,12 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         UserError: there is no such file, or it cannot be read.
     """
-    openers: dict[str, Callable[[bytes], bytes]] = {
-        ".xz": lzma.decompress,
-        ".gz": gzip.decompress,
-    }
-    for suffix in ("", *openers):
-        found = Path(f"{path}{suffix}")
+    for ending in _READERS:
+        found = Path(f"{path}{ending}")
         if found.is_file():
             try:
                 data = found.read_bytes()
-                return to_lines(openers.get(found.suffix, bytes)(data), str(found))
+                return to_lines(_READERS.get(found.suffix, bytes)(data), str(found))
             except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 raise UserError(f"{found}: cannot read: {error}") from None
     raise UserError(f"{path}: no such file, nor with .xz or .gz")
@@ -381,8 +383,8 @@ def _found(folder: Path, pattern: str) -> Path:
         UserError: there are several.
     """
     paths = {
-        path.with_suffix("") if path.suffix in (".xz", ".gz") else path
-        for end in ("", ".xz", ".gz")
+        path.with_suffix("") if path.suffix in _READERS else path
+        for end in _READERS
         for path in folder.glob(pattern + end)
     }
     if len(paths) > 1:
@@ -391,7 +393,7 @@ def _found(folder: Path, pattern: str) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    return any(Path(f"{path}{end}").is_file() for end in ("", ".xz", ".gz"))
+    return any(Path(f"{path}{end}").is_file() for end in _READERS)
 
 
 _SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>")

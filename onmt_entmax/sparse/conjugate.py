@@ -142,9 +142,12 @@ def _searched(
         applies; and the candidates, if they are few.
     """
     rows, n = scores.shape
+    number = None  # near 1 and for alphas of rows there are no bounds
+    if not isinstance(alpha, Tensor) and (has_power_form(alpha) or alpha > 2):
+        number = alpha
     for begin, end in row_groups(0, rows, n, _SEARCHED):
         group = scores[begin:end]
-        limits = _limits(group, alpha)
+        limits = None if number is None else lower_bound(group, number)
         candidates = None if limits is None else select(group, *limits)
         if limits is None or candidates is not None or group.numel() <= _SEARCHED_AGAIN:
             yield begin, end, limits, candidates
@@ -153,13 +156,6 @@ def _searched(
         for first, last in row_groups(begin, end, n, _SEARCHED_AGAIN):
             part = [x[first - begin : last - begin] for x in limits]
             yield first, last, part, select(scores[first:last], *part)
-
-
-def _limits(scores: Tensor, alpha: float | Tensor) -> Sequence[Tensor] | None:
-    """Return :func:`lower_bound`; None where a search for candidates does not apply."""
-    if isinstance(alpha, Tensor) or not (has_power_form(alpha) or alpha > 2):
-        return None
-    return lower_bound(scores, alpha)
 
 
 def _support(candidates: Candidates, probability: Tensor, begin: int, length: int) -> Entries:
