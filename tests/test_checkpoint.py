@@ -308,6 +308,8 @@ def test_every_flipped_bit_in_the_name_of_the_best_is_noticed(tmp_path: Path) ->
             find_model(tmp_path)
     path.write_text('{"step": 2, "metric": "loss", "value": 0.25}\n')  # of an older version
     assert find_model(tmp_path).name == "step_2"
+    (tmp_path / "step_2").rmdir()  # its name stays: the newest is taken
+    assert find_model(tmp_path).name == "step_12"
 
 
 @pytest.mark.parametrize("change", ["encoder_type: tree", "rnn_size: x", "layers: {}"])

@@ -129,8 +129,10 @@ def test_the_longest_line_is_found_in_every_epoch(tmp_path: Path) -> None:
         batches = TrainingBatches(config, VOCABULARIES, pairs=known)
         for batch in itertools.islice(batches, 12):
             length = int(batch.source_lengths[0])
-            found = re.search(r"/(\w+): line (\d+): .* its (\d+) ", batches.longest_line([batch]))
+            text = batches.longest_line([batch])
+            found = re.search(r"/(\w+): line (\d+): .* its (\d+) .* and (\d+) target", text)
             assert found is not None
+            assert found[4] == found[3]
             assert int(found[3]) == length == int(found[2]) + 2 * (found[1] == "one")
 
 

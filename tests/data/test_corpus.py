@@ -267,7 +267,12 @@ def test_what_is_seen_of_each_language(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "weights", "expected"),
-    [((4, 4), (1, 1), (4, 4)), ((100, 10), (100, 10), (100, 10)), ((100, 10), (10, 2), (100, 18))],
+    [
+        ((4, 4), (1, 1), (4, 4)),
+        ((100, 10), (100, 10), (100, 10)),
+        ((100, 10), (10, 2), (100, 18)),
+        ((7, 3), (2, 1), (7, 3)),
+    ],
 )
 def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
     tmp_path: Path, sizes: tuple, weights: tuple, expected: tuple

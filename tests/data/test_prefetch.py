@@ -15,7 +15,7 @@ import pytest
 from onmt_entmax.data import prefetch
 from onmt_entmax.data.corpus import CorpusError, DataConfig
 from onmt_entmax.data.prefetch import PrefetchProcess, ReaderError
-from onmt_entmax.data.stream import Position, TrainingBatches
+from onmt_entmax.data.stream import Position, TrainingBatches, _reader_of
 from tests.data.test_corpus import corpus, data, stream
 
 ROOT = Path(__file__).parent.parent.parent
@@ -48,6 +48,10 @@ def taken(batches: TrainingBatches, count: int) -> list[object]:
         )
         for batch in islice(batches, count)
     ]
+
+
+def test_workers_take_turns_over_epochs_of_one_bucket() -> None:
+    assert {_reader_of(epoch, 0, 3) for epoch in range(3)} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 3, 5])

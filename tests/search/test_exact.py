@@ -280,6 +280,11 @@ def test_the_unfinished_output_is_the_most_probable_one_that_was_cut() -> None:
         assert beam.unfinished is not None
         assert exact.unfinished is not None
         assert exact.unfinished.log_prob >= beam.unfinished.log_prob
+        if seed < 10:
+            cut = enumerate_support(TableStepper(6), [table], 3, 1000).prefixes
+            everything = exact_search(TableStepper(6), [table], config, Budget(expansions=10_000))
+            assert everything.unfinished is not None
+            assert everything.unfinished.tokens == max(cut, key=lambda prefix: cut[prefix])
     ends = Fixed({(): {2: 0.6, 3: 0.4}, (2,): {4: 1.0}, (3,): {EOS: 1.0}})
     result = exact_search(TableStepper(7), [ends], SearchConfig(1, max_length=1), Budget(rows=1))
     assert result.hypotheses

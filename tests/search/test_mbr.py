@@ -44,6 +44,16 @@ def test_utilities_are_those_of_the_field_and_stay_below_their_limit(first, seco
             assert found[0, 0] <= _most(utility, second) + 1e-12
 
 
+def test_chrf_of_long_texts_that_differ_in_one_order_of_ngrams() -> None:
+    """All n-grams of up to five characters are the same, and one of six is not."""
+    other = "".join(map(chr, range(200, 226)))
+    first, second = f"wxyz{other}wxyzbwxyz", f"wxyzbwxyz{other}wxyz"
+    found = float(_TABLES["chrf"]([first], [second])[0, 0])
+    assert found == pytest.approx(1 - 1 / (6 * 34))
+    # More than a text of another length could have.
+    assert 1 - 1 / (5 * 39 + 1) < found <= _most("chrf", second)
+
+
 def test_the_middle_wins_by_expected_utility() -> None:
     texts = {"a b c d": 0.4, "a x c e": 0.3, "a b c e": 0.3}
     assert decide("exact_match", texts, 0, 0, 0).texts[0] == "a b c d"
