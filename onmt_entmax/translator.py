@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -195,6 +195,9 @@ class Translator:
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         self.stepper = make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a translator cannot be copied or pickled: make one in each process, or fork")
 
     @classmethod
     def from_folders(

@@ -1,5 +1,7 @@
 """The names that the package offers."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +117,13 @@ def test_one_folder_or_several_as_text_or_as_a_path() -> None:
         next(translator.answers([line], batch_size=-1))
     with pytest.raises(UserError, match="no model is named"):
         onmt_entmax.Translator.from_folders([])
+
+
+@pytest.mark.parametrize("use", [copy.deepcopy, pickle.dumps])
+def test_a_translator_says_that_it_cannot_be_copied(use) -> None:
+    folder = Path(__file__).parent / "data" / "model_1.0"
+    with pytest.raises(TypeError, match="make one in each process, or fork"):
+        use(onmt_entmax.Translator.from_folders(folder))
 
 
 def test_autocast_of_the_caller_changes_no_translation() -> None:
