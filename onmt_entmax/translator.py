@@ -197,7 +197,9 @@ class Translator:
         self._verifier = self.stepper.double() if task.verify else None
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a translator cannot be copied or pickled: make one in each process, or fork")
+        raise TypeError(
+            "translators cannot be copied or pickled: make one in each process, or fork"
+        )
 
     @classmethod
     def from_folders(
