@@ -256,8 +256,9 @@ def find_model(path: Path, newest: bool = False) -> Path:
             f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "
             f"checkpoint of OpenNMT-py"
         )
-    inside = [*path.glob("*/config.yaml"), *path.glob("*/step_*")]
-    hint = f"; did you mean {min(inside).parent}?" if inside else ""
+    inside = {each.parent for each in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
+    usual = path / "model"  # where `prepare` lets a run write it
+    hint = f"; did you mean {usual if usual in inside else min(inside)}?" if inside else ""
     raise CheckpointError(
         f"{path}: not a model folder (it has neither config.yaml nor step_N){hint}"
     )

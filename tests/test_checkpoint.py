@@ -337,7 +337,8 @@ def test_a_network_that_cannot_be_built(tmp_path: Path, change: str) -> None:
 def test_paths_that_hold_no_model(tmp_path: Path, name: str, said: str) -> None:
     """Of data that `prepare` wrote, the model is in the folder `model`."""
     (tmp_path / "empty").mkdir()
-    (tmp_path / "data/model/step_5").mkdir(parents=True)
+    for run in ("a", "model"):
+        (tmp_path / f"data/{run}/step_5").mkdir(parents=True)
     for file in ("model.zip", "model.pt"):
         (tmp_path / file).touch()
     with pytest.raises(CheckpointError) as raised:
