@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -39,22 +39,28 @@ class _ArgumentParser(argparse.ArgumentParser):
         return super().parse_known_intermixed_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        name, hint = self._unknown_option(), ""
+        options = self._options()
+        name, hint = self._unknown_option(options), ""
         if name is not None:
-            message = f"{name:.80}: no such option"
-            hint = nearest(name, self._option_string_actions)
+            message, hint = f"{name:.80}: no such option", nearest(name, options)
         raise UserError(message + (hint or "; -h explains the arguments"))
 
-    def _unknown_option(self) -> str | None:
+    def _options(self) -> list[str]:
+        """Return the options, those of subparsers too."""
+        parsers: list[argparse.ArgumentParser] = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+        return sorted({option for each in parsers for option in each._option_string_actions})
+
+    def _unknown_option(self, options: Iterable[str]) -> str | None:
         """Return the first word that is read as an option and is none.
 
         argparse names such words only if all required arguments are there.
         """
-        if self._subparsers is not None:  # the options are those of a subparser
-            return None
         for word in itertools.takewhile(lambda word: word != "--", self._words):
             name = word.partition("=")[0]
-            known = any(option.startswith(name) for option in self._option_string_actions)
+            known = any(option.startswith(name) for option in options)
             if re.match(r"--?[A-Za-z]", name) and " " not in word and not known:
                 return name
         return None

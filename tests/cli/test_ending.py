@@ -126,3 +126,13 @@ def test_a_misspelt_option_is_named_before_what_is_missing(words, said, intermix
     with pytest.raises(UserError) as raised:
         (parser.parse_intermixed_args if intermixed else parser.parse_args)(words)
     assert str(raised.value).startswith(said)
+
+
+def test_a_misspelt_option_of_a_subcommand_is_named() -> None:
+    parser = argument_parser("A command.")
+    run = parser.add_subparsers().add_parser("run")
+    run.add_argument("file")
+    run.add_argument("--seeds")
+    for words in (["run", "--seed_s", "3", "a"], ["run", "--seed_s=3"]):
+        with pytest.raises(UserError, match="--seed_s: no such option; did you mean '--seeds'"):
+            parser.parse_args(words)
