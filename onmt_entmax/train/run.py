@@ -228,8 +228,8 @@ def _clean_folder(
     for path in files:
         tell(f"note: {path}: was not there; written, with the tokens counted in the data")
     if replaced:
-        steps_text = ", ".join(map(str, replaced))
-        tell(f"note: -overwrite: deletes the checkpoints of {folder} of steps {steps_text}")
+        names = ", ".join(f"step_{step}" for step in replaced)
+        tell(f"note: -overwrite: deletes from {folder}: {names}")
     if run.overwrite:
         clear(folder, first)
 

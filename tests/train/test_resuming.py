@@ -94,7 +94,7 @@ def test_overwriting_waits_until_the_new_run_is_known_to_begin(
     (tmp_path / "whole.tgt").rename(tmp_path / "train.tgt")
     capsys.readouterr()
     assert changed(begun, "-overwrite") == 0
-    assert "-overwrite: deletes the checkpoints of" in capsys.readouterr().err
+    assert f"-overwrite: deletes from {run}: step_2, step_4, step_6\n" in capsys.readouterr().err
     for name, tensor in weights(run, 6).items():  # that its data was read before changes nothing
         assert tensor.equal(kept[name])
 
