@@ -111,7 +111,7 @@ def pseudo_labels(
 ) -> Iterator[tuple[str, str]]:
     """Yield source and prediction of the records whose best prediction is certified.
 
-    Predictions with a token that stands for an unknown character are left out.
+    Empty predictions, and those with a token for an unknown character, are left out.
 
     Args:
         path: an exactness report of `translate` or `combine`.
@@ -131,7 +131,8 @@ def pseudo_labels(
                 texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
                 probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
                 [text] = generator.choices(texts, probs)
-            if UNKNOWN not in text.split():
+            tokens = text.split()
+            if tokens and UNKNOWN not in tokens:
                 yield one_line(record["source"]), text
 
 
