@@ -189,3 +189,18 @@ def test_a_list_ends_at_its_share_of_what_may_satisfy_the_constraint() -> None:
         automaton=half("2 .*"),
     )
     assert result.certificate.mass == 0.25
+
+
+def test_an_exact_search_keeps_what_the_beam_knows_of_the_constraint() -> None:
+    """A beam of one drops 3 and 4; it has seen that 2 is mostly followed by a violation."""
+    ends = {(2, 3): {EOS: 1.0}, (2, 4): {EOS: 1.0}, (3,): {3: 1.0}, (4,): {4: 1.0}}
+    model = Fixed({(): {2: 0.5, 3: 0.3, 4: 0.2}, (2,): {3: 0.9, 4: 0.1}, **ends})
+    config = SearchConfig(1, 1, 3, stop="first")
+    given = (TableStepper(7), [model], config)
+    (start,) = beam_search(*given, automata=[half("2 4 | 3 3 | 4 4")])
+    budget = Budget(rows=1, expansions=1)
+    result = exact_search(*given, budget, start=start, automaton=half("2 4 | 3 3 | 4 4"))
+    assert start.certificate.satisfied is not None
+    assert start.certificate.satisfied[1] == pytest.approx(0.55)
+    assert result.certificate.satisfied is not None
+    assert result.certificate.satisfied[1] == pytest.approx(0.55)

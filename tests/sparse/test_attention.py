@@ -283,6 +283,12 @@ def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
 
     few = [t.requires_grad_() for t in inputs(3, 2, queries=2, keys=3, dtype=torch.float64)]
     assert torch.autograd.gradcheck(function, few)
+    output = function(*few)
+    with_graph, plain = (
+        torch.autograd.grad(output.square().sum(), few, retain_graph=True, create_graph=graph)
+        for graph in (True, False)
+    )
+    torch.testing.assert_close(with_graph, plain)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
