@@ -111,7 +111,7 @@ def pseudo_labels(
 ) -> Iterator[tuple[str, str]]:
     """Yield source and prediction of the records whose best prediction is certified.
 
-    Empty predictions, and those with a token for an unknown character, are left out.
+    Predictions with a token that stands for an unknown character are left out.
 
     Args:
         path: an exactness report of `translate` or `combine`.
@@ -131,8 +131,7 @@ def pseudo_labels(
                 texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
                 probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
                 [text] = generator.choices(texts, probs)
-            tokens = text.split()
-            if tokens and UNKNOWN not in tokens:
+            if UNKNOWN not in text.split():
                 yield one_line(record["source"]), text
 
 

@@ -115,14 +115,6 @@ def test_a_line_end_in_a_report_is_none_in_a_pair(tmp_path: Path) -> None:
     assert source == "lang=x +V a"
 
 
-def test_predictions_that_are_no_forms_make_no_pairs(tmp_path: Path) -> None:
-    """Training would skip a pair whose target is empty, or end."""
-    forms = ["", "a <unk>", "a"]
-    records = [record("lang=x +V a", "exhaustive", (form, 0.5)) for form in forms]
-    (tmp_path / "report").write_text("\n".join(records) + "\n")
-    assert list(distill.pseudo_labels(tmp_path / "report", 0.3)) == [("lang=x +V a", "a")]
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
