@@ -517,7 +517,7 @@ def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> N
 
 
 def read_training_state(folder: Path, at_most: int = _LARGEST_STATE) -> dict[str, Any]:
-    """Return the `training_state` that was given to `save`, of `at_most` bytes.
+    """Return the `training_state` that was given to `save`; its file has `at_most` bytes.
 
     Raises:
         CheckpointError: there is none (a released model), or it is damaged.

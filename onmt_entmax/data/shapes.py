@@ -63,8 +63,11 @@ class Shapes:
     def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
         """Cut pairs into groups that fill a shape, smallest shapes first.
 
-        The rest of a shape joins the next larger one. Lengths are those of sources, and of targets
-        without start and end symbol; what is returned are the positions of each group's pairs.
+        The rest of a shape joins the next larger one. Target lengths are without start and end
+        symbol.
+
+        Returns:
+            Positions of the pairs of each group.
         """
         rounded_source = _round_up(np.maximum(source, 1), _SOURCE_STEP)
         rounded_target = _round_up(target + 1, _TARGET_STEP)

@@ -188,9 +188,11 @@ class PreparedWeight:
             self._weight = _onednn_layout(_dense(self._weight))
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
-        """Return ``x @ weight.T (+ bias)``, or plus `add`, ``(rows, out)``, where there is no bias.
+        """Return the product ``x @ weight.T (+ bias)``, in the type of the result.
 
-        `x` is ``(rows, in)``, and what is returned ``(rows, out)`` in the type of the result.
+        Args:
+            x: ``(rows, in)``.
+            add: added to the product, ``(rows, out)``; only where there is no bias.
         """
         assert add is None or self.bias is None
         bias = self.bias if add is None else add

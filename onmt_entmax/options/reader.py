@@ -71,7 +71,7 @@ class Options:
 
 
 def no_such_file(path: str | Path, configuration: str | Path | None = None) -> str:
-    """Return a message on a path that is no file: where it was searched, and where one is.
+    """Return why a path is no file, and where there is one.
 
     Args:
         path: of the file, relative to the current folder.

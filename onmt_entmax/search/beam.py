@@ -99,7 +99,7 @@ def stream_search(
 
 @dataclass
 class _Sentence:
-    """What restarting a sentence takes, and what it has cost before its restart."""
+    """A sentence, as its restart needs it; rows and support are those of the first search."""
 
     number: int
     decoder_state: Any  # of the stepper's `start` for the whole batch

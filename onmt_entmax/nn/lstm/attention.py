@@ -244,10 +244,14 @@ class Readout:
     def start_backward(
         self, attentional: Tensor, attention: Tensor, grad: Tensor, grad_attention: Tensor | None
     ) -> None:
-        """Prepare the backward pass, with what `end` returned and its gradients.
+        """Prepare the backward pass.
 
-        That of the outputs ``(total, hidden)`` becomes that of the attentional vectors before their
-        tanh.
+        Args:
+            attentional: as `end` returned it.
+            attention: likewise.
+            grad: gradient of the outputs, ``(total, hidden)``; becomes that of the attentional
+                vectors before their tanh.
+            grad_attention: gradient of the attention, or None.
         """
         self._grad, self._grad_attention = grad, grad_attention
         self._derivative = self._factors
@@ -257,9 +261,14 @@ class Readout:
         self._attention.start_backward(attention)
 
     def backward(self, step: int, fed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Go back through a step, from what the next one was fed; steps come in reverse order.
+        """Compute the gradient of a step; the last step comes first.
 
-        Returns the gradient of the queries ``(rows, hidden)``, and None or a second part of it.
+        Args:
+            step: its number.
+            fed: gradient of what the next step was fed, ``(rows, hidden)``, or None.
+
+        Returns:
+            Gradient of the queries ``(rows, hidden)``, and None or a second part to be added.
         """
         rows = self._steps.rows(step)
         grad = self._grad[rows]
