@@ -306,6 +306,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.folder.exists():
         raise ImportingError(f"{options.folder}: exists already; name a new folder")
+    if options.checkpoint.is_dir():
+        raise ImportingError(f"{options.checkpoint}: a folder; name a checkpoint of OpenNMT-py")
     if not options.checkpoint.is_file():
         raise ImportingError(f"{options.checkpoint}: no such file")
     if not options.yes and not confirmed(options.checkpoint):

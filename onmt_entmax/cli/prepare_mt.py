@@ -424,7 +424,7 @@ def _misfit(options: argparse.Namespace) -> str | None:
     if not own and not options.source and not CORPORA[options.corpus].url:
         return f"{options.corpus} is not downloaded: name your copy with --from FOLDER"
     if options.languages and len(set(options.languages)) == 1:
-        return "--languages must be two"
+        return "--languages: two different names, such as `src tgt` where both are one language"
     if any("/" in name for name in options.languages or ()):
         return "--languages are endings of file names, without /"
     return None

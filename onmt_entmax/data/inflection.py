@@ -135,6 +135,7 @@ def rows_of(lines: Iterable[str], name: str) -> list[Row]:
             raise UserError(
                 f"{name}:{number}: expected lemma, form and tags divided by tabs, "
                 f"found {counted(len(columns), 'column')}"
+                + ("; `cut -f1-3` keeps the first three" if len(columns) > 3 else "")
             )
         lemma, form, tags = columns[0], columns[1], columns[2].split(";")
         if not lemma or not form or "" in tags:

@@ -311,7 +311,9 @@ def _training(options: Options) -> TrainingConfig:
     by_epochs = options["train_epochs"] is not None
     steps = None if by_epochs and not options.given("train_steps") else options["train_steps"]
     if optimizer.decay_method == "cosine" and steps is None:
-        raise options.error("decay_method", "cosine needs train_steps, where it ends, too")
+        raise options.error(
+            "decay_method", "cosine needs train_steps, where it ends, too; or name another"
+        )
     if options.given("valid_epochs") and options.given("valid_steps"):
         raise options.error("valid_epochs", "give valid_steps or valid_epochs, not both")
     recurrent = (

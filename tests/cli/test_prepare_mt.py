@@ -475,6 +475,7 @@ OWN = ["files", "--out", "x", "--languages", "a", "b", "--train", "d", "e"]
         (["kftt", "--out", "x", "--timeout", "1e400"], "--timeout: must be above 0 and"),
         (["wmt", "--out", "x"], "invalid choice"),
         (["files", "--out", "x", "--languages", "a/b", "c", "--train", "d", "e"], "without /"),
+        (["files", "--out", "x", "--languages", "a", "a", "--train", "d", "e"], "two different"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments: list[str], message: str) -> None:

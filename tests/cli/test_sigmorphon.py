@@ -271,7 +271,11 @@ class TestBadInput:
         ("content", "message"),
         [
             (b"a\tab\tV\na\tab\n", ":2: expected lemma, form and tags divided by tabs, found 2"),
-            (b"a\tab\tV\textra\n", ":1: expected lemma, form and tags"),
+            (
+                b"a\tab\tV\textra\n",
+                ":1: expected lemma, form and tags divided by tabs, found 4 columns; "
+                "`cut -f1-3` keeps the first three",
+            ),
             (b"a\tab\tV\n\nb c\n", ":3: expected lemma, form and tags divided by tabs, found 1"),
             (b"\n\t\t\n", ": no rows"),
             (b"a\t\tV\n", ":1: empty lemma, form or tag"),
