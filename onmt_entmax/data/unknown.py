@@ -182,7 +182,7 @@ def likely_cause(
     long = [token for token in vocabulary.tokens if len(token) > 1]
     subwords = sum(map(_is_subword, long))
     if subwords >= _SUBWORDS * len(vocabulary) and explains(lambda token: len(token) > 1):
-        return "the model reads subwords: give the -transforms of training, or split the text so"
+        return "the model reads subwords: split the text as training did (translate: -transforms)"
     letters = sum(len(token) == 1 for token in vocabulary.tokens if token.isalpha())
     words = sum(token.isalpha() for token in long)
     if letters > words and explains(lambda t: len(t) > 1 and all(c in vocabulary for c in t)):
