@@ -225,5 +225,5 @@ def test_tokens_outside_the_vocabularies_are_told(tmp_path, capsys, kind) -> Non
     source, target = capsys.readouterr().err.splitlines()
     assert source.startswith("warning: 1 of 2 source tokens")
     assert "'never'" in source
-    assert target.startswith("warning: 1 of 1 target tokens")
+    assert target.startswith("warning: 1 of 1 target token ")
     assert "'seen'" in target

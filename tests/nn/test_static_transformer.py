@@ -88,7 +88,7 @@ def test_weights_after_five_updates() -> None:
 
 def full_batch() -> Batch:
     """A batch that fills its shape."""
-    examples = [Example([4 + n] * 4, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
+    examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
     return make_batch(examples, KNOWN)
 
 
