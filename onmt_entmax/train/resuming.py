@@ -17,7 +17,7 @@ from onmt_entmax.checkpoint import (
     read_training_state,
 )
 from onmt_entmax.data.corpus import DataConfig, extra_specials
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary, VocabularyConfig
 from onmt_entmax.errors import counted
 from onmt_entmax.model import freeze
 from onmt_entmax.network import ModelConfig
@@ -234,6 +234,7 @@ def check_languages(
     train_from: str,
     languages: Mapping[str, Iterable[str]],
     vocabulary: Vocabulary,
+    config: VocabularyConfig,
     tell: Callable[[str], None],
 ) -> None:
     """Warn of source tokens, such as new languages, which the checkpoint would read as `<unk>`.
@@ -242,9 +243,13 @@ def check_languages(
         train_from: the checkpoint.
         languages: the source tokens of the training data by language.
         vocabulary: the checkpoint's, of sources.
+        config: says whether a vocabulary lacks rare tokens on purpose; these are not named.
         tell: receives the warning.
     """
-    found = [*languages, *sorted({token for some in languages.values() for token in some})]
+    found = [*languages]
+    limited = config.src_words_min_frequency > 1 or len(vocabulary) >= config.src_vocab_size
+    if not limited and config.src_vocab is None:
+        found += sorted({token for some in languages.values() for token in some})
     lacking = [token for token in found if token not in vocabulary]
     if lacking:
         more = ", ..." if len(lacking) > _NAMED else ""

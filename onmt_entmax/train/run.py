@@ -170,7 +170,7 @@ def _read_data(
         vocabularies, files = build_vocabularies(vocabulary, count, extra_specials(data))
     languages = tokens_by_language(data) if tokens is None else tokens.by_language()
     if resumed is not None:
-        check_languages(str(run.train_from), languages, vocabularies.source, tell)
+        check_languages(str(run.train_from), languages, vocabularies.source, vocabulary, tell)
     vocabularies = vocabularies._replace(source=vocabularies.source.seeing(languages))
     return vocabularies, None if tokens is None else tokens.encode(vocabularies), files
 

@@ -364,12 +364,19 @@ def test_tokens_that_a_model_does_not_know(begun: list[str], tmp_path: Path) -> 
     assert not (tmp_path / "new").exists()
 
 
-def test_tokens_of_new_languages_are_warned_of(tmp_path: Path, capsys) -> None:
-    """A resumed run keeps its vocabulary."""
-    path = write_config(tmp_path, train_steps=1, save_checkpoint_steps=1, rnn_size=8, valid_steps=1)
+@pytest.mark.parametrize(
+    ("rare", "named"), [(0, "2 source tokens of the training data: 'lang=y', '+z'"),
+                        (2, "1 source token of the training data: 'lang=y'")],
+)  # fmt: skip
+def test_tokens_of_new_languages_are_warned_of(
+    rare: int, named: str, tmp_path: Path, capsys
+) -> None:
+    """A resumed run keeps its vocabulary, which may lack rare tokens on purpose."""
+    changes = {"src_words_min_frequency": rare, "rnn_size": 8}
+    path = write_config(tmp_path, train_steps=1, save_checkpoint_steps=1, valid_steps=1, **changes)
     source = tmp_path / "train.src"
     lines = source.read_text().splitlines(keepends=True)
-    told = "reads <unk> instead of 2 source tokens of the training data: 'lang=y', '+z'; only a"
+    told = f"reads <unk> instead of {named}; only a new run"
     for first, more in (("lang=x", []), ("lang=y +z", ["-train_from", tmp_path / "run"])):
         source.write_text("".join([f"{first} a\n", *(f"lang=x {line}" for line in lines[1:])]))
         assert changed(["-config", str(path)], *more) == 0
