@@ -71,7 +71,7 @@ class Options:
 
 
 def no_such_file(path: str | Path, configuration: str | Path | None = None) -> str:
-    """Return why a path is no file, and where there is one.
+    """Return a message that says why a path is not a file, and what to name instead.
 
     Args:
         path: of the file, relative to the current folder.

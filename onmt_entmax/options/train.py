@@ -312,7 +312,7 @@ def _training(options: Options) -> TrainingConfig:
     steps = None if by_epochs and not options.given("train_steps") else options["train_steps"]
     if optimizer.decay_method == "cosine" and steps is None:
         raise options.error(
-            "decay_method", "cosine needs train_steps, where it ends, too; or name another"
+            "decay_method", "cosine ends at train_steps: set them too, or name another method"
         )
     if options.given("valid_epochs") and options.given("valid_steps"):
         raise options.error("valid_epochs", "give valid_steps or valid_epochs, not both")

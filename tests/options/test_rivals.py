@@ -39,7 +39,7 @@ def test_rivals_in_one_place_are_refused(tmp_path):
 
 
 def test_a_schedule_that_loses_its_end_is_one_line(tmp_path):
-    with pytest.raises(OptionError, match="cosine needs train_steps, where it ends"):
+    with pytest.raises(OptionError, match="cosine ends at train_steps: set them"):
         setup(tmp_path, "-train_epochs", 2, decay_method="cosine", warmup_steps=2)
 
 

@@ -169,7 +169,10 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"encoder_type": "transformer"}, "a Transformer needs it on both sides"),
         ({"bridge": True, "layers": 2}, "bridge mixes the sentences"),
         ({"valid_epochs": 1}, "give valid_steps or valid_epochs"),
-        ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine needs"),
+        (
+            {"decay_method": "cosine", "train_steps": None, "train_epochs": 2},
+            "cosine ends at train_steps",
+        ),
         ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
         ({"data": "files"}, "data: expected at least one corpus"),
         ({"data": {"c": {"path_src": "a"}}}, "path_src: no such file: a"),
