@@ -80,9 +80,9 @@ class ModelConfig:
         NetworkError: names the first value that breaks its rule or does not fit another.
     """
 
-    encoder_type: str = "rnn"
-    decoder_type: str = "rnn"
-    rnn_type: str = "LSTM"
+    encoder_type: str = "rnn"  # or brnn, mean, transformer
+    decoder_type: str = "rnn"  # or transformer
+    rnn_type: str = "LSTM"  # or GRU
     enc_layers: int = 2
     dec_layers: int = 2
     rnn_size: int = 500  # of encoder and decoder states; of a Transformer, the model size
@@ -90,8 +90,8 @@ class ModelConfig:
     tgt_word_vec_size: int = 500
     input_feed: bool = True  # feed each attentional vector to a recurrent decoder's next step
     bridge: bool = False  # a layer between the encoder's last states and the decoder's first
-    context_gate: str | None = None
-    global_attention: str = "general"  # scores of a recurrent decoder
+    context_gate: str | None = None  # or source, target, both
+    global_attention: str = "general"  # scores of a recurrent decoder; or dot, mlp, none
     global_attention_alpha: float = 1.0  # 1 is softmax
     # Of a Transformer's self-attention, and of its decoder's attention to the source: a number,
     # `learned` (one alpha for each head) or `learned_shared` (one for all heads of all layers).
@@ -108,11 +108,11 @@ class ModelConfig:
     share_decoder_embeddings: bool = False  # one table for target embeddings and output layer
     heads: int = 8
     transformer_ff: int = 2048  # size of the feed-forward layers
-    self_attn_type: str = "scaled-dot"  # of a Transformer's decoder
+    self_attn_type: str = "scaled-dot"  # of a Transformer's decoder; or average
     max_relative_positions: int = 0  # farthest relative position of a Transformer; 0: none
     aan_useffn: bool = False  # a feed-forward layer in average attention
-    pos_ffn_activation_fn: str = "relu"  # of a Transformer's feed-forward layers
-    param_init: float = 0.1  # initialise uniformly up to this; 0 keeps PyTorch's defaults
+    pos_ffn_activation_fn: str = "relu"  # of a Transformer's feed-forward layers; or gelu
+    param_init: float = 0.1  # initialise uniformly in (-p, p); 0 keeps PyTorch's defaults
     param_init_glorot: bool = False  # initialise matrices by Glorot's method instead
     freeze_encoder: bool = False  # but for its embeddings
     freeze_decoder: bool = False  # likewise

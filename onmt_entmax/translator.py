@@ -319,7 +319,7 @@ class Translator:
         """Yield the answers of lines that are sorted and searched together, in their order."""
         answers = [each for each in read if isinstance(each, Answer)]
         lines = [each for each in read if isinstance(each, _Line)]
-        # Certificates are of the model as it was trained, also where the caller uses autocast.
+        # A certificate is about the model in its own precision, not in the caller's autocast.
         with torch.autocast(device_of(self._first).type, enabled=False):
             if self.task.sampling is not None:
                 answers += self._sample(self.task.sampling, lines, batch_size)

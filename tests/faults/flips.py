@@ -115,7 +115,7 @@ def check(world: World, case: Case, place: Path) -> str | None:
             return "verify says nothing"
         if not changed and ended.status != 0:
             return f"verify complains of a good folder: {ended.line}"
-        # Where the list of checksums is wrong, it accuses another file.
+        # A wrong list of checksums may accuse another file.
         blamed = [Path(case.file).name, *(["checksum"] if case.file.endswith(LIST_NAME) else [])]
         named = any(name in ended.line for name in blamed)
         if step and ended.status not in (0, None) and not named:

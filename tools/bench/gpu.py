@@ -47,7 +47,7 @@ DECODING = "decoding, 2x512, beam 5; the CPU's outputs and certificates"
 
 
 class Bench:
-    """The parts of the benchmark, and what they found.
+    """Runs the parts of the benchmark and keeps their rows.
 
     Args:
         options: of the command line.
@@ -61,7 +61,6 @@ class Bench:
         name = torch.cuda.get_device_name() if device.is_gpu else "CPU"
         self.found: dict[str, Any] = {"device": name, "torch": torch.__version__}
         self.found["quick"] = quick = options.quick
-        print(f"{name}, torch {torch.__version__}, {'quick' if quick else 'full'}")
         sizes = SIZES if device.is_gpu else SMALL
         small = (SIZES[0], SMALL[-1]) if device.is_gpu else SMALL
         updates = (check for size in small for check in check_updates(device, size))
@@ -82,6 +81,8 @@ class Bench:
 
     def run(self, names: Sequence[str]) -> None:
         """Run parts by name."""
+        length = "quick" if self.options.quick else "full"
+        print(f"{self.found['device']}, torch {self.found['torch']}, {length}")
         for place, name in enumerate(names, 1):
             self.parts[name]()
             self._save()

@@ -199,10 +199,14 @@ class Repeats:
 
 
 def embed(embeddings: nn.Module, tokens: Tensor) -> tuple[Tensor, Repeats]:
-    """Look up OpenNMT-py's embeddings of packed tokens ``(total, features)``.
+    """Look up the embeddings of packed tokens, each distinct token once where possible.
 
-    Returns embeddings ``(rows, embedding)``, of each distinct token once where possible, and the
-    row of each position.
+    Args:
+        embeddings: OpenNMT-py's `Embeddings`.
+        tokens: ids ``(total, features)``.
+
+    Returns:
+        Embeddings ``(rows, embedding)``, and the row of each position.
     """
     # On a GPU, the number of distinct tokens would cost a synchronisation.
     if tokens.size(1) > 1 or tokens.device.type != "cpu" or embeddings.position_encoding:

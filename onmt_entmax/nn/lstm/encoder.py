@@ -132,7 +132,13 @@ class _Direction:
         self._bias = double_candidate_(biases[0] + biases[1])
 
     def run(self, x: Tensor, outputs: Tensor, last: tuple[Tensor, Tensor]) -> None:
-        """Run over all steps of inputs ``(rows, in)``; write to `outputs` and `last` as `Cells`."""
+        """Run over all steps.
+
+        Args:
+            x: ``(rows, in)``.
+            outputs: receives the hidden states, ``(total, hidden)``.
+            last: receive the last hidden and cell states, ``(batch, hidden)`` each.
+        """
         entering = self._repeats.spread(product(x, self._enter, self._bias, self._dtype))
         multiply = PreparedWeight(self._recurrent, result=x.dtype)
         self._cells = make_cells(self._steps, self._order, multiply, entering, outputs, last)
@@ -143,9 +149,12 @@ class _Direction:
     def run_backward(
         self, x: Tensor, grad_outputs: Tensor, grad_last: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return gradients of the inputs ``(rows, in)`` and of the weights; overwrite `grad_last`.
+        """Return gradients of the inputs ``(rows, in)`` and of the weights.
 
-        The other arguments are the inputs, and the gradients of what `run` has written.
+        Args:
+            x: ``(rows, in)``.
+            grad_outputs: ``(total, hidden)``.
+            grad_last: of the last hidden and cell states, ``(batch, hidden)`` each; overwritten.
         """
         back = PreparedWeight(self._recurrent.t(), result=x.dtype)
         self._cells.start_backward(back, *grad_last)

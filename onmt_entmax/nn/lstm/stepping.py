@@ -159,16 +159,29 @@ class DecoderStep:
         return SourceMemory(keys, values, padding, lengths.cpu())
 
     def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
-        """Return first states of rows; hidden and cell states are ``(layers, rows, hidden)``."""
+        """Return the first states of the rows.
+
+        Args:
+            hidden: ``(layers, rows, hidden)``.
+            cell: likewise.
+            fed: ``(rows, hidden)``.
+        """
         return torch.cat([fed, *hidden, *cell], dim=1)
 
     def __call__(
         self, states: Tensor, tokens: Tensor, memory: SourceMemory, slots: BatchSlots
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Append a token ``(rows,)`` to each state ``(rows, (1 + 2 * layers) * hidden)``.
+        """Append a token to each row.
 
-        Returns attentional vectors ``(rows, hidden)``, attention ``(rows, source length)``, and new
-        states.
+        Args:
+            states: ``(rows, (1 + 2 * layers) * hidden)``.
+            tokens: ``(rows,)`` int64.
+            memory: of the rows' sentences.
+            slots: of the rows.
+
+        Returns:
+            Attentional vectors ``(rows, hidden)``, attention ``(rows, source length)``, and new
+            states.
         """
         size, count = self._hidden, len(self._layers)
         if self._table is not None:
