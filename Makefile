@@ -17,8 +17,9 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
 
+# TESTS=tests/search: only these.
 test: $(VENV)/.installed-dev
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" $(TESTS)
 
 # The long end-to-end checks, and the property tests once more with many more examples.
 test-slow: $(VENV)/.installed-dev
@@ -47,14 +48,24 @@ BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
 # An environment whose installation failed, as with a wrong PYTHON, is made anew.
 CLEAR = $(if $(wildcard $(VENV)/.installed*),,--clear)
 INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e
+# pip would say ResolutionImpossible, or nothing.
+SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
+CHECK_PYTHON = @$(PYTHON) -c '$(SUPPORTED)' || \
+	{ echo "$(PYTHON) is not Python 3.10 to 3.12: name another, as in make demo PYTHON=python3.12" >&2; exit 1; }
+CHECK_COMPILED = @find onmt_entmax -name '*.so' | grep -q . || \
+	echo "warning: the C++ code was not compiled, so PyTorch is used, which is slower: install g++, then make clean" >&2
 
 $(VENV)/.installed: $(BUILT_FROM)
+	$(CHECK_PYTHON)
 	$(INSTALL) .
+	$(CHECK_COMPILED)
 	touch $@
 
 # With the tools of development; the C++ code is compiled once.
 $(VENV)/.installed-dev: $(BUILT_FROM)
+	$(CHECK_PYTHON)
 	$(INSTALL) .[dev]
+	$(CHECK_COMPILED)
 	touch $(VENV)/.installed $@
 
 clean:

@@ -41,6 +41,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 sentence`, `2,000 sentences` or `0 batches`."""
-    plural = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    """Return `1 sentence`, `2,000 sentences`, `0 batches` or `3 epochs`."""
+    plural = "es" if noun.endswith(("tch", "s", "x")) else "s"
     return f"{number:,} {noun}" + plural * (number != 1)

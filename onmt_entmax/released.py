@@ -10,7 +10,9 @@ import io
 import lzma
 import os
 import re
+import site
 import stat
+import sysconfig
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -43,21 +45,20 @@ def cache_folder() -> Path:
 
 
 def pretrained() -> Path:
-    """Return the folder of the pretrained model: that of a checkout, or the fetched one.
-
-    A checkout is the package's own or, if the package is installed elsewhere, the current folder.
+    """Return the folder of the pretrained model: a checkout's, the wheel's, or the fetched one.
 
     Raises:
         ReleaseError: no folder has it; says what to do.
     """
-    own = Path(__file__).resolve().parents[1]
-    for folder in (own / _CHECKOUT, Path(_CHECKOUT), cache_folder()):
+    checkout = Path(__file__).resolve().parents[1]
+    roots = (sysconfig.get_path("data"), site.getuserbase())
+    installed = [Path(root, "share", "onmt_entmax", "models") for root in roots]
+    for folder in (checkout / _CHECKOUT, *installed, cache_folder()):
         if (folder / PRETRAINED).is_dir():
             return folder / PRETRAINED
     raise ReleaseError(
-        "no model: an installed package has none; run this in a checkout, give the path of a "
-        f"checkout's {_CHECKOUT}/{PRETRAINED} (`inflect --model PATH`, `serve PATH`), or get it "
-        "with `onmt-entmax fetch-model`"
+        f"{installed[0] / PRETRAINED}: the pretrained model is missing, though the wheel has it; "
+        "reinstall the package, or name another model (`inflect --model PATH`, `serve PATH`)"
     )
 
 

@@ -207,8 +207,8 @@ def test_fetched_and_used_without_naming_it(archive, cache, capsys):
     query = ["english", "ab", "V;PST"]
     assert ended(inflect.main, query) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no model: an installed package has none; run this in a checkout, give" in line
-    assert f"data/models/{M} (`inflect --model PATH`, `serve PATH`)" in line
+    assert M in line
+    assert "`inflect --model PATH`" in line
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert ended(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
     assert capsys.readouterr().out.startswith(f"{cache / M}: fetched")
@@ -217,10 +217,11 @@ def test_fetched_and_used_without_naming_it(archive, cache, capsys):
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
 
 
-def test_an_installed_package_finds_the_model_of_the_checkout_it_runs_in(model, cache):
-    assert not cache.exists()
-    shutil.copytree(model, Path("data/models") / M)
-    assert pretrained() == Path("data/models") / M
+def test_an_installed_package_finds_the_model_of_its_wheel(model, cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(released.sysconfig, "get_path", lambda name: str(tmp_path / name))
+    place = tmp_path / "data/share/onmt_entmax/models" / M
+    shutil.copytree(model, place)
+    assert pretrained() == place
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,13 @@ grep -q '</html>' valid.html
 # The row counts of SIGMORPHON 2018 are in the wheel, so that a misspelt language is found.
 onmt-entmax prepare fetch-sigmorphon --out sigmorphon --languages germn 2> error.txt && exit 1
 grep -q "did you mean 'german'" error.txt
-# No model is in the wheel: it says how to get one, which then is used.
+# The pretrained model is in the wheel; others can be fetched.
+onmt-entmax inflect spanish preferir "V;SBJV;PST;3;SG" > form.txt
+grep -q prefiriese form.txt
 export XDG_CACHE_HOME="$work/cache"
-onmt-entmax inflect spanish preferir "V;SBJV;PST;3;SG" 2> error.txt && exit 1
-grep -q '^onmt-entmax inflect: error: no model: .* `onmt-entmax fetch-model`' error.txt
 python -m zipfile -c model.zip "$root/data/models/inflection-86"
 sum="$(sha256sum model.zip | cut -d ' ' -f 1)"
 onmt-entmax fetch-model "file://$PWD/model.zip" --sha256 "$sum"
-# Read to the end: `| grep -q` closes the pipe at the first match, and the writer then fails.
-onmt-entmax inflect spanish preferir "V;SBJV;PST;3;SG" > form.txt
-grep -q prefiriese form.txt
-onmt-entmax inflect --model model.zip turkish kitap "N;ACC;SG" > form.txt
-grep -q kitabı form.txt
 onmt-entmax train -config toy.yaml -train_steps 1 -no_such_option 1 2> error.txt && exit 1
 grep -q '^onmt-entmax train: error: ' error.txt
 echo "check_wheel.sh: the wheel works"

@@ -7,10 +7,9 @@ Without LANGUAGE LEMMA TAGS, each line of the input is a query: `language lemma 
 tags` with --language, separated by tabs, or by spaces if the lemma has none. Tags are joined by
 semicolons, in the order of the training data: another order may give another form.
 
-Without --model, inflection-86 is used, a model of 86 languages: a checkout has it in data/models,
-and `onmt-entmax fetch-model` gets it. Several models are averaged; --reversed names right-to-left
-models that do not say so themselves. Each form is a line of columns, separated by tabs (--json:
-each query is a line of JSON):
+Without --model, inflection-86 is used, a model of 86 languages that comes with the package. Several
+models are averaged; --reversed names right-to-left models that do not say so themselves. Each form
+is a line of columns, separated by tabs (--json: each query is a line of JSON):
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 

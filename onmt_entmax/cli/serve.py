@@ -50,6 +50,14 @@ from onmt_entmax.translator import Translator
 
 LONGEST = {"language": 100, "lemma": 200, "tags": 500, "sentence": 2000}  # characters of a field
 _LARGEST = 1 << 15  # bytes of a request
+# Idle connections, as browsers and scanners keep them, must not keep others out.
+SERVER = {
+    "max_request_body_size": _LARGEST,
+    "connection_limit": 1000,
+    "channel_timeout": 10,  # seconds
+    "cleanup_interval": 5,
+    "asyncore_use_poll": True,  # select() fails at descriptors above 1023
+}
 _EXAMPLES = (("turkish", "kitap", "N;ACC;SG"), ("english", "draw", "V;V.PTCP;PST"))
 _HEADERS = {
     "Content-Security-Policy": (
@@ -297,7 +305,7 @@ def main(arguments: Sequence[str]) -> int:
     app = application(answering, f"{name}: outputs and proofs", local)
     # Requests may wait: the model answers one at a time.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    server = waitress.create_server(app, sockets=[bound], max_request_body_size=_LARGEST)
+    server = waitress.create_server(app, sockets=[bound], **SERVER)
     if not local:
         warn(f"whoever reaches {address} can use the page: it asks for no password")
     print(f"{address}  (Ctrl-C ends)", flush=True)

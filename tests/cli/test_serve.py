@@ -10,10 +10,12 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import waitress
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
@@ -212,6 +214,21 @@ def test_who_may_reach_the_page_is_said(words: Path, capsys, monkeypatch) -> Non
         told = capsys.readouterr()
         assert told.out.startswith(opened[-1] + "  (Ctrl-C ends)\n")
         assert ("it asks for no password" in told.err) == warned
+
+
+def test_idle_connections_keep_nobody_out(words: Path) -> None:
+    app = serve.application(serve.Answering(words, TASK), "words", local=True)
+    bound = serve.listening("127.0.0.1", 0)
+    server = waitress.create_server(app, sockets=[bound], **serve.SERVER)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(bound.getsockname()))
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with urllib.request.urlopen(address, timeout=20) as page:
+            assert page.status == 200
 
 
 @pytest.mark.slow
