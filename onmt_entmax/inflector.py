@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from onmt_entmax.data.inflection import (
     decode_tag,
     decode_word,
     encode_source,
+    encode_tag,
     is_language,
     is_tag,
 )
@@ -69,7 +71,8 @@ class Inventory:
         """Return a query with its lemma stripped and its tags as the models know them.
 
         Raises:
-            InflectionError: the language is unknown, or the lemma or a tag is empty.
+            InflectionError: the language is unknown, the lemma or a tag is empty, or the models
+                know none of the tags.
         """
         if question.language not in self.languages:
             near = difflib.get_close_matches(question.language, self.languages, n=1, cutoff=0.8)
@@ -81,7 +84,19 @@ class Inventory:
             raise InflectionError("the lemma is empty")
         if not question.tags or "" in question.tags:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
-        return replace(question, lemma=lemma, tags=tuple(map(self._known, question.tags)))
+        tags = tuple(map(self._known, question.tags))
+        if not set(tags) & set(self.tags):
+            raise InflectionError(
+                f"the model knows no tag of {';'.join(tags)!r}; {self._meant(lemma, tags)}"
+            )
+        return replace(question, lemma=lemma, tags=tags)
+
+    def _meant(self, lemma: str, tags: Sequence[str]) -> str:
+        """Return a hint for tags that are all unknown."""
+        if set(lemma.split(";")) <= set(self.tags):
+            return "are lemma and tags exchanged? The lemma comes first"
+        near = meant(encode_tag(";".join(tags)), self.tags).strip(" ()")
+        return near or "tags are as in the training data, such as V;PST"
 
     def _known(self, tag: str) -> str:
         """Return the tag, stripped if only that is known: some data has spaces around tags."""
@@ -302,7 +317,7 @@ def meant(token: str, known: Iterable[str]) -> str:
         known: tags.
     """
     by_case = {tag.upper(): tag for tag in known}
-    parts = decode_tag(token).replace(",", " ").upper().split() if is_tag(token) else []
+    parts = re.split(r"[,;\s]+", decode_tag(token).upper()) if is_tag(token) else []
     near = [difflib.get_close_matches(part, by_case, n=1, cutoff=0.7) for part in parts]
     if not near or not all(near):
         return ""

@@ -22,7 +22,7 @@ Certificates:
     none        nothing is proven
 
 A warning names tags and characters that the training data does not have, at all or in the language.
-Of several queries, the first one goes to the standard error too.
+The first one goes to the standard error too.
 """
 
 from __future__ import annotations
@@ -156,8 +156,10 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
     for answer in tqdm(answers, total=len(questions), unit="word", disable=hidden):
         if answer.warnings:
             odd.append(answer)
+            if not several:  # before the form, which may be wrong
+                warn("; ".join(answer.warnings))
         yield as_json(answer) if options.json else as_tsv(answer)
-    if odd and several:  # a single one is seen in its line
+    if odd and several:
         share = f"words with warnings: {len(odd):,} of {len(questions):,}"
         warn(f"{odd[0].question.lemma}: {'; '.join(odd[0].warnings)} ({share})")
 

@@ -118,6 +118,9 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     with replaced_when_done([setup.output, *with_summary(report), *aligned]) as files:
         alignments = files[-1] if aligned else None
         own, lines, windows, translator = _predictions(setup, processes)
+        for folder in set(translator.folders) - set(setup.models):
+            # A run that is still training gives its best checkpoint so far.
+            print(f"model: {folder}", file=sys.stderr)
         predictions = in_order(own, lines, windows)
         writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best, alignments)
         for prediction in tqdm(predictions, total=lines, unit="line", disable=None):

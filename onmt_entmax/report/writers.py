@@ -33,6 +33,16 @@ class Decoded:
     tokens: str | None = None
     """The model's tokens in the order of the text, between spaces, where the text differs."""
 
+    @property
+    def log_prob(self) -> float:
+        """Log-probability of the hypothesis, in nats."""
+        return self.hypothesis.log_prob
+
+    @property
+    def prob(self) -> float:
+        """Probability of the hypothesis."""
+        return self.hypothesis.prob
+
     def record(self, scored: bool) -> dict[str, Any]:
         """Return the hypothesis as a report writes it; `scored`: with its score under penalties."""
         hypothesis = self.hypothesis
@@ -96,6 +106,13 @@ class Answer:
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
     """What was drawn; None if the line was searched."""
+
+    @property
+    def level(self) -> str:
+        """What is proven, as `Inflection.level`; `none` for a blank line and for samples."""
+        if self.result is None:
+            return "none"
+        return "only" if self.result.only else self.result.certificate.level
 
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""

@@ -74,11 +74,11 @@ def test_an_environment_that_was_not_finished_is_made_anew(tmp_path: Path) -> No
         (tmp_path / name).touch()
     (tmp_path / ".venv").mkdir()
 
-    def first() -> str:
+    def made() -> str:
         command = ["make", "--no-print-directory", "--dry-run", "test", "PYTHON=python3.12"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()[0]
+        return done.stdout
 
-    assert first().startswith("python3.12 -m venv --clear .venv && .venv/bin/pip install ")
+    assert "python3.12 -m venv --clear .venv && .venv/bin/pip install " in made()
     (tmp_path / ".venv" / ".installed").touch()
-    assert first().startswith("python3.12 -m venv  .venv && ")
+    assert "python3.12 -m venv  .venv && " in made()

@@ -98,15 +98,10 @@ class TestInflector:
         ("language", "tags", "warnings"),
         [
             ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
-            (
-                "german",
-                "v;sbjv",
-                [f"unknown tag {t} (did you mean {t.upper()}?)" for t in ("v", "sbjv")],
-            ),
-            ("german", "V SBJV, PST", ["unknown tag V SBJV, PST (did you mean V;SBJV;PST?)"]),
+            ("german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"]),
+            ("german", "V;SBJV, PST", ["unknown tag SBJV, PST (did you mean SBJV;PST?)"]),
             ("german", "V;XYZ", ["unknown tag XYZ"]),
             ("german", "V; ", ["unknown tag  "]),
-            ("german", "V XYZ", ["unknown tag V XYZ"]),
             ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
             (
                 "english",
@@ -148,6 +143,10 @@ class TestInflector:
             (("german", "", "V"), "the lemma is empty"),
             (("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'"),
             (("german", "a", []), "a tag is empty"),
+            (("german", "V;PST", "ab"), "no tag of 'ab'; are lemma and tags exchanged?"),
+            (("german", "ab", "v;pst"), "no tag of 'v;pst'; did you mean V;PST?"),
+            (("german", "ab", "V PST"), "no tag of 'V PST'; did you mean V;PST?"),
+            (("german", "ab", "Q"), "no tag of 'Q'; tags are as in the training data"),
         ],
     )
     def test_a_question_that_cannot_be_asked(self, model, question, message):
@@ -190,9 +189,7 @@ class TestCommand:
         assert proven == [answer.certificate.proven for answer in narrow]
         assert proven != [len(answer.forms) for answer in narrow]
 
-    def test_the_first_warning_of_several_words_is_on_the_standard_error_too(
-        self, tmp_path, capsys, monkeypatch
-    ):
+    def test_the_first_warning_is_on_the_standard_error_too(self, tmp_path, capsys, monkeypatch):
         seen = {"lang=german": frozenset({"+V", "a"}), "lang=english": frozenset({"+V", "a", "b"})}
         source = Vocabulary(VOCABULARIES.source.tokens, seen)
         model = write_model(tmp_path / "model", 3, Vocabularies(source, VOCABULARIES.target))
@@ -204,7 +201,9 @@ class TestCommand:
         assert said == ["", "not seen in training for german: 'b' (2)"] + 2 * [
             "not seen in training for german: 'b'"
         ]
-        assert captured.err == f"warning: ab: {said[2]} (words with warnings: 2 of 2)\n"
+        assert captured.err == (
+            f"warning: {said[1]}\nwarning: ab: {said[2]} (words with warnings: 2 of 2)\n"
+        )
 
     def test_a_query_is_named_by_its_words(self, model, capsys):
         queries = [["english", "ab", "V;PST"], ["--language", "english", "ab", "V;PST"]]
@@ -253,7 +252,7 @@ class TestCommand:
         output = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
         monkeypatch.setattr("sys.stdout", output)
         assert ended(inflect.main, ["--model", str(model)]) == 2
-        assert capsys.readouterr().err == (
+        assert capsys.readouterr().err.endswith(
             "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
             "set PYTHONIOENCODING=utf-8\n"
         )

@@ -70,6 +70,16 @@ def test_blank_lines_keep_their_place(trained: Path, tmp_path: Path) -> None:
     assert [bool(record["hypotheses"]) for record in records] == [True, False, False, True]
 
 
+def test_the_checkpoint_of_a_run_is_named(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a b\n", encoding="utf-8")
+    words = ("-src", tmp_path / "in", "-output", tmp_path / "out")
+    checkpoint = max((trained / "run").glob("step_*"))
+    assert "model: " not in succeed("translate.py", "-model", checkpoint, *words)
+    assert f"model: {trained}/run/step_" in succeed(
+        "translate.py", "-model", trained / "run", *words
+    )
+
+
 def test_n_best_lists_are_sorted_and_distinct(trained: Path, tmp_path: Path) -> None:
     for record in translate(trained, tmp_path, "a b c\nd e\n", "-n_best", 5):
         probabilities = [h["prob"] for h in record["hypotheses"]]
