@@ -29,11 +29,6 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["version"] == onmt_entmax.__version__
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = onmt_entmax.nothing
-
-
 def test_the_functions_do_not_import_opennmt() -> None:
     """Whoever wants `entmax` alone does not wait for OpenNMT-py, and sees no warning of it."""
     code = "import sys, onmt_entmax; onmt_entmax.entmax; print('onmt' in sys.modules)"
@@ -89,17 +84,6 @@ def test_modules_refuse_what_their_functions_would(make) -> None:
         make()
 
 
-@pytest.mark.parametrize("dim", [0, 1, 2])
-def test_probabilities_are_laid_out_as_of_softmax(dim: int) -> None:
-    assert onmt_entmax.entmax(torch.randn(2, 3, 4), 1.5, dim).is_contiguous()
-
-
-def test_distributions_have_no_index_to_ignore() -> None:
-    scores, target = torch.randn(3, 5), torch.full((3, 5), 0.2)
-    with pytest.raises(ValueError, match="ignore_index"):
-        onmt_entmax.entmax_loss(scores, target, ignore_index=0)
-
-
 def test_one_folder_or_several_as_text_or_as_a_path() -> None:
     folder = Path(__file__).parent / "data" / "model_1.0"
     line = (folder.parent / "source.txt").read_text(encoding="utf-8").splitlines()[0]
@@ -150,7 +134,3 @@ def test_a_task_may_ban_tokens_by_id() -> None:
     assert all(banned not in found.hypothesis.tokens for found in other.hypotheses)
     assert other.result is not None
     assert other.result.certificate.excluded > 0
-
-
-def test_tags_of_a_question_may_be_one_text() -> None:
-    assert onmt_entmax.Question("x", "go", "V;PST") == onmt_entmax.Question("x", "go", ("V", "PST"))

@@ -7,14 +7,10 @@ import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.train import main as run_train
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.translator import Translator
 from tests.commands import fail, succeed, toy_ende, weights
-from tests.toy import write_config
 
 SMALL = {
     "layers": 1,
@@ -174,22 +170,6 @@ def test_word_vectors_are_where_training_starts(folder: Path, tmp_path: Path) ->
     assert torch.equal(again, table)
 
 
-def test_each_side_has_its_own_word_vectors(tmp_path: Path) -> None:
-    path = write_config(
-        tmp_path, word_vec_size=12, rnn_size=8, train_steps=1, valid_steps=100,
-        src_embeddings=str(vectors(tmp_path / "source", "abc", 12, head=False)),
-        tgt_embeddings=str(vectors(tmp_path / "target", "def", 12, head=False)),
-        embeddings_type="GloVe", freeze_word_vecs_enc=True, freeze_word_vecs_dec=True,
-    )  # fmt: skip
-    assert run_train(["-config", str(path)]) == 0
-    names, table = load(tmp_path / "run").vocabularies, weights(tmp_path / "run", 1)
-    for side, letters, vocabulary in (("encoder", "abc", names[0]), ("decoder", "def", names[1])):
-        rows = table[f"{side}.embeddings.make_embedding.emb_luts.0.weight"]
-        for letter, (index,) in ((c, vocabulary.encode([c])) for c in "abcdef"):
-            there = torch.tensor([ord(letter) + n / 10 for n in range(12)])
-            assert rows[index].equal(there) == (letter in letters)
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -225,24 +205,6 @@ def test_bad_values_get_one_line(
     with pytest.raises(UserError, match=message) as error:
         training_setup(["-data", data, "-save_model", "run", *more])
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["-phrase_table", "t"], "phrase_table: is only read with replace_unk"),
-        (["-replace_unk", "-phrase_table", "t"], "t: line 1 is not"),
-        (["-replace_unk", "-phrase_table", "none"], "none: No such file"),
-    ],
-)
-def test_bad_values_in_translation(
-    tmp_path: Path, monkeypatch, more: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "t"):
-        (tmp_path / name).write_text("a b\n")
-    with pytest.raises(UserError, match=message):
-        translation_setup(["-model", "run", "-src", "a", "-output", "out", *more])
 
 
 def test_replacing_needs_attention(folder: Path, tmp_path: Path) -> None:

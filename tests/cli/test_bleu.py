@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 from pyonmttok import Tokenizer
-from sacrebleu.metrics import TER
 
 from onmt_entmax.cli import bleu
-from onmt_entmax.report.bleu import oracle
 from tests.commands import succeed
 from tests.ended import ended, refused
 
@@ -126,42 +124,6 @@ def test_errors_are_one_line(texts: Path, monkeypatch, arguments: list[str], mes
     assert message in line
 
 
-def test_lines_too_long_for_ter_are_named(tmp_path: Path, capsys, monkeypatch) -> None:
-    """Its time grows with the square of a line's words; that of the other measures does not."""
-    (tmp_path / "ref").write_text("a b\na\n")
-    (tmp_path / "system").write_text("a\n" + "a " * 501)
-    monkeypatch.chdir(tmp_path)
-    command = ["system", "--reference", "ref"]
-    assert ended(bleu.main, command) == 0
-    advice = "--metrics bleu chrf leaves TER out"
-    long = "system: line 2 has 501 words"
-    assert capsys.readouterr().err == f"warning: {long}, for which TER takes minutes; {advice}\n"
-    (tmp_path / "system").write_text("a\n" + "a " * 5001)
-    assert ended(bleu.main, [*command, "--metrics", "bleu", "chrf"]) == 0
-    capsys.readouterr()
-    line = refused(bleu.main, command)
-    assert line.endswith(f"line 2 has 5,001 words, and TER takes at most 5,000; {advice}")
-
-
-def test_tokens_of_moses_against_text(tmp_path: Path, capsys) -> None:
-    (tmp_path / "ref").write_text('A man, (maybe Tom\'s) sits.\nHe says "up-to-date news"!\n')
-    (tmp_path / "system").write_text(
-        'a man , ( maybe tom \'s ) sits .\nhe says " up-to-date news " !\n'
-    )
-    arguments = [str(tmp_path / "system"), "--reference", str(tmp_path / "ref")]
-    arguments += ["--output", str(tmp_path / "json"), "--lowercase"]
-    assert ended(bleu.main, arguments) == 0
-    apart = json.loads((tmp_path / "json").read_text())
-    assert ended(bleu.main, [*arguments, "--detokenize", "en"]) == 0
-    shown = capsys.readouterr().out
-    together = json.loads((tmp_path / "json").read_text())
-    for name, score in together.pop("systems")[arguments[0]].items():
-        assert score["value"] == pytest.approx(0 if name == "TER" else 100), name
-    assert apart["systems"][arguments[0]]["BLEU 13a"]["value"] < 90
-    assert together["detokenized"] == "en"
-    assert "translations detokenized by Moses' rules (en)" in shown
-
-
 def multi_bleu(lines: list[str], reference: list[str]) -> float:
     """BLEU of tokens between spaces, as Moses' multi-bleu.perl computes it."""
     counts = [[0, 0] for _ in range(4)]
@@ -232,9 +194,3 @@ def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
         best = [lists[system][f"{name}, best of 3"]["value"] for system in "ab"]
         assert best[1] == pytest.approx(0 if name == "TER" else 100)
         assert (best[0] < values[0]) == (name == "TER")
-
-
-def test_blank_lines_that_fill_up_a_list_are_no_hypotheses() -> None:
-    """A TER of 100 % for nothing would be better than that of a long wrong hypothesis."""
-    (chosen,) = oracle(["x y z u v w", "", ""], [["a b"]], TER(), 3)
-    assert chosen == "x y z u v w"

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import threading
 from itertools import product
 from pathlib import Path
 
@@ -121,11 +119,6 @@ def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
         assert listed[text] <= truth <= listed[text] + found["slack"] + 1e-12
 
 
-def test_a_bound_that_a_float_cannot_hold_is_not_0(tmp_path: Path) -> None:
-    found = average(tmp_path, *[record("s", "none", ("a a", 0.0), bound=0.0)] * 2)
-    assert (found["certificate"], found["proven"]) == ("none", 0)
-
-
 @pytest.mark.parametrize("bound", [0.25, 0.1])
 def test_a_text_that_other_tokens_become_too(tmp_path: Path, bound: float) -> None:
     """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
@@ -140,39 +133,10 @@ def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path)
     assert found["mass"] == pytest.approx(1)
 
 
-def test_what_is_not_listed_may_be_lost_in_the_rounding_of_the_mass(tmp_path: Path) -> None:
-    """A second string has 1e-9: that is not proven to be nothing."""
-    found = average(tmp_path, record("s", "exhaustive", ("a", 1.0), mass=1.0, finished=2))
-    assert found["certificate"] == "optimal"
-    assert found["bound"] > 1e-9
-
-
 def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path: Path) -> None:
     average(tmp_path, record("s", "exhaustive", ("a", 0.7), excluded=0.3))
     summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
     assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)
-
-
-def test_an_output_that_was_cut_is_told_only_where_nothing_ended(tmp_path: Path) -> None:
-    """All of the first report's slack is left: 1, and what a report adds for rounding."""
-    cut = record("s", "none", bound=0.5, slack=1.00001, unfinished="c")
-    assert "unfinished" in average(tmp_path, cut)
-    assert "unfinished" not in average(tmp_path, cut, record("s", "optimal", ("a", 1.0)))
-
-
-def test_nothing_ended_and_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    path = write(
-        tmp_path / "1.jsonl",
-        record("s", "none", bound=0.5, unfinished="c b a"),
-        record("", "none"),
-        record("s", "exhaustive", ("a", 1.0)),
-    )
-    output = tmp_path / "o"
-    assert combined("--reversed", path, "--output", output) == 0
-    assert output.read_text() == "a b c\n\na\n"
-    printed = capsys.readouterr().out
-    for part in ("2 sentences", "found     50.00 %", "proven     50.00 %"):
-        assert part in printed
 
 
 def test_the_highest_expected_utility_of_the_average(tmp_path: Path, capsys) -> None:
@@ -225,67 +189,6 @@ def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
         assert after["proven"] <= before["proven"]
 
 
-def test_a_report_goes_to_a_pipe_without_a_summary(tmp_path: Path, capfd) -> None:
-    path = write(tmp_path / "1.jsonl", record("x", "exhaustive", ("a", 1.0)))
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    got: list[str] = []
-    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
-    reader.start()
-    assert combined("--reports", path, "--output", tmp_path / "o", "--report", pipe) == 0
-    reader.join(30)
-    assert json.loads(got[0])["source"] == "x"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["1.jsonl", "o", "pipe"]
-    assert combined("--reports", path, "--output", tmp_path / "o", "--report", tmp_path) == 2
-    assert "is a folder" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"slack": "x"},
-        {"slack": -1},
-        {"bound": math.nan},
-        {"bound": True},
-        {"bound": -1},
-        {"mass": 3},
-        {"excluded": None},
-        {"unfinished": None},
-        {"source_tokens": -1},
-        {"unknown": ["x"]},
-        {"unknown": {"x": 0}},
-        {"unknown": {"x": True}},
-        {"finished": 0},
-        {"finished": True},
-        {"certificate": "sure"},
-        {"hypotheses": [{"text": "a", "prob": -0.5}]},
-        {"hypotheses": [{"text": "a", "prob": math.nan}]},
-        {"hypotheses": [{"text": "a", "prob": 1.5}]},
-        {"hypotheses": [{"text": 1, "prob": 0.5}]},
-        {"hypotheses": ["a"]},
-    ],
-)
-def test_a_number_that_no_report_has_is_told(tmp_path: Path, capsys, wrong: dict) -> None:
-    right = json.loads(record("x", "exhaustive", ("a", 1.0)))
-    path = write(tmp_path / "1.jsonl", json.dumps(right | wrong))
-    assert combined("--reports", path, "--output", tmp_path / "o") == 2
-    assert "1.jsonl:1: not a record of an -exactness_report" in capsys.readouterr().err
-    assert not (tmp_path / "o").exists()
-
-
-def test_the_line_is_of_the_hypotheses_whatever_else_a_report_has(tmp_path: Path) -> None:
-    blank = json.loads(record("", "none")) | {"mbr": {"ranking": [{"text": "a"}]}}
-    path = write(tmp_path / "1.jsonl", json.dumps(blank))
-    assert combined("--reports", path, "--output", tmp_path / "o") == 0
-    assert (tmp_path / "o").read_text() == "\n"
-
-
-def test_a_line_end_in_a_report_is_none_in_the_output(tmp_path: Path) -> None:
-    report = write(tmp_path / "one.jsonl", record("x", "exhaustive", ("a\nb\r", 1.0)))
-    assert combined("--reports", report, "--output", tmp_path / "out") == 0
-    assert (tmp_path / "out").read_bytes() == b"a b\n"
-
-
 def test_bad_input_is_one_line_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -316,20 +219,3 @@ def test_bad_input_is_one_line_and_writes_nothing(
         assert len(lines) == 1
         assert message in lines[0]
         assert not output.exists()
-
-
-def test_a_report_that_stands_backwards_is_named(tmp_path: Path, capsys) -> None:
-    texts = ["a b", "a c", "b", "d e"]
-    forward = [record(text, "exhaustive", (text, 1.0)) for text in texts]
-    backward = [record(text, "exhaustive", (text[::-1], 1.0)) for text in texts]
-    one, two, output = (
-        write(tmp_path / "1", *forward),
-        write(tmp_path / "2", *backward),
-        tmp_path / "o",
-    )
-    assert combined("--reports", one, "--reversed", two, "--output", output) == 0
-    assert capsys.readouterr().err == ""
-    for wrong in (["--reports", one, two], ["--reports", one, "--reversed", one]):
-        assert combined(*wrong, "--output", output) == 0
-        (line,) = capsys.readouterr().err.splitlines()
-        assert f"warning: {wrong[-1]}: more of its outputs are those of {one} if reversed" in line

@@ -14,7 +14,6 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.translate import main
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import LineConstraints, SearchConfig
-from onmt_entmax.search.expression import ExpressionError
 from tests.commands import ROOT
 
 MODEL = ROOT / "tests" / "data" / "model_1.0"  # reverses its source; letters a to f
@@ -149,28 +148,8 @@ def test_a_malformed_line_is_named(tmp_path: Path, lines: str, error: str) -> No
     assert not (tmp_path / "out").exists()
 
 
-def test_a_malformed_expression_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as raised:
-        main(command(tmp_path, None, "-constraint_regex", "a )"))
-    assert "constraint_regex: character 3: ')' closes nothing" in str(raised.value)
-    with pytest.raises(UserError, match="constraints"):
-        main(command(tmp_path, None, "-constraints", str(tmp_path / "absent")))
-    with pytest.raises(ExpressionError, match="constraint_regex: character 1"):
-        translator(regex="(")
-
-
 def test_too_many_constraints_name_their_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onmt_entmax.search.automaton._MOST_TRANSITIONS", 20)
     wishes = [LineConstraints((("a b c d",),)), LineConstraints((("a",),))]
     with pytest.raises(UserError, match="constraints of line 1: needs an automaton of more than"):
         list(translator().answers(SOURCES[:2], constraints=wishes))
-
-
-def test_the_output_is_named_if_the_user_did_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in").write_text("a b c\n")
-    assert main(["-model", str(MODEL), "-src", "in"]) == 0
-    assert capsys.readouterr().err == "wrote pred.txt\n"
-    assert (tmp_path / "pred.txt").read_text() == "c b a\n"

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import distill
 from onmt_entmax.report.reading import read_report
 from tests.commands import run, succeed
 from tests.inflection_models import write_model
-from tests.reports import record
 
 QUESTIONS = [
     "lang=english +V +PST a b",
@@ -109,12 +107,6 @@ def test_weights_are_those_of_the_models(folder: Path) -> None:
     assert prob[0] != prob[1]
 
 
-def test_a_line_end_in_a_report_is_none_in_a_pair(tmp_path: Path) -> None:
-    (tmp_path / "report").write_text(record("lang=x\n+V a", "exhaustive", ("a\nb", 0.5)) + "\n")
-    ((source, _),) = distill.pseudo_labels(tmp_path / "report", 0.3)
-    assert source == "lang=x +V a"
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -152,8 +144,3 @@ def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
     succeed("onmt_entmax", "distill", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
     write_model(folder / "other", 4)
     assert "are for other values of models; delete it" in refused(folder, *given, "--out", "anew")
-
-
-def test_without_models(folder: Path) -> None:
-    line = refused(folder, "--train", "train.src", "--out", "x")
-    assert "--models, --reversed or both" in line

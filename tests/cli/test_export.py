@@ -13,7 +13,6 @@ from onmt_entmax.cli.export import main
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
 from tests.commands import succeed
-from tests.models import small_transformer, words
 from tests.test_model import SMALL, VOCABULARIES
 
 
@@ -97,25 +96,6 @@ def test_subword_models_come_along(tmp_path: Path, shared: bool) -> None:
     (exported / "src_subword_model.codes").write_text("other merges")
     with pytest.raises(CheckpointError, match=r"src_subword_model.codes: its content is not what"):
         load(exported)
-
-
-def test_the_card_of_a_transformer_names_its_own_alphas(tmp_path: Path) -> None:
-    config = small_transformer(encoder_attention_alpha="learned", context_attention_alpha=1.5)
-    save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
-    assert ended(tmp_path / "model", tmp_path / "exported") == 0
-    card = (tmp_path / "exported" / "README.md").read_text()
-    assert "attention alphas encoder learned, decoder 1, context 1.5, output alpha 1" in card
-
-
-def test_the_card_of_a_model_of_inflection_that_writes_from_right_to_left(tmp_path: Path) -> None:
-    vocabularies = words(["lang=x", *"abcde"], "uvwxyz")
-    save(tmp_path / "model", build_model(SMALL, vocabularies), SMALL, vocabularies, {})
-    for more, turned in ([], False), (["--right_to_left"], True):
-        exported = tmp_path / f"exported{turned}"
-        assert ended(tmp_path / "model", exported, *more) == 0
-        card = (exported / "README.md").read_text()
-        assert f"\nonmt-entmax inflect --model {exported.name} LANGUAGE LEMMA TAGS\n" in card
-        assert ("It writes from right to left" in card) == turned
 
 
 def test_what_cannot_be_exported(tmp_path: Path) -> None:

@@ -302,16 +302,6 @@ def test_damaged_and_hostile_contents_are_one_line(change, message) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_options_that_cannot_be_written_are_dropped() -> None:
-    nested: list = []
-    for _ in range(100_000):
-        nested = [nested]
-    odd = {"exp": nested, "save_model": "\ud800", "seed": 10**5000, "train_from": "a\0b"}
-    options = tool.options_of(fake(**odd))
-    defaults = tool.options_of(fake())
-    assert {name: options[name] for name in odd} == {name: defaults[name] for name in odd}
-
-
 def test_source_features_and_odd_vocabularies_are_refused() -> None:
     content = fake()
     content["vocab"]["src"].fields.append(("pos", None))

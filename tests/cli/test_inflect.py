@@ -2,7 +2,6 @@
 
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,27 +71,6 @@ class TestInflector:
     def test_what_training_never_saw_is_told(self, model):
         answer = Inflector([model]).inflect("german", "aöcö", ["V", "FUT"])
         assert answer.warnings == ("unknown tag FUT", "unknown character ö", "unknown character c")
-
-    def test_a_decomposed_letter_is_told_with_its_cause(self, tmp_path):
-        source = Vocabulary((*VOCABULARIES.source.tokens, "ö"))
-        model = write_model(tmp_path / "nfc", 3, Vocabularies(source, VOCABULARIES.target))
-        answer = Inflector([model]).inflect("german", "ao\u0308", "V")
-        assert answer.warnings[:2] == ("unknown character o", "unknown character U+0308")
-        assert "normal form NFC" in answer.warnings[2]
-
-    def test_a_decomposed_letter_whose_mark_is_known_is_told(self, tmp_path):
-        """A mark may be a token of another language of the model."""
-        seen = {
-            "lang=german": frozenset({"+V", "a", "o", "ö"}),
-            "lang=english": frozenset({"+V", "a", "o", "\u0308"}),  # trained on NFD
-        }
-        source = Vocabulary((*VOCABULARIES.source.tokens, "o", "ö", "\u0308"), seen)
-        model = write_model(tmp_path / "nfc", 3, Vocabularies(source, VOCABULARIES.target))
-        (warning,) = Inflector([model]).inflect("german", "ao\u0308", "V").warnings
-        assert warning.startswith("not seen in training for german: 'U+0308'; ")
-        assert "normal form NFC" in warning
-        assert Inflector([model]).inflect("german", "aö", "V").warnings == ()
-        assert Inflector([model]).inflect("english", "ao\u0308", "V").warnings == ()
 
     @pytest.mark.parametrize(
         ("language", "tags", "warnings"),
@@ -246,17 +224,6 @@ class TestCommand:
         first, second = capsys.readouterr().out.splitlines()
         assert first == second
 
-    def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
-        """One line that says what to do, as `PYTHONIOENCODING=latin-1` has it."""
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("english שא V\n".encode())))
-        output = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
-        monkeypatch.setattr("sys.stdout", output)
-        assert ended(inflect.main, ["--model", str(model)]) == 2
-        assert capsys.readouterr().err.endswith(
-            "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
-            "set PYTHONIOENCODING=utf-8\n"
-        )
-
     def test_json_with_one_language_to_a_file(self, model, capsys, monkeypatch, tmp_path):
         (tmp_path / "in.tsv").write_text("ab\tV;PST\nb\tV\n", encoding="utf-8")
         files = ["--input", str(tmp_path / "in.tsv"), "--output", str(tmp_path / "out.jsonl")]
@@ -268,25 +235,6 @@ class TestCommand:
         assert answers[1]["language"] == "german"
         assert [form["form"] for form in answers[1]["forms"]] == [f.text for f in expected.forms]
         assert answers[1]["certificate"] == expected.level
-
-    def test_a_form_is_one_column_of_one_line(self, model):
-        """The tokens U+0009 and U+000A are characters that would end a column or a line."""
-        found = Inflector([model]).inflect("german", "a b", "V;PST")
-        form = replace(found.forms[0], text="a\tb\nc\x1b[2J")
-        (line,) = inflect.as_tsv(replace(found, forms=(form,))).split("\n")
-        assert line.split("\t")[4] == r"a\tb\nc\x1b[2J"
-
-    def test_nothing_found_is_a_line_all_the_same(self, tmp_path):
-        endless = write_model(tmp_path / "endless", 1, end=-100)
-        answer = Inflector([endless], max_length=5).inflect("german", "ab", "V")
-        assert inflect.as_tsv(answer).split("\t")[3:] == [
-            "",
-            "",
-            "0",
-            "none",
-            "no form ended within the length limit",
-        ]
-        assert json.loads(inflect.as_json(answer))["forms"] == []
 
     @pytest.mark.parametrize(
         ("text", "message"),

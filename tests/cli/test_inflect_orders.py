@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Inflector
-from onmt_entmax.checkpoint import CheckpointError
 from onmt_entmax.cli import export, inflect
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.inflector import Inflection, InflectionError, Question, _certificate
-from onmt_entmax.search import Certificate, SearchConfig, SearchTask
+from onmt_entmax.inflector import Inflection, InflectionError, Question
+from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import TranslationError, Translator
 from tests.ended import ended
 from tests.inflection_models import VOCABULARIES, WORDS, write_model
@@ -120,45 +119,9 @@ def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
             assert max(others) <= bound + 1e-7
 
 
-def test_counts_of_a_mixture_are_those_of_its_parts(uneven, other):
-    inflector = Inflector([uneven], 1, 2, max_length=3, reversed_folders=[other])
-    answer = inflector.inflect("english", "ab", "V")
-    task = SearchTask(SearchConfig(2, 2, 3))
-    parts = [
-        translated.result.certificate
-        for folder in (uneven, other)
-        for translated in Translator.from_folders([folder], task).answers(["lang=english +V a b"])
-    ]
-    certificate = answer.certificate
-    assert certificate.dropped == sum(part.dropped for part in parts) > 0
-    assert certificate.truncated == sum(part.truncated for part in parts)
-    assert certificate.excluded == pytest.approx(sum(part.excluded for part in parts) / 2)
-    assert certificate.strict == all(part.strict for part in parts)
-    assert certificate.log_excluded_bound >= certificate.log_bound - 1e-9
-
-
 def test_a_model_is_to_be_named() -> None:
     with pytest.raises(InflectionError, match="no model is named"):
         Inflector([])
-
-
-def test_what_is_too_small_for_a_float_or_strict_in_one_order_only() -> None:
-    parts = [
-        Certificate("exhaustive", -math.inf, math.inf, 1, 1.0, 0, 0, 0.0, excluded, strict)
-        for excluded, strict in ((-800.0, True), (-math.inf, False))
-    ]
-    numbers = {"bound": 0.0, "gap": None, "proven": 1, "mass": 1.0, "excluded": 0.0}
-    certificate = _certificate({"certificate": "exhaustive", **numbers}, parts, [0.5, 0.5])
-    assert -800 <= certificate.log_excluded_bound < -500, "something was excluded"
-    assert not certificate.strict
-
-
-def test_what_one_model_of_two_never_saw_is_told(uneven, tmp_path):
-    words = tuple(word for word in WORDS if word != "b")
-    known = Vocabularies(Vocabulary((*SOURCE_SPECIALS, *words)), VOCABULARIES.target)
-    other = write_model(tmp_path / "other", 1, known)
-    answer = Inflector([uneven], reversed_folders=[other]).inflect("english", "abb", "V")
-    assert answer.warnings == ("unknown character b",)
 
 
 def test_models_that_do_not_go_together(uneven, tmp_path):
@@ -202,17 +165,6 @@ def test_models_of_two_orders(uneven, capsys, monkeypatch):
     assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
 
 
-def test_the_order_of_arguments_does_not_matter():
-    for arguments in (
-        "--model A --reversed R --model B --reversed S --json",
-        "--reversed R --reversed S -model A --json --model B",
-        "--json --model A --model B --reversed R --reversed S",
-    ):
-        options = inflect.parse_arguments(arguments.split())
-        assert [str(path) for path in options.models] == ["A", "B"]
-        assert [str(path) for path in options.reversed] == ["R", "S"]
-
-
 def test_a_folder_that_says_its_order_needs_no_option(uneven, tmp_path, capsys, monkeypatch):
     """`export --right_to_left` says it; inflect and translate then print the right way round."""
     told = tmp_path / "told"
@@ -251,9 +203,3 @@ def test_models_of_two_orders_are_no_token_level_ensemble(uneven, tmp_path):
     assert both == Inflector([uneven], reversed_folders=[told]).inflect("english", "ab", "V")
     with pytest.raises(TranslationError, match="prefix of line 1: a model that writes from right"):
         list(Translator.from_folders([told]).answers(["lang=english +V a"], prefixes=["a"]))
-
-
-def test_an_order_that_does_not_exist(tmp_path):
-    told = write_model(tmp_path / "told", 1, options={"target_order": "upwards"})
-    with pytest.raises(CheckpointError, match="target_order: must be left_to_right or right_to_l"):
-        Inflector([told])

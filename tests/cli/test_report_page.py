@@ -60,20 +60,6 @@ def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, d
         assert all("attention" in node for node in content["nodes"])
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.5])
-def test_improbable_hypotheses_have_to_fit_as_well(run: Path, factor: float) -> None:
-    """The report says of one hypothesis that it has another probability, if a small one."""
-    path = run / "report.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
-    each = min((h for r in records for h in r["hypotheses"]), key=lambda h: h["prob"])
-    assert each["prob"] < 0.1
-    each["prob"] *= factor
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert ended(report_page.main, arguments(run, "-details", "all")) == 0
-    drawn = re.findall('id="drawing-', (run / "page.html").read_text(encoding="utf-8"))
-    assert len(drawn) == (3 if factor == 1 else 2)
-
-
 def test_errors_are_one_line(run: Path) -> None:
     def told(*more: str, **files: str) -> str:
         return refused(report_page.main, arguments(run, *more, **files), progress=True)

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from onmt_entmax import memory
 from onmt_entmax.checkpoint import save
-from onmt_entmax.cli import score, suggest, translate
+from onmt_entmax.cli import score
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
 from onmt_entmax.network import ModelConfig
-from onmt_entmax.search import SearchConfig, SearchTask, TargetScore, TokenScore
+from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.ended import ended, refused
 
@@ -134,40 +133,6 @@ def test_tokens_outside_the_vocabularies_are_told(tmp_path, capsys) -> None:
     assert "target tokens not in the vocabulary 50.00%" in captured.out
 
 
-def test_tokens_that_training_saw_in_other_languages_are_told(tmp_path, capsys) -> None:
-    """By `score`, `suggest` and `translate`, with its report."""
-    source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "a", "б"), {"lang=x": frozenset("a")})
-    model = tmp_path / "model"
-    write_model(model, 0, Vocabularies(source, VOCABULARIES.target))
-    (record,) = run(tmp_path, model, source=["lang=x б a"], target=["x"])
-    assert record["unseen"] == {"б": 1}
-    assert "unknown" not in record
-    asked = ["-src", tmp_path / "src", "-output", tmp_path / "out", "-exactness_report"]
-    report = tmp_path / "report.jsonl"
-    assert ended(translate.main, ["-model", str(model), *map(str, asked), str(report)]) == 0
-    assert json.loads(report.read_text())["unseen"] == {"б": 1}
-    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
-    assert (summary["unseen_tokens"], summary["unknown_tokens"]) == (1, 0)
-    assert ended(suggest.main, [str(model), "--source", "lang=x б a", "--prefix", "x"]) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
-    assert told == 3 * [
-        "warning: 1 of 3 source tokens not seen in training for x: 'б'; "
-        "most have CYRILLIC letters, the training data LATIN"
-    ]
-
-
-def test_symbols_are_no_words_of_a_target(tmp_path, capsys) -> None:
-    write_model(tmp_path / "model", 0)
-    record = run(tmp_path, tmp_path / "model", source=["a"], target=["</s> x"])[0]
-    assert (record["log_prob"], record["excluded_at"]) == (None, 0)
-    assert "possible 0 " in capsys.readouterr().out
-
-
-def test_lines_are_divided_at_line_feeds_only(tmp_path) -> None:
-    write_model(tmp_path / "model", 0)
-    assert len(run(tmp_path, tmp_path / "model", source=["a\rb", "a"], target=["x", "y"])) == 2
-
-
 OTHER_ORDER = Vocabularies(
     Vocabulary((*SOURCE_SPECIALS, "b", "a")), Vocabulary((*TARGET_SPECIALS, "z", "x", "y"))
 )
@@ -218,45 +183,10 @@ def test_missing_files_and_different_vocabularies_are_refused(tmp_path) -> None:
     check_refused(tmp_path, "the target vocabulary of model", "other")
 
 
-def test_a_very_long_line_is_named(tmp_path, monkeypatch) -> None:
-    write_model(tmp_path / "model", 0)
-    monkeypatch.setattr(score, "LONG", 2)
-    monkeypatch.setattr(score, "WINDOW", 2)
-    with pytest.warns(UserWarning, match="^line 3: ") as caught:
-        records = run(
-            tmp_path, tmp_path / "model", source=["a"] * 4, target=["x x", "", "y y y", ""]
-        )
-    assert [record["id"] for record in records] == [0, 1, 2, 3]
-    assert [len(record["steps"]) for record in records] == [3, 1, 4, 1]
-    assert [str(each.message) for each in caught] == [
-        "line 3: its 3 target tokens take a step of the decoder each"
-    ]
-    write_lines(tmp_path / "src", ["a", "b", "a " * 2000, "b"])
-    monkeypatch.setattr(memory, "_SMALL", 0)
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 200_000)
-    monkeypatch.setattr(score, "LONG", 3)
-    check_refused(tmp_path, "line 3: its 2,000 tokens: does not fit in memory (needs 0.")
-
-
 def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
     write_model(tmp_path / "model", 0)
     assert run(tmp_path, tmp_path / "model", source=[], target=[]) == []
     assert capsys.readouterr().out == "no targets\n"
-
-
-def test_the_summary_says_of_what_its_means_are() -> None:
-    """Log-probabilities are of the targets that are possible, ranks of all tokens and ends."""
-    summary = score.Summary()
-    first, other = TokenScore(-0.5, 1, 3), TokenScore(-1.0, 2, 3)
-    none = TokenScore(-math.inf, 4, 3)
-    for steps in [(first, first), (first, first, first, other), (none, other)]:
-        summary.add(score.Scored((), TargetScore(steps)))
-    assert summary.text().splitlines() == [
-        "targets 3",
-        "possible 2 (66.67%)",
-        "mean log-probability of the possible ones -1.7500",
-        "tokens that are the most probable 62.50%",
-    ]
 
 
 def test_the_line_of_an_error_is_that_of_the_file(tmp_path, monkeypatch) -> None:

@@ -26,7 +26,7 @@ from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import CONSOLE, ENVIRONMENT
 from tests.ended import ended
-from tests.inflection_models import VOCABULARIES, write_model
+from tests.inflection_models import write_model
 from tests.report.browser import CHROMIUM, Browser
 
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=8), "exact", Budget(500))
@@ -82,19 +82,6 @@ def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
     answer = client(sentences).post("/answer", json={"sentence": "ab e\u0301"}).get_json()
     assert answer["record"]["unknown"] == {"e\u0301": 1}
     assert "NFC" in answer["causes"]["unknown"]
-
-
-def test_what_training_never_saw_of_the_language_is_named(tmp_path: Path) -> None:
-    source, target = VOCABULARIES
-    seen = Vocabulary((*source.tokens, "б"), {"lang=german": frozenset({"+V", "a"})})
-    write_model(tmp_path / "model", 1, Vocabularies(seen, target))
-    asked = {"language": "german", "lemma": "aбб", "tags": "V;PST"}
-    answer = client(tmp_path / "model").post("/answer", json=asked).get_json()
-    assert answer["record"]["unseen"] == {"tag PST": 1, "character б": 2}
-    assert answer["causes"] == {
-        "unknown": None,
-        "unseen": "most have CYRILLIC letters, the training data LATIN",
-    }
 
 
 def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> None:
@@ -175,34 +162,6 @@ def test_the_page_is_for_names_of_this_machine(words: Path, host: str) -> None:
     assert response.status_code == 200
     assert "a &lt;title&gt;" in response.text
     assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
-
-
-@pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "10.0.0.1:8000", "[", ""]
-)
-def test_other_names_may_be_those_of_other_sites(words: Path, host: str) -> None:
-    assert error(client(words).get("/", headers={"Host": host}))[0] == 400
-    assert client(words, local=False).get("/", headers={"Host": "my.host"}).status_code == 200
-
-
-def test_an_example_is_offered_if_the_model_knows_it(tmp_path: Path) -> None:
-    known = ("lang=english", "+V", "+PST", "+V.PTCP")
-    source = Vocabulary((*SOURCE_SPECIALS, *known))
-    target = Vocabulary((*TARGET_SPECIALS, "a"))
-    write_model(tmp_path / "model", 1, Vocabularies(source, target))
-    model = serve.Answering(tmp_path / "model", TASK).description()
-    assert model["example"] == {"language": "english", "lemma": "draw", "tags": "V;V.PTCP;PST"}
-
-
-def test_a_port_that_is_taken(words: Path, capsys: pytest.CaptureFixture) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert ended(serve.main, [str(words), "--port", str(port)]) == 2
-    told = capsys.readouterr().err
-    assert told == (
-        f"serve.py: error: 127.0.0.1, port {port}: Address already in use; "
-        "choose another --port or --host\n"
-    )
 
 
 def test_who_may_reach_the_page_is_said(words: Path, capsys, monkeypatch) -> None:
@@ -302,34 +261,3 @@ def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
     browser.until("at('state').textContent === ''")
     noted = [text for text in browser.complaints() if "400" not in str(text)]
     assert noted == []
-
-
-def test_an_answer_that_comes_late_is_not_shown(browser: Browser, site: str) -> None:
-    browser.open(f"{site}?language=german&lemma=a&tags=V")
-    browser.until("at('title')?.textContent === 'a german V'")
-    browser("at('lemma').focus()")
-    held = "window.held = [], window.get = fetch, window.seen = [], "
-    waits = "window.fetch = (...all) => new Promise(go => held.push(() => go(get(...all))))"
-    sees = "new MutationObserver(() => seen.push(at('title')?.textContent))"
-    browser(f"({held} {waits}, {sees}.observe(at('answer'), {{childList: true}}))")
-    browser.press("b")
-    browser.until("held.length === 1")
-    browser.press("b")
-    browser.until("location.hash === '#language=german&lemma=abb&tags=V'")
-    assert browser("held.length") == 1  # one query at a time
-    browser("held[0]()")
-    browser.until("held.length === 2")
-    browser("held[1]()")
-    browser.until("at('title').textContent === 'abb german V'")
-    assert browser("seen") == ["abb german V"]
-    # Enter keeps a query in the history.
-    browser.press("Enter")
-    browser.until("held.length === 3")
-    browser("held[2]()")
-    browser.press("a")
-    browser.until("held.length === 4")
-    browser("(held[3](), window.fetch = get, 0)")
-    browser.until("at('title').textContent === 'abba german V'")
-    browser("(history.back(), 0)")
-    browser.until("at('title').textContent === 'abb german V'")
-    assert browser("at('lemma').value") == "abb"

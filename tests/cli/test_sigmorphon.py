@@ -192,22 +192,6 @@ class TestExample:
         assert "train.yaml: was changed" in refused(capsys, "prepare", *arguments)
         assert (tmp_path / "train.tgt").read_text() == before
 
-    def test_a_word_with_a_line_end_ends_no_comment(self, tmp_path, capsys):
-        for part in ("train", "dev"):
-            (tmp_path / f"x-{part}").write_text("a\u2028layers: 7\tb\tN\n")
-        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
-        assert yaml.safe_load((tmp_path / "out" / "train.yaml").read_text())["layers"] == 2
-        assert r"x 'a\u2028layers: 7' N" in capsys.readouterr().out
-
-    def test_updates_grow_with_the_data(self):
-        steps = [prepare_sigmorphon.updates(rows) for rows in (1, 1000, 10_000, 100_000)]
-        assert steps == [4000, 4000, 12_500, 125_000]
-
-    def test_only_training_has_an_example(self, tmp_path, capsys):
-        call("prepare", "--data", SAMPLES, "--splits", "dev", "--out", tmp_path)
-        assert "next:" not in capsys.readouterr().out
-        assert not (tmp_path / "train.yaml").exists()
-
 
 class TestBadInput:
     @pytest.fixture
@@ -260,13 +244,6 @@ class TestBadInput:
             assert call(*arguments, *more) == 0
             assert (tmp_path / "dev.src").read_text() == "lang=welsh +V +PST a\n"
 
-    def test_a_covered_test_set_is_no_test_set_of_another_language(self, data, tmp_path, capsys):
-        (data / "welsh-covered-test").write_text("a\tab\tV\n")
-        arguments = ("--data", data, "--splits", "test", "--out", tmp_path / "out")
-        said = refused(capsys, "prepare", *arguments)
-        assert "no language has <language>-test; found only <language>-covered-test, " in said
-        assert "--setting" not in said
-
     @pytest.mark.parametrize(
         ("content", "message"),
         [
@@ -304,52 +281,6 @@ class TestBadInput:
         (data / "low german-dev").write_text("a\tab\tV\n")
         arguments = ("--data", data, "--setting", "low", "--out", tmp_path / "out")
         assert "a language is a word without spaces" in refused(capsys, "prepare", *arguments)
-
-    def test_missing_folder(self, tmp_path, capsys):
-        arguments = ("prepare", "--data", tmp_path / "none", "--out", tmp_path / "out")
-        assert "cannot be read (No such file" in refused(capsys, *arguments)
-        said = refused(capsys, "prepare", "--data", tmp_path, "--out", tmp_path / "out")
-        assert (
-            "no files <language>-train (or <language>-train-<setting>) and <language>-dev" in said
-        )
-
-    def test_letters_whose_marks_stand_alone_are_told(self, tmp_path, capsys):
-        for part, text in (("train", "u\u0308ber\ta\tV\nü\tü\tV\n"), ("dev", "ö\tö\tV\n")):
-            (tmp_path / f"german-{part}").write_text(text)
-        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
-        (line,) = capsys.readouterr().err.splitlines()
-        told = "german-train: rows that are not in Unicode's normal form NFC: 1 of 2;"
-        assert f"{tmp_path}/{told}" in line
-        assert "V u \u0308 b" in (tmp_path / "out" / "train.src").read_text()
-
-    @pytest.mark.parametrize(
-        ("tags", "said"), [("Number=Sing|Case=Nom", True), ("V, PST", True), ("V/PST", False)]
-    )
-    def test_tags_that_semicolons_do_not_divide_are_told(self, tmp_path, capsys, tags, said):
-        """Such as the features of Universal Dependencies: each combination would be a tag."""
-        for part, lemma in (("train", "a"), ("dev", "b")):
-            (tmp_path / f"german-{part}").write_text(f"{lemma}\tab\t{tags}\n")
-        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out") == 0
-        told = f"-dev: no semicolon divides tags: '{tags}' is one tag; put ; between tags\n"
-        assert (told in capsys.readouterr().err) is said
-
-    def test_rows_of_the_training_data_in_other_data_are_told(self, data, tmp_path, capsys):
-        (data / "welsh-dev").write_text("a\tab\tV;PST\na\tac\tV;PST\na\tab\tV\n")
-        arguments = ["--data", data, "--setting", "low", "--languages", "welsh"]
-        assert call("prepare", *arguments, "--reverse", "--out", tmp_path / "out") == 0
-        assert capsys.readouterr().err == (
-            f"warning: {tmp_path}/out/dev: rows that are in the training data too: 1 of 3, "
-            "which makes the accuracy too high\n"
-        )
-
-    def test_unwritable_output(self, data, tmp_path, capsys):
-        (tmp_path / "file").write_text("")
-        arguments = ("prepare", "--data", data, "--setting", "low", "--out")
-        assert "cannot be written" in refused(capsys, *arguments, tmp_path / "file")
-        # The second file cannot be written: the first must not appear either.
-        (tmp_path / "out" / "train.tgt").mkdir(parents=True)
-        assert "train.tgt: is a folder" in refused(capsys, *arguments, tmp_path / "out")
-        assert [path.name for path in (tmp_path / "out").iterdir()] == ["train.tgt"]
 
     @pytest.mark.parametrize(
         ("source", "predictions", "message"),

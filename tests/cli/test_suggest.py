@@ -138,16 +138,3 @@ def test_the_package_offers_it(tmp_path) -> None:
     assert onmt_entmax.suggest(model, "a", "x") == suggestions(model, "a", "x")
     with pytest.raises(SuggestionError):
         onmt_entmax.suggest(model, "")
-
-
-def test_a_source_that_training_never_saw_is_told_once(tmp_path, capsys, monkeypatch) -> None:
-    folder = str(write_model(tmp_path / "model"))
-    assert ended(suggest.main, [folder, "--source", "c a", "--prefix", "x"]) == 0
-    (warning,) = capsys.readouterr().err.splitlines()
-    assert warning.startswith("warning: 1 of 2 source tokens (50.00 %) not in the source vocab")
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\ny\n")))
-    assert ended(suggest.main, [folder, "--source", "c a"]) == 0
-    assert capsys.readouterr().err.splitlines() == [warning]
-    assert suggestions(load(folder), "c a").unknown == ("c",)
-    with pytest.raises(SuggestionError, match="vocabulary; most are known in lower case"):
-        suggestions(load(folder), "a", "X")

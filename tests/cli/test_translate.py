@@ -88,11 +88,6 @@ def test_n_best_lists_are_sorted_and_distinct(trained: Path, tmp_path: Path) -> 
         assert len(set(texts)) == len(texts)
 
 
-def test_unknown_tokens_and_very_long_lines(trained: Path, tmp_path: Path) -> None:
-    records = translate(trained, tmp_path, "never seen\n" + "a " * 10_000 + "\n")
-    assert len(records) == 2
-
-
 def test_tokens_that_training_never_saw_are_named(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a b\nfed x\n")
     files = ("-src", tmp_path / "in", "-output", tmp_path / "out", "-exactness_report")
@@ -177,21 +172,6 @@ def translation(model: Path, folder: Path, **changes: object) -> list[object]:
     (folder / "in").write_text("a b\n")
     arguments = {"model": model, "src": folder / "in", "output": folder / "out"} | changes
     return [word for key, value in arguments.items() for word in (f"-{key}", value)]
-
-
-def test_a_checkpoint_cut_in_half(broken: Path, tmp_path: Path) -> None:
-    path = broken / "model.safetensors"
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    message = fail("translate.py", *translation(broken, tmp_path))
-    assert "model.safetensors: its content is not what was written" in message
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_newer_format(broken: Path, tmp_path: Path) -> None:
-    path = broken / "config.yaml"
-    path.write_text(path.read_text().replace("format_version: '1.1'", "format_version: '2.0'"))
-    write_list(broken)
-    assert "format 2.0 is newer" in fail("translate.py", *translation(broken, tmp_path))
 
 
 def test_an_ensemble_of_different_vocabularies(trained: Path, broken: Path, tmp_path: Path) -> None:

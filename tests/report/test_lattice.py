@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.report.lattice import Branch, Lattice, Node, build_lattice
+from onmt_entmax.report.lattice import Lattice, Node, build_lattice
 from onmt_entmax.search import SearchConfig, beam_search
 from onmt_entmax.search.stepper import Step
 from tests.search.networks import DECODERS, network, sentences, stepper
@@ -74,14 +74,6 @@ def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
     assert lattice.log_prob(1) == 0
 
 
-def test_the_empty_string_is_a_hypothesis() -> None:
-    table = Fixed({(): {EOS: 0.25, W: 0.75}})
-    lattice = build_lattice(TableStepper(7), [table], [()])
-    assert lattice.path(0) == (0,)
-    assert math.exp(lattice.log_prob(0)) == pytest.approx(0.25)
-    assert lattice.nodes[0].branches[0] == Branch(W, math.log(0.75))
-
-
 def test_beyond_the_limit_tokens_are_summed_but_hypotheses_are_listed() -> None:
     lattice = draw([(W,)], limit=2)
     assert listed(lattice.nodes[1]) == pytest.approx({E: 0.6, EOS: 0.1})
@@ -109,12 +101,6 @@ def test_attention_belongs_to_the_prefix() -> None:
     for node in lattice.nodes:
         assert node.attention == (sum(node.prefix) + 10.0 * len(node.prefix),)
     assert all(node.attention is None for node in draw(hypotheses).nodes)
-
-
-@pytest.mark.parametrize("hypotheses", [[], [(W,), (W,)]])
-def test_hypotheses_must_exist_and_differ(hypotheses: list[tuple[int, ...]]) -> None:
-    with pytest.raises(ValueError, match="at least one hypothesis, and none twice"):
-        draw(hypotheses)
 
 
 class Counting(TableStepper):
@@ -145,25 +131,6 @@ def test_the_lattice_of_a_whole_support_has_no_branch_that_was_not_followed() ->
         assert stepper.steps == longest + 1  # all prefixes of one length together
         checked += len(result.hypotheses) > 1
     assert checked > 10
-
-
-@pytest.mark.parametrize("alpha", [1.0, 1.5])
-@pytest.mark.parametrize("seed", range(1, 6))
-def test_what_hypotheses_have_not_the_branches_that_were_not_followed_have(
-    seed: int, alpha: float
-) -> None:
-    tables, stepper = [Table(seed, alpha, end=1.0)], TableStepper()
-    stepper.dense = alpha == 1
-    (result,) = beam_search(stepper, tables, SearchConfig(3, 3, 8))
-    found = [hypothesis.tokens for hypothesis in result.hypotheses]
-    lattice = build_lattice(stepper, tables, found, dense_minimum=0.05, limit=3)
-    mass = sum(math.exp(lattice.log_prob(i)) for i in range(len(found)))
-    left = sum(
-        math.exp(node.log_prob)
-        * (node.others + sum(math.exp(b.log_prob) for b in node.branches if not b.kept))
-        for node in lattice.nodes
-    )
-    assert mass + left == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", DECODERS)

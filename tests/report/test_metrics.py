@@ -43,22 +43,8 @@ def test_edit_distance_is_the_recursive_definition(first, second):
     assert edit_distance(first, second) == distance(len(first), len(second))
 
 
-@given(WORDS, WORDS, WORDS)
-def test_edit_distance_is_a_metric(first, second, third):
-    assert (edit_distance(first, second) == 0) == (first == second)
-    assert edit_distance(first, second) == edit_distance(second, first)
-    assert edit_distance(first, third) <= edit_distance(first, second) + edit_distance(
-        second, third
-    )
-
-
 def test_score_counts_words_and_characters():
     assert score(["drawn", "sang", "cut"], ["drawed", "sang", ""]) == Score(3, 1 / 3, (2 + 3) / 3)
-
-
-def test_comparison_changes_nothing():
-    # Case, spaces and composition count.
-    assert score(["A", "a ", "\u00e9"], ["a", "a", "e\u0301"]).accuracy == 0
 
 
 def test_every_language_counts_the_same_in_the_average():

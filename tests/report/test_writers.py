@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from onmt_entmax.errors import counted
 from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
 from onmt_entmax.search import (
     Certificate,
@@ -58,13 +57,6 @@ def test_a_sentence_counts_once(given: Answer, counted: str | None) -> None:
     assert [name for name in kinds if rates[name]] == ([counted] if counted else [])
 
 
-def test_what_was_excluded_may_be_too_small_for_a_float() -> None:
-    summary, given = Summary(), answer("exhaustive", 1)
-    tiny = replace(given.result.certificate, excluded=0.0, log_excluded_bound=-800.0)
-    summary.add(replace(given, result=replace(given.result, certificate=tiny)))
-    assert summary.as_dict()["single_hypothesis_percent"] == 0
-
-
 def test_an_output_is_one_line_whatever_it_holds() -> None:
     """Tokens have no line ends, but a transform may make one when it is undone."""
     given = answer("exhaustive", 2)
@@ -75,24 +67,6 @@ def test_an_output_is_one_line_whatever_it_holds() -> None:
     AnswerWriter(output, report, n_best=3).write(given)
     assert output.getvalue() == "a b  c \nd\u2028e\n\n"
     assert [h["text"] for h in json.loads(report.getvalue())["hypotheses"]] == texts
-
-
-def test_rare_kinds_are_told() -> None:
-    summary = Summary()
-    for given in (answer("exhaustive", 0), answer("none", 0, unfinished=True), Answer(1, "")):
-        summary.add(given)
-    first = summary.text().splitlines()[0]
-    assert first == (
-        "2 sentences, 1 blank line, 1 without a finished output, "
-        "1 whose prefix or constraints allow no output"
-    )
-
-
-def test_one_sentence_is_not_several() -> None:
-    assert Summary(sentences=1).text().splitlines()[0] == "1 sentence"
-    sampled = Summary(sentences=1, sampled=True, samples=2, distinct=1)
-    assert sampled.text().startswith("1 sentence, 2 samples (1 different in")
-    assert [counted(number, "line") for number in range(3)] == ["0 lines", "1 line", "2 lines"]
 
 
 def test_tokens_outside_the_vocabulary_are_told_beside_the_certificates() -> None:
@@ -107,38 +81,6 @@ def test_tokens_outside_the_vocabulary_are_told_beside_the_certificates() -> Non
     record = replace(clean, unknown=("ö", "ö")).record()
     assert (record["source_tokens"], record["unknown"]) == (6, {"ö": 2})
     assert "unknown" not in clean.record()
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ([answer("none", 1)] * 3, ["nothing is certified: try -search exact"]),
-        ([answer("none", 1), answer("optimal", 1)], []),
-        ([answer("none", 0, unfinished=True)] * 2, ["no finished output: train longer"]),
-        ([], []),
-    ],
-)
-def test_a_report_that_is_no_use_says_what_to_do(given: list[Answer], said: list[str]) -> None:
-    summary = Summary()
-    for each in given:
-        summary.add(each)
-    advice = summary.advice()
-    assert len(advice) == len(said)
-    for text, part in zip(advice, said, strict=True):
-        assert part in text
-        assert text in summary.text()
-
-
-def test_most_outputs_being_empty_is_told() -> None:
-    summary, given = Summary(), answer("optimal", 1)
-    empty = replace(given, hypotheses=(replace(given.hypotheses[0], text=""),))
-    for each in (empty, given):
-        summary.add(each)
-    assert (summary.as_dict()["empty"], summary.advice()) == (1, [])
-    summary.add(empty)
-    (advice,) = summary.advice()
-    assert "most outputs are empty: try -length_penalty avg" in advice
-    assert "2 whose best output is empty" in summary.text()
 
 
 def test_limits_of_what_constraints_hold_are_told() -> None:
