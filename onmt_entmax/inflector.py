@@ -29,7 +29,7 @@ from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.writers import Answer
-from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.translator import Translator, as_list
 
@@ -143,8 +143,17 @@ class _Direction:
     """The models that write in one direction."""
 
     translator: Translator
+    enumerator: Translator | None
+    """Lists what the beam of `translator` did not find."""
     models: int
     """Number of models."""
+
+    def answers(self, lines: Sequence[str], batch_size: int) -> Iterator[Answer]:
+        """Search the lines; enumerate where that is asked for and the beam did not find all."""
+        for line, answer in zip(lines, self.translator.answers(lines, batch_size), strict=True):
+            if self.enumerator and answer.level not in ("only", "exhaustive"):
+                (answer,) = self.enumerator.answers([line])
+            yield answer
 
 
 class Inflector:
@@ -155,15 +164,16 @@ class Inflector:
     ensemble (`onmt_entmax/search/sequence_ensemble.py`).
 
     Args:
-        folders: model or run folders. Models write from left to right, unless the folder says
-            otherwise (`onmt-entmax export --right_to_left`).
-        n_best: forms returned for each query; 0 lists all forms of positive probability, as far as
-            a budget of 10,000 decoder steps allows (for sparse models nearly always all).
+        folders: model or run folders, or loaded models. Models write from left to right, unless the
+            folder says otherwise (`onmt-entmax export --right_to_left`).
+        n_best: forms returned for each query; 0 lists all that the beam finds and, where it does
+            not find all of positive probability, all that an enumeration finds in `budget` steps.
         beam_size: live prefixes of a search; at least `n_best`.
         max_length: longest form, in characters.
         device: the CPU if None.
         reversed_folders: folders of models that write from right to left (`prepare --reverse`),
             whether or not they say so.
+        budget: decoder steps of an enumeration; 0: none.
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
@@ -174,15 +184,19 @@ class Inflector:
 
     def __init__(
         self,
-        folders: Path | str | Sequence[Path | str],
+        folders: Path | str | Sequence[Path | str | LoadedModel],
         n_best: int = 1,
         beam_size: int = 5,
         max_length: int = 100,
         device: torch.device | None = None,
         reversed_folders: Path | str | Sequence[Path | str] = (),
+        budget: int = 10_000,
     ) -> None:
-        folders, reversed_folders = as_list(folders), as_list(reversed_folders)
-        models = [load(folder, device) for folder in folders]
+        models = [
+            each if isinstance(each, LoadedModel) else load(each, device)
+            for each in as_list(folders)
+        ]
+        reversed_folders = as_list(reversed_folders)
         models += [replace(load(each, device), right_to_left=True) for each in reversed_folders]
         if not models:
             raise InflectionError("no model is named")
@@ -193,11 +207,22 @@ class Inflector:
             raise ValueError(f"beam_size must be at least 1, not {beam_size}")
         # A sequence-level ensemble averages the forms that each direction lists.
         listed = max(beam_size, n_best) if left and right and n_best > 0 else n_best
-        search = SearchConfig(max(beam_size, n_best), listed, max_length)
-        task = SearchTask(search, "beam" if n_best else "enumerate")
+        search = SearchConfig(
+            max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
+        )
+        task = SearchTask(search)
+        every = SearchTask(replace(search, n_best=0), "enumerate", Budget(expansions=budget or 1))
         self._n_best = n_best
+        self.folders = [model.folder for model in models]
         groups = [group for group in (left, right) if group]
-        self._directions = [_Direction(Translator(group, task), len(group)) for group in groups]
+        self._directions = [
+            _Direction(
+                Translator(group, task),
+                None if n_best or not budget else Translator(group, every),
+                len(group),
+            )
+            for group in groups
+        ]
         self._inventory = Inventory.of(group[0].vocabularies.source for group in groups)
         self.languages = self._inventory.languages
         """Languages in the source vocabularies of all models."""
@@ -239,7 +264,7 @@ class Inflector:
                 where = f"question {number}: " if len(given) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
         lines = [" ".join(encode_source(q.language, q.lemma, q.tags)) for q in asked]
-        streams = [each.translator.answers(lines, batch_size) for each in self._directions]
+        streams = [each.answers(lines, batch_size) for each in self._directions]
         for question, *answers in zip(asked, *streams, strict=True):
             yield self._inflection(question, answers)
 

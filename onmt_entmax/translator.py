@@ -109,7 +109,7 @@ class _Line:
     automaton: Automaton | None
 
 
-def as_list(folders: Path | str | Sequence[Path | str]) -> list[Path | str]:
+def as_list(folders: Path | str | Sequence[Any]) -> list[Any]:
     """Return one folder, or several, as a list."""
     return [folders] if isinstance(folders, (str, Path)) else list(folders)
 

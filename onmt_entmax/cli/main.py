@@ -36,6 +36,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "nli": ("nli", "train and evaluate attention classifiers of sentence pairs"),
         "translate": ("translate", "translate a file, with certificates"),
         "inflect": ("inflect", "inflect words"),
+        "paradigm": ("paradigm", "print all forms of a word, or of a list of words"),
         "serve": ("serve", "show outputs and proofs on a web page, as you type"),
         "fetch-model": ("fetch_model", "download a released model"),
         "score": ("score", "compute the probabilities of given targets"),

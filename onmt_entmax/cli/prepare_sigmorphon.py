@@ -12,6 +12,8 @@ The files hold one form a line, `lemma<TAB>form<TAB>tag;tag`. This writes `<spli
 
 Characters stay as they are: a warning names files that are not in Unicode's normal form NFC.
 
+`cells.tsv` counts the tags of each language in the training data: the cells of `paradigm`.
+
 Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
 model for one CPU core, trained for longer on larger data. The next commands are printed.
 
@@ -31,9 +33,12 @@ from unicodedata import is_normalized
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.prepared import CONFIGURATION, keep_configuration, next_lines, training_file
 from onmt_entmax.data.inflection import (
+    CELLS,
     SETTINGS,
     Row,
     as_pair,
+    cells_text,
+    count_cells,
     decode_source,
     order_tokens,
     pair_texts,
@@ -155,6 +160,10 @@ def prepare(options: argparse.Namespace) -> None:
         # a few languages.
         random.Random(f"{options.seed}/train").shuffle(pairs["train"])
     contents = pair_texts({options.out / name: some for name, some in pairs.items()})
+    if "train" in pairs:
+        contents[options.out / CELLS] = cells_text(
+            count_cells(source for source, _ in pairs["train"])
+        )
     commands: list[str] = []
     if {"train", "dev"} <= pairs.keys():
         keep_configuration(options.out)

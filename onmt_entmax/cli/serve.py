@@ -34,13 +34,14 @@ from werkzeug.exceptions import BadRequest, HTTPException
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.inflection import decode_word, encode_source
+from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells
 from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
-from onmt_entmax.inflector import Inventory, Question, described
+from onmt_entmax.inflector import Inflector, Inventory, Question, described
 from onmt_entmax.released import model_folder, pretrained
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, live_page, to_json
@@ -48,7 +49,13 @@ from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 
-LONGEST = {"language": 100, "lemma": 200, "tags": 500, "sentence": 2000}  # characters of a field
+LONGEST = {
+    "language": 100,
+    "lemma": 200,
+    "tags": 500,
+    "pos": 100,
+    "sentence": 2000,
+}  # characters of a field
 _LARGEST = 1 << 15  # bytes of a request
 # Idle connections, as browsers and scanners keep them, must not keep others out.
 SERVER = {
@@ -90,6 +97,11 @@ class Answering:
         self._inflects = bool(self._inventory.languages)
         self._translator = Translator([model], task, transforms, attention=True)
         self._right_to_left = model.right_to_left
+        self._cells: Mapping[str, Mapping[tuple[str, ...], int]] = {}
+        if self._inflects:
+            self._inflector = Inflector([model], 0, 10, budget=0)
+            if (cells := model.folder / CELLS).is_file():
+                self._cells = read_cells(cells)
         self._lock = threading.Lock()
 
     def description(self) -> dict[str, Any]:
@@ -102,6 +114,7 @@ class Answering:
         return {
             "languages": inventory.languages if self._inflects else None,
             "tags": inventory.tags,
+            "pos": {language: parts_of_speech(self._cells, language) for language in self._cells},
             "example": example,
             "longest": LONGEST,
             "right_to_left": self._right_to_left,
@@ -110,8 +123,10 @@ class Answering:
     def answer(self, query: object) -> dict[str, Any]:
         """Return a query's record (as `Answer.record`), drawing, tags, and causes of odd tokens.
 
+        Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
+
         Args:
-            query: `language`, `lemma` and `tags`, or `sentence`, as the page sends them.
+            query: `language`, `lemma` and `tags` or `pos`, or `sentence`, as the page sends them.
 
         Raises:
             UserError: it is not such a query, or cannot be answered.
@@ -119,6 +134,8 @@ class Answering:
         if not isinstance(query, Mapping):
             raise UserError("a query is an object")
         tags: tuple[str, ...] = ()
+        if self._inflects and query.get("pos"):
+            return self._paradigm(query)
         if self._inflects:
             given = tuple(_text(query, "tags").split(";"))
             asked = Question(_text(query, "language"), _text(query, "lemma").strip(), given)
@@ -128,6 +145,13 @@ class Answering:
             line = _text(query, "sentence")
         with self._lock:
             return {**self._answer(line), "tags": tags}
+
+    def _paradigm(self, query: Mapping[str, Any]) -> dict[str, Any]:
+        language, lemma = _text(query, "language"), _text(query, "lemma").strip()
+        cells = cells_of(self._cells, language, _text(query, "pos"))
+        questions = [Question(language, lemma, tags) for tags in cells]
+        with self._lock:
+            return as_record(list(self._inflector.answers(questions, len(questions))))
 
     def _answer(self, line: str) -> dict[str, Any]:
         translator = self._translator

@@ -100,6 +100,7 @@ def is_tag(token: str) -> bool:
     return token.startswith(TAG) and len(token) > len(TAG)
 
 
+CELLS = "cells.tsv"  # in the folder of the data, and of a model
 SETTINGS = ("low", "medium", "high")
 
 
@@ -177,3 +178,42 @@ def language_of(path: Path, number: int, line: str) -> str:
     if not is_language(first):
         raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
     return first.removeprefix(LANGUAGE)
+
+
+def count_cells(sources: Iterable[str]) -> dict[str, dict[tuple[str, ...], int]]:
+    """Return for each language how often its training sources have each sequence of tags."""
+    cells: dict[str, dict[tuple[str, ...], int]] = {}
+    for source in sources:
+        language, tags, _ = decode_source(source.split())
+        of = cells.setdefault(language, {})
+        of[tags] = of.get(tags, 0) + 1
+    return cells
+
+
+def cells_text(cells: Mapping[str, Mapping[tuple[str, ...], int]]) -> str:
+    """Return `cells.tsv`: language, tags and their number, by language and falling number."""
+    return "".join(
+        f"{language}\t{';'.join(tags)}\t{number}\n"
+        for language, of in sorted(cells.items())
+        for tags, number in sorted(of.items(), key=lambda pair: (-pair[1], pair[0]))
+    )
+
+
+def read_cells(path: Path) -> dict[str, dict[tuple[str, ...], int]]:
+    """Read `cells.tsv`, the inverse of `cells_text`.
+
+    Raises:
+        UserError: there is no such file, or a line of it has another form.
+    """
+    if not path.exists():
+        raise UserError(
+            f"{path}: no list of cells; `onmt-entmax prepare sigmorphon` writes cells.tsv beside "
+            "the training data: name it with --cells, or copy it into the model folder"
+        )
+    cells: dict[str, dict[tuple[str, ...], int]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        language, *rest = line.split("\t")
+        if len(rest) != 2 or not rest[0] or not rest[1].isdigit():
+            raise UserError(f"{path}:{number}: expected language, tags and number between tabs")
+        cells.setdefault(language, {})[tuple(rest[0].split(";"))] = int(rest[1])
+    return cells

@@ -38,13 +38,25 @@ function drawForm() {
     offered.replaceChildren(...model.tags.map((tag) => el("option", { value: begun + tag })));
   };
   tags.addEventListener("input", offer);
+  // The paradigms of the chosen language: with one of them, tags are not asked for.
+  const pos = el("select", { name: "pos", id: "pos" });
+  const offerParadigms = () => pos.replaceChildren(el("option", { value: "" }, "one form"),
+    ...Object.entries(model.pos[languages.value] ?? {}).map(([name, size]) =>
+      el("option", { value: name }, `paradigm of ${name} (${size} cells)`)));
+  languages.addEventListener("input", offerParadigms);
+  const tagField = field("Tags, divided by ;", tags);
+  pos.addEventListener("input", () => {
+    tags.disabled = tagField.hidden = Boolean(pos.value);
+  });
   at("question").append(field("Language", languages), field("Word", textInput("lemma")),
-    field("Tags, divided by ;", tags), offered, button);
+    field("Show", pos), tagField, offered, button);
   offer();
+  offerParadigms();
 }
 
 /** What the form holds, the address of that, and what the page's address asks for. */
-const typed = () => Object.fromEntries(new FormData(at("question")));
+const typed = () => Object.fromEntries(
+  [...new FormData(at("question"))].filter(([name, value]) => value || name !== "pos"));
 const address = () => `${location.pathname}#${new URLSearchParams(typed())}`;
 const linked = () =>
   Object.fromEntries(new URLSearchParams(location.hash.slice(1) || location.search));
@@ -84,6 +96,10 @@ function show(query, answer) {
     at("answer").replaceChildren();
     return;
   }
+  if (answer.sections) {
+    at("answer").replaceChildren(...paradigm(answer));
+    return;
+  }
   const about = model.languages ? `${query.language} ${answer.tags.join(";")}` : "";
   at("answer").replaceChildren(
     el("h2", { id: "title" }, line(query.lemma ?? query.sentence), " ",
@@ -97,12 +113,40 @@ function show(query, answer) {
   }
 }
 
+/** The tables of a paradigm; a form in green is the only one that the model can produce. */
+function paradigm(answer) {
+  const entry = (cell) => {
+    if (!cell) return el("td");
+    const only = cell.certificate === "only";
+    const parts = cell.forms.flatMap(({ form, prob }, place) => [
+      ...(place ? [el("br")] : []), el("bdi", {}, form),
+      ...(only ? [] : [el("span", { class: "muted" },
+        prob < 0.005 ? " <1%" : ` ${Math.round(100 * prob)}%`)])]);
+    if (!only && cell.certificate !== "exhaustive") parts.push(" …");
+    if (cell.warnings.length) parts.push(el("b", { class: "alarm" }, " ?"));
+    return el("td", { class: only ? "only" : "", title: [cell.tags, ...cell.warnings].join("; ") },
+      ...parts);
+  };
+  return [el("h2", { id: "title" }, el("bdi", {}, answer.lemma), " ",
+    el("span", { class: "muted" }, answer.language)),
+  el("div", { class: "paradigms" }, ...answer.sections.map((section) => {
+    const cells = new Map(section.cells.map((cell) => [`${cell.row}\t${cell.column}`, cell]));
+    return el("section", {}, el("h3", {}, section.title), el("div", { class: "scroll" },
+      el("table", { class: "paradigm" },
+        el("tr", {}, el("td"), ...section.columns.map((name) => el("th", {}, name))),
+        ...section.rows.map((row, i) => el("tr", {}, el("th", {}, row),
+          ...section.columns.map((_, j) => entry(cells.get(`${i}\t${j}`))))))));
+  }))];
+}
+
 /** Ask what the address says, or the example. */
 function follow() {
   const query = linked();
   const asked = Object.keys(query).length ? query : model.example;
   for (const input of at("question").elements) {
     if (input.name in asked) input.value = asked[input.name];
+    // Another language has other paradigms; with a paradigm no tags are asked for.
+    input.dispatchEvent(new Event("input"));
   }
   ask();
 }

@@ -69,6 +69,7 @@ class TestSamplesEndToEnd:
                 back, rows = sorted(back), sorted(rows)
             assert back == rows
         assert sorted(path.name for path in prepared.iterdir()) == [
+            "cells.tsv",
             "dev.src",
             "dev.tgt",
             "train.src",

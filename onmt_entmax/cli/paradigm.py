@@ -1,0 +1,507 @@
+"""Print the whole paradigm of a lemma: every cell with all the forms that the model admits.
+
+    onmt-entmax paradigm turkish kitap --pos N
+    onmt-entmax paradigm finnish --lemmas nouns.txt --pos N --format hunspell --output words
+
+The cells of a language and part of speech are the tags that its training data has (`cells.tsv` in
+the model folder, or --cells). A cell shows its form alone if the model can produce no other, else
+every form of positive probability: `...` means that there may be more, `?` that training never saw
+a tag or a letter in this language. Tables follow UniMorph's dimensions: nouns have cases below each
+other and numbers side by side, finite verbs persons and tenses.
+
+--format csv, json and html have the same content. The other formats are word lists, with every form
+of positive probability (--least P: at least P in its cell):
+
+    hunspell  OUTPUT.dic and OUTPUT.aff, a spelling dictionary
+    keyman    word, weight and lemma as Keyman's TSV; the weight is 1,000 times the expected number
+              of cells with this form
+    att       an automaton of lemma and tags to form in AT&T's format, weights -log(probability),
+              as HFST and OpenFst read it
+
+The last line that is printed says whether the list is complete: nothing else is possible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import html
+import io
+import json
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.data.inflection import CELLS, encode_tag, encode_word, read_cells
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
+from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.released import model_folder, pretrained
+from onmt_entmax.rules import positive, whole
+
+OTHER = "other"  # the dimension of tags that are not in unimorph.tsv
+
+
+@cache
+def dimensions() -> Mapping[str, tuple[str, int, str]]:
+    """Return for each tag its dimension, its place in the table, and its name."""
+    text = files("onmt_entmax.data").joinpath("unimorph.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")][1:]
+    return {tag: (dimension, place, name) for place, (dimension, tag, name) in enumerate(rows)}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a paradigm: the cells that share the tags of its title."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: Mapping[tuple[int, int], Inflection] = field(repr=False)
+    """By number of row and column; not every place has a cell."""
+
+    def lines(self) -> Iterator[tuple[str, list[Inflection | None]]]:
+        """Yield the name of each row, and its cells."""
+        for i, row in enumerate(self.rows):
+            yield row, [self.cells.get((i, j)) for j in range(len(self.columns))]
+
+
+def sections(cells: Sequence[Inflection]) -> list[Section]:
+    """Arrange the cells of one lemma in tables.
+
+    The same tags in another order are the same cell; the first of them counts.
+    """
+    places: dict[tuple[str, ...], dict[tuple[tuple[str, ...], tuple[str, ...]], Inflection]] = {}
+    for cell in cells:
+        title, row, column = _place(cell.question.tags)
+        places.setdefault(title, {}).setdefault((row, column), cell)
+    tables = []
+    for title in _ordered(places):
+        rows = _ordered(row for row, _ in places[title])
+        columns = _ordered(column for _, column in places[title])
+        numbered = {
+            (rows.index(row), columns.index(column)): cell
+            for (row, column), cell in places[title].items()
+        }
+        names = tuple(map(_named, columns)), tuple(map(_named, rows))
+        tables.append(Section(_named(title, ", "), *names, numbered))
+    return tables
+
+
+def _place(tags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the tags of a cell's section, row and column."""
+    by: dict[str, list[str]] = {}
+    for tag in sorted(tags, key=_order):
+        by.setdefault(_dimension(tag), []).append(tag)
+    if "case" in by:
+        rows, columns = ["case"], ["number"]
+    elif "person" in by:
+        rows, columns = ["number", "person", "gender", "politeness"], ["tense", "aspect"]
+    elif "number" in by:
+        rows, columns = ["definiteness", "tense", "aspect"], ["gender", "number"]
+    else:  # a list of forms
+        rows, columns = [name for name in by if name != "part of speech"], []
+    apart = [name for name in by if name not in {*rows, *columns}]
+    section, row, column = (
+        tuple(tag for name in names for tag in by.get(name, ())) for names in (apart, rows, columns)
+    )
+    return section, row, column
+
+
+def _dimension(tag: str) -> str:
+    return dimensions().get(tag, (OTHER,))[0]
+
+
+def _order(tag: str) -> tuple[int, str]:
+    known = dimensions().get(tag)
+    return (len(dimensions()) if known is None else known[1], tag)
+
+
+def _ordered(some: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return sorted(set(some), key=lambda tags: [_order(tag) for tag in tags])
+
+
+def _named(tags: Sequence[str], between: str = " ") -> str:
+    names = [dimensions()[tag][2] if tag in dimensions() else tag for tag in tags]
+    parts = [n for n, tag in zip(names, tags, strict=True) if _dimension(tag) == "part of speech"]
+    if "participle" in parts or len(parts) > 1:  # V;V.PTCP is a participle
+        names.remove(parts[0])
+    return between.join(names)
+
+
+def cell_text(cell: Inflection) -> str:
+    """Return a cell for people: its form; all forms with probabilities unless there is only one."""
+    mark = " ?" if cell.warnings else ""
+    if not cell.forms:
+        return "(none)" + mark
+    if cell.level == "only":
+        return cell.forms[0].text + mark
+    more = " ..." if cell.certificate.level != "exhaustive" else ""
+    return " / ".join(f"{form.text} {_percent(form.prob)}" for form in cell.forms) + more + mark
+
+
+def _percent(prob: float) -> str:
+    return f"{100 * prob:.0f}%" if prob >= 0.005 else "<1%"
+
+
+def as_text(cells: Sequence[Inflection]) -> str:
+    """Return the tables with aligned columns."""
+    blocks = []
+    for section in sections(cells):
+        rows = [["", *section.columns]] if any(section.columns) else []
+        for row, line in section.lines():
+            rows.append([row, *("" if each is None else cell_text(each) for each in line)])
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                text + " " * (width - _width(text)) for text, width in zip(row, widths, strict=True)
+            ).rstrip()
+            for row in rows
+        ]
+        blocks.append("\n".join([section.title, *(f"  {line}".rstrip() for line in lines)]))
+    return "\n\n".join(blocks)
+
+
+def _width(text: str) -> int:
+    """Return the columns of a terminal that a text takes."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings\n"
+
+
+def as_csv(cells: Iterable[Inflection]) -> str:
+    """Return a line for each form, with the columns of `CSV_HEAD`."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    for cell in cells:
+        asked = [cell.question.language, cell.question.lemma, ";".join(cell.question.tags)]
+        for form in cell.forms:
+            proven = [cell.level, "; ".join(cell.warnings)]
+            writer.writerow([*asked, form.text, f"{form.prob:.6g}", *proven])
+    return stream.getvalue()
+
+
+def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
+    """Return the tables as JSON has them, with every form, probability and certificate."""
+    first = cells[0].question
+    return {
+        "language": first.language,
+        "lemma": first.lemma,
+        "sections": [
+            {
+                "title": section.title,
+                "rows": section.rows,
+                "columns": section.columns,
+                "cells": [
+                    {"row": row, "column": column, **cell_record(cell)}
+                    for (row, column), cell in section.cells.items()
+                ],
+            }
+            for section in sections(cells)
+        ],
+    }
+
+
+def as_json(cells: Sequence[Inflection]) -> str:
+    """Return the tables as one line of JSON."""
+    return json.dumps(as_record(cells), ensure_ascii=False)
+
+
+def cell_record(cell: Inflection) -> dict[str, Any]:
+    """Return a cell as JSON has it."""
+    return {
+        "tags": ";".join(cell.question.tags),
+        "certificate": cell.level,
+        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
+        "warnings": list(cell.warnings),
+    }
+
+
+def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
+    """Return a page with the tables of each lemma, which needs no network."""
+    style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
+    bodies, title = [], "paradigms"
+    for cells in paradigms:
+        first = cells[0].question
+        title = f"{first.lemma} ({first.language})"
+        tables = "\n".join(map(_table, sections(cells)))
+        bodies.append(
+            f"<h2><bdi>{html.escape(first.lemma)}</bdi> "
+            f'<span class="muted">{html.escape(first.language)}</span></h2>\n'
+            f'<div class="paradigms">{tables}</div>'
+        )
+    legend = (
+        '<p class="muted">A form in green is the only one that the model can produce. Elsewhere '
+        "all forms of positive probability are listed; ... means that there may be more, and ? "
+        "that training never saw a tag or letter in this language.</p>"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
+        f"<style>{style}</style>\n</head>\n<body><main>\n"
+        + "\n".join([*bodies, legend])
+        + "\n</main></body>\n</html>\n"
+    )
+
+
+def _table(section: Section) -> str:
+    head = "".join(f"<th scope='col'>{html.escape(column)}</th>" for column in section.columns)
+    lines = [f"<tr><td></td>{head}</tr>"] if any(section.columns) else []
+    for row, line in section.lines():
+        entries = "".join("<td></td>" if cell is None else _entry(cell) for cell in line)
+        lines.append(f"<tr><th scope='row'>{html.escape(row)}</th>{entries}</tr>")
+    return (
+        f"<section><h3>{html.escape(section.title)}</h3>\n"
+        f'<div class="scroll"><table class="paradigm">{"".join(lines)}</table></div></section>'
+    )
+
+
+def _entry(cell: Inflection) -> str:
+    tip = html.escape("; ".join([";".join(cell.question.tags), *cell.warnings]))
+    mark = ' <b class="alarm">?</b>' if cell.warnings else ""
+    if cell.level == "only":
+        inner = f"<bdi>{html.escape(cell.forms[0].text)}</bdi>"
+        return f'<td class="only" title="{tip}">{inner}{mark}</td>'
+    forms = "<br>".join(
+        f'<bdi>{html.escape(form.text)}</bdi> <span class="muted">{_percent(form.prob)}</span>'
+        for form in cell.forms
+    )
+    more = "" if cell.certificate.level == "exhaustive" else " ..."
+    return f'<td title="{tip}">{forms or "(none)"}{more}{mark}</td>'
+
+
+class WordList:
+    """All forms of many paradigms, and whether anything else is possible.
+
+    Args:
+        least: the least probability of a form in its cell.
+    """
+
+    def __init__(self, least: float) -> None:
+        self.least = least
+        self.weights: dict[str, float] = {}
+        """For each form the expected number of cells that have it."""
+        self.lemmas: dict[str, str] = {}
+        self.transitions: list[str] = []
+        self._state = 0  # the last state of the automaton
+        self._cells, self._missing, self._mass = 0, 0, 1.0
+
+    def add(self, cell: Inflection) -> None:
+        """Add the forms of a cell."""
+        listed = [form for form in cell.forms if form.prob >= self.least]
+        mass = sum(form.prob for form in listed)
+        whole = cell.level in ("only", "exhaustive") and len(listed) == len(cell.forms)
+        self._cells += 1
+        self._missing += not whole
+        self._mass = min(self._mass, mass)
+        question = cell.question
+        for form in listed:
+            self.weights[form.text] = self.weights.get(form.text, 0.0) + form.prob
+            self.lemmas.setdefault(form.text, question.lemma)
+            upper = [*encode_word(question.lemma), *map(encode_tag, question.tags)]
+            self._path(upper, encode_word(form.text), 0.0 - form.log_prob)
+
+    def _path(self, upper: Sequence[str], lower: Sequence[str], weight: float) -> None:
+        """Add one path from the first state, 0, with its weight on the first transition."""
+        state = 0
+        for place in range(max(len(upper), len(lower))):
+            self._state += 1
+            pair = [side[place] if place < len(side) else "@0@" for side in (upper, lower)]
+            cost = f"\t{weight:.9g}" if place == 0 else ""
+            symbols = "\t".join(_att_symbol(each) for each in pair)
+            self.transitions.append(f"{state}\t{self._state}\t{symbols}{cost}")
+            state = self._state
+        self.transitions.append(f"{state}")
+
+    def completeness(self) -> str:
+        """Return the line that says whether the list is complete."""
+        if not self._missing:
+            return f"complete: mass {self._mass:.6f}"
+        return (
+            f"incomplete: mass at least {self._mass:.6f} in each cell; something is "
+            f"missing in {self._missing:,} of {counted(self._cells, 'cell')}"
+        )
+
+    def texts(self, kind: str, output: Path) -> dict[Path, str]:
+        """Return the files of a format, and their content."""
+        said = self.completeness()
+        if kind == "hunspell":
+            # A slash would begin flags.
+            words = [word.replace("/", "\\/") for word in sorted(self.weights)]
+            return {
+                output.with_name(output.name + ".dic"): "\n".join([str(len(words)), *words, ""]),
+                output.with_name(output.name + ".aff"): f"# {said}\nSET UTF-8\n",
+            }
+        if kind == "keyman":
+            rows = [
+                f"{word}\t{max(round(1000 * weight), 1)}\t{self.lemmas[word]}"
+                for word, weight in sorted(self.weights.items())
+            ]
+            return {output: "\n".join([*rows, f"# {said}", ""])}
+        return {output: "\n".join([*self.transitions, ""])}
+
+
+def _att_symbol(token: str) -> str:
+    """Return a token as a symbol of AT&T's format, as HFST writes it."""
+    return {"@0@": "@0@", "\u2581": "@_SPACE_@"}.get(token, token)
+
+
+Cells = Mapping[str, Mapping[tuple[str, ...], int]]  # of each language, tags and their number
+FORMATS: Mapping[str, Callable[[Sequence[Inflection]], str]] = {
+    "table": as_text,
+    "csv": as_csv,
+    "json": as_json,
+}
+LISTS = ("hunspell", "keyman", "att")
+
+
+def parts_of_speech(cells: Cells, language: str) -> dict[str, int]:
+    """Return the parts of speech of a language with their number of cells."""
+    return dict(Counter(_part_of_speech(tags) for tags in cells.get(language, ())))
+
+
+def _part_of_speech(tags: Sequence[str]) -> str:
+    return tags[0].split(".")[0]  # forms of V.PTCP and their like are those of verbs
+
+
+def cells_of(cells: Cells, language: str, pos: str | None) -> list[tuple[str, ...]]:
+    """Return the tags of the cells of a language and part of speech, the most frequent first.
+
+    Raises:
+        UserError: the language has no cells, or several parts of speech and none is chosen.
+    """
+    sizes = parts_of_speech(cells, language)
+    if not sizes:
+        raise UserError(f"no cells of the language {language!r} are known")
+    if pos is None and len(sizes) == 1:
+        (pos,) = sizes
+    if pos not in sizes:
+        known = ", ".join(f"{name} ({counted(size, 'cell')})" for name, size in sizes.items())
+        raise UserError(f"--pos: {language} has {known}; choose one")
+    return [tags for tags in cells[language] if _part_of_speech(tags) == pos]
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add("language", help="as the model names it")
+    add("lemma", nargs="?", help="the word; or --lemmas")
+    add("--lemmas", type=Path, metavar="FILE", help="a lemma a line, or lemma<TAB>part of speech")
+    add("--pos", help="part of speech, such as N or V; needed if the language has several")
+    add("--model", "-model", action="append", type=Path, default=[], dest="models",
+        help="run or model folder; repeat for several (default: the pretrained model)")  # fmt: skip
+    add("--reversed", action="append", type=Path, default=[], metavar="MODEL",
+        help="a right-to-left model that does not say so itself")  # fmt: skip
+    add("--cells", type=Path, metavar="FILE", help="cells.tsv of `prepare sigmorphon`")
+    add("--format", choices=(*FORMATS, "html", *LISTS), default="table", help="default: table")
+    add("--least", type=following(positive(1)), default=0.0, metavar="P",
+        help="of word lists: least probability of a form (default: all above 0)")  # fmt: skip
+    add("--beam_size", type=following(whole(1, 10_000)), default=10, help="default 10")
+    add("--budget", type=following(whole(0, 10**7)), default=0, metavar="N",
+        help="decoder steps that enumerate a cell of which the beam does not find all (default 0)",
+    )  # fmt: skip
+    add("--output", type=Path, help="file to write (default: standard output)")
+    options = parser.parse_args(arguments)
+    if (options.lemma is None) == (options.lemmas is None):
+        raise UserError("name one lemma, or a file of them with --lemmas")
+    if options.least and options.format not in LISTS:
+        raise UserError(f"--least goes with --format {', '.join(LISTS)}")
+    if options.format in LISTS and options.output is None:
+        raise UserError(f"--format {options.format} needs --output")
+    return options
+
+
+def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
+    """Return lemmas, each with a part of speech if one is given.
+
+    Raises:
+        UserError: the file has no lemma, or a line more than two columns.
+    """
+    if options.lemma is not None:
+        return [(options.lemma, options.pos)]
+    lemmas: list[tuple[str, str | None]] = []
+    for number, line in enumerate(read_lines(options.lemmas), 1):
+        lemma, *pos = line.strip().split("\t")
+        if len(pos) > 1:
+            raise UserError(
+                f"{options.lemmas}:{number}: expected lemma, or lemma<TAB>part of speech"
+            )
+        if lemma:
+            lemmas.append((lemma, pos[0] if pos else options.pos))
+    if not lemmas:
+        raise UserError(f"{options.lemmas}: no lemmas")
+    return lemmas
+
+
+def paradigms(
+    inflector: Inflector, questions: Sequence[Sequence[Question]]
+) -> Iterator[list[Inflection]]:
+    """Yield the cells of each lemma; all are decoded in common batches."""
+    answers = inflector.answers([each for some in questions for each in some], 256)
+    for some in questions:
+        yield [next(answers) for _ in some]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the paradigms; return the exit status."""
+    options = parse_arguments(arguments)
+    refuse_overwriting([options.lemmas, options.cells], [options.output])
+    lemmas = read_lemmas(options)
+    if not options.models and not options.reversed:
+        options.models = [pretrained()]
+    with ExitStack() as stack:
+        models, backwards = (
+            [stack.enter_context(model_folder(path)) for path in paths]
+            for paths in (options.models, options.reversed)
+        )
+        inflector = Inflector(
+            models, 0, options.beam_size, reversed_folders=backwards, budget=options.budget
+        )
+        cells = read_cells(options.cells or inflector.folders[0] / CELLS)
+    questions = [
+        [Question(options.language, lemma, tags) for tags in cells_of(cells, options.language, pos)]
+        for lemma, pos in lemmas
+    ]
+    written = paradigms(inflector, questions)
+    if options.format in LISTS:
+        words = WordList(options.least)
+        for some in written:
+            for cell in some:
+                words.add(cell)
+        contents = words.texts(options.format, options.output)
+        with replaced_when_done(list(contents)) as opened:
+            for file, text in zip(opened, contents.values(), strict=True):
+                file.write(text)
+        print(words.completeness())
+        return 0
+    text = _joined(written, options.format)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        with replaced_when_done([options.output]) as (file,):
+            file.write(text)
+    return 0
+
+
+def _joined(written: Iterable[Sequence[Inflection]], kind: str) -> str:
+    """Return all paradigms in one text."""
+    if kind == "html":
+        return as_html(written)
+    texts = [FORMATS[kind](cells) for cells in written]
+    if kind == "csv":
+        return CSV_HEAD + "".join(texts)
+    return ("\n\n" if kind == "table" else "\n").join(texts) + "\n"

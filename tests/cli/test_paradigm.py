@@ -1,0 +1,179 @@
+"""onmt-entmax paradigm: every form of every cell, tables, and lists for other programs."""
+
+import json
+import math
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import paradigm, serve
+from onmt_entmax.data.inflection import cells_text, count_cells, read_cells
+from onmt_entmax.inflector import Inflector
+from onmt_entmax.search import SearchConfig, SearchTask
+from tests.ended import ended
+from tests.inflection_models import write_model
+
+CELLS = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1, ("N", "PL"): 1}}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("model") / "model", 4, end=4)  # a handful of forms
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cells") / "cells.tsv"
+    path.write_text(cells_text(CELLS), encoding="utf-8")
+    return path
+
+
+def run(model: Path, cells: Path, *words: object) -> int:
+    return ended(paradigm.main, [*map(str, words), "--model", str(model), "--cells", str(cells)])
+
+
+def test_cells_are_counted_and_read_back(cells: Path) -> None:
+    sources = [
+        " ".join(["lang=" + language, *("+" + tag for tag in tags), "a"])
+        for language, some in CELLS.items()
+        for tags, number in some.items()
+        for _ in range(number)
+    ]
+    assert count_cells(sources) == CELLS
+    assert read_cells(cells) == CELLS
+
+
+def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
+    assert run(model, cells, "german", "ab", "--format", "json", "--budget", 1000) == 0
+    [section] = json.loads(capsys.readouterr().out)["sections"]
+    assert {cell["tags"] for cell in section["cells"]} == {"V", "V;PST"}
+    everything = Inflector([model], 0)
+    for cell in section["cells"]:
+        expected = everything.inflect("german", "ab", cell["tags"])
+        assert [each["form"] for each in cell["forms"]] == [form.text for form in expected.forms]
+        mass = sum(each["prob"] for each in cell["forms"])
+        assert (cell["certificate"], mass) == (
+            "exhaustive", pytest.approx(expected.certificate.mass, abs=1e-5)
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tags", "titles", "rows", "columns"),
+    [
+        (
+            ["N;NOM;SG", "N;NOM;PL", "N;ACC;SG", "N;NOM;SG;PSS1S"],
+            ["noun", "noun, my"], ("nominative", "accusative"), ("singular", "plural"),
+        ),
+        (
+            ["V;IND;PRS;1;SG", "V;1;SG;IND;PST", "V;IND;PST;1;SG", "V;NFIN"],
+            ["verb", "verb, indicative"], ("non-finite",), ("",),
+        ),
+        # Two tags of the same name are two rows.
+        (["N;INS;SG", "N;INST;SG"], ["noun"], ("instrumental", "instrumental"), ("singular",)),
+    ],
+)  # fmt: skip
+def test_rows_and_columns_are_those_of_a_grammar(model, tags, titles, rows, columns) -> None:
+    inflector = Inflector([model])
+    cells = [inflector.inflect("german", "ab", f"V;{each}") for each in tags]
+    for cell, each in zip(cells, tags, strict=True):
+        object.__setattr__(cell.question, "tags", tuple(each.split(";")))
+    tables = paradigm.sections(cells)
+    assert [table.title for table in tables] == titles
+    assert (tables[0].rows, tables[0].columns) == (rows, columns)
+    assert sum(len(table.cells) for table in tables) == len({frozenset(t.split(";")) for t in tags})
+
+
+def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) -> None:
+    (tmp_path / "lemmas").write_text("ab\nb a\tV\n", encoding="utf-8")
+    words = ("german", "--lemmas", tmp_path / "lemmas", "--budget", 2000)
+    expected, in_cell = defaultdict(float), {}
+    for lemma in ("ab", "b a"):
+        for tags in ("V", "V;PST"):
+            for form in Inflector([model], 0).inflect("german", lemma, tags).forms:
+                expected[form.text] += form.prob
+                in_cell[lemma, tags, form.text] = form.prob
+
+    def written(kind: str, name: str, *more: object) -> tuple[list[str], str]:
+        assert run(model, cells, *words, "--format", kind, "--output", tmp_path / "w", *more) == 0
+        return (tmp_path / name).read_text("utf-8").splitlines(), capsys.readouterr().out
+
+    lines, said = written("hunspell", "w.dic")
+    assert (int(lines[0]), set(lines[1:])) == (len(expected), set(expected))
+    # Sequences with symbols that are no characters, which a search excludes, have the rest.
+    assert said.startswith("complete: mass 0.9")
+    lines, cut = written("hunspell", "w.dic", "--least", 0.2)
+    assert set(lines[1:]) == {form for (*_, form), prob in in_cell.items() if prob >= 0.2}
+    assert cut.startswith("incomplete: mass at least 0.")
+    lines, _ = written("keyman", "w")
+    assert lines.pop() == f"# {said.strip()}"
+    for word, weight, _ in (line.split("\t") for line in lines):
+        assert int(weight) == max(round(1000 * expected[word]), 1)
+    lines, _ = written("att", "w")
+    assert read_att(lines) == pytest.approx(in_cell, rel=1e-4)
+
+
+def read_att(lines: list[str]) -> dict[tuple[str, str, str], float]:
+    """Read an automaton in AT&T's format: the probability of each lemma, tags and form."""
+    ends = {int(line) for line in lines if "\t" not in line}
+    arcs = defaultdict(list)
+    for source, target, upper, lower, *weight in (x.split("\t") for x in lines if "\t" in x):
+        arcs[int(source)].append((int(target), upper, lower, float(weight[0]) if weight else 0.0))
+    paths, stack = {}, [(0, "", "", 0.0)]
+    while stack:
+        state, left, right, weight = stack.pop()
+        if state in ends:
+            lemma, *tags = left.split("+")
+            paths[lemma, ";".join(tags), right] = math.exp(-weight)
+        for target, upper, lower, more in arcs[state]:
+            symbols = {"@0@": "", "@_SPACE_@": " "}
+            sides = left + symbols.get(upper, upper), right + symbols.get(lower, lower)
+            stack.append((target, *sides, weight + more))
+    return paths
+
+
+@pytest.mark.skipif(not shutil.which("hunspell"), reason="hunspell is not installed")
+def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
+    words = ("english", "ab", "--pos", "V", "--format", "hunspell", "--output", tmp_path / "w")
+    assert run(model, cells, *words, "--least", 0.1) == 0
+    listed = (tmp_path / "w.dic").read_text("utf-8").split("\n")[1:-1]
+    command = ["hunspell", "-d", str(tmp_path / "w"), "-l"]
+    asked = "\n".join([*listed, "bbabbabba"])
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["bbabbabba"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["english", "ab"], "--pos: english has N (1 cell), V (1 cell); choose one"),
+        (["english", "ab", "--pos", "X"], "--pos: english has N (1 cell), V (1 cell); choose one"),
+        (["dutch", "ab"], "no cells of the language 'dutch' are known"),
+        (["german"], "name one lemma, or a file of them with --lemmas"),
+        (["german", "ab", "--format", "att"], "--format att needs --output"),
+        (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),
+    ],
+)
+def test_mistakes_are_one_line(model, cells, capsys, words, message) -> None:
+    assert run(model, cells, *words) == 2
+    assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
+
+
+def test_a_model_without_cells_says_where_they_come_from(model, capsys) -> None:
+    assert ended(paradigm.main, ["german", "ab", "--model", str(model)]) == 2
+    assert "cells.tsv: no list of cells; `onmt-entmax prepare" in capsys.readouterr().err
+
+
+def test_the_page_and_serve_show_the_same_cells(model, cells, tmp_path, capsys) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    shutil.copy(cells, folder)
+    assert run(model, cells, "german", "ab", "--format", "html") == 0
+    page = capsys.readouterr().out
+    answering = serve.Answering(folder, SearchTask(SearchConfig()))
+    assert answering.description()["pos"]["english"] == {"V": 1, "N": 1}
+    record = answering.answer({"language": "german", "lemma": "ab", "pos": "V"})
+    for cell in record["sections"][0]["cells"]:
+        assert all(f"<bdi>{each['form']}</bdi>" in page for each in cell["forms"])
