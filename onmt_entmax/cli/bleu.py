@@ -20,6 +20,9 @@ Moses' rules and leaves the references as they are. For a model of lowercased to
 --nbest N reads files of `translate -n_best N`, which have N lines a sentence. The scores are of the
 first hypotheses; the columns `best of N` are of the oracle, which takes for each sentence the
 hypothesis with the best sentence-level score of that measure.
+
+--report REPORT, of the translation of the first system, prints how many sentences remain, and their
+BLEU, if all others are left to a person: by the probability of the output, and by what is proven.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import ONMT, Measure, Score, compare, make_metrics
+from onmt_entmax.report.measures import coverage, coverage_text
+from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
@@ -134,7 +139,7 @@ def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
 
 def run(options: argparse.Namespace) -> str:
     """Measure as the options say; return the table."""
-    refuse_overwriting([*options.system, *options.reference], [options.output])
+    refuse_overwriting([*options.system, *options.reference, options.report], [options.output])
     references = read_texts(options.reference)
     texts = read_texts(options.system, len(references[0]), options.nbest)
     if options.detokenize:
@@ -150,9 +155,23 @@ def run(options: argparse.Namespace) -> str:
     with replaced_when_done([options.output] if options.output else []) as files:
         measures = compare(systems, references, metrics, options.resamples, options.nbest)
         content = as_json(names, measures, options.detokenize)
+        curve = []
+        if options.report:
+            records = list(read_report(options.report, len(references[0])))
+            name, metric = metrics[0]
+            first = texts[0][:: options.nbest]
+
+            def quality(kept: Sequence[int]) -> float:
+                against = [[text[n] for n in kept] for text in references]
+                return float(metric.corpus_score([first[n] for n in kept], against).score)
+
+            curve = coverage(records, quality)
+            content["coverage"] = [vars(each) for each in curve]
         for file in files:
             file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     shown = table(names, measures)
+    if curve:
+        shown += "\n\n" + coverage_text(curve, name)
     if options.detokenize:
         shown += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
     return shown
@@ -183,6 +202,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="N",
         help="bootstrap samples; 0: compare nothing",
     )
+    add("--report", type=Path, metavar="REPORT", help="-exactness_report of the first system")
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
     return parser.parse_args(arguments)
 

@@ -6,6 +6,12 @@
 Prints the percentage of correct forms and the mean edit distance (Levenshtein, in characters) for
 each language, and their averages over languages. --nbest N reads predictions of `translate -n_best
 N`, N lines a word: it measures the first ones, and the best of N, that nearest to the reference.
+
+--against OTHER compares with other predictions of the same words: for each language and all words,
+how many only one of the two gets right, and the p-value of McNemar's exact test.
+
+--report REPORT, of the same translation, prints how many words remain, and how many of those are
+right, if all others are left to a person: by the probability of the output, and by what is proven.
 """
 
 from __future__ import annotations
@@ -20,7 +26,16 @@ from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, read_lines, refuse_overwriting, write_files
-from onmt_entmax.report.measures import LanguageScores, Score, edit_distance, score_by_language
+from onmt_entmax.report.measures import (
+    LanguageScores,
+    Score,
+    coverage,
+    coverage_text,
+    edit_distance,
+    mcnemar,
+    score_by_language,
+)
+from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
@@ -47,35 +62,73 @@ def _cells(score: Score) -> list[str]:
     return [f"{100 * score.accuracy:.2f}", f"{score.edit_distance:.3f}"]
 
 
-def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScores | None]:
+def read_predictions(path: Path, source: Path, number: int) -> list[str]:
+    """Return predicted words.
+
+    Raises:
+        UserError: the file cannot be read, has another number of lines, or a line is no tokens.
+    """
+    lines = list(read_lines(path))
+    for place, line in enumerate(lines, 1):
+        if "\t" in line or line.startswith('{"'):
+            raise UserError(
+                f"{path}:{place}: expected tokens between spaces, as `onmt-entmax translate` "
+                "writes to -output, not lines of `inflect` or of a report"
+            )
+    if len(lines) != number:
+        raise UserError(
+            f"{path}: {counted(len(lines), 'line')}, but there must be {number:,} for the lines of "
+            f"{source} (times --nbest)"
+        )
+    return [decode_word(line.split()) for line in lines]
+
+
+def comparison(
+    languages: Sequence[str], right: Sequence[bool], other: Sequence[bool]
+) -> dict[str, dict[str, Any]]:
+    """Return for each language, and `all`, the words that one side alone has right, and p."""
+    table = {}
+    for name in [*sorted(set(languages)), "all"]:
+        pairs = [
+            (a, b)
+            for language, a, b in zip(languages, right, other, strict=True)
+            if name in (language, "all")
+        ]
+        won, lost = (
+            sum(a and not b for a, b in some) for some in (pairs, [p[::-1] for p in pairs])
+        )
+        table[name] = {"won": won, "lost": lost, "p": mcnemar(won, lost)}
+    return table
+
+
+def comparison_text(table: dict[str, dict[str, Any]], other: Path) -> str:
+    """Return a comparison for people."""
+    rows = [["language", "only this right", f"only {other.name}", "p"]]
+    rows += [
+        [name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"]
+        for name, each in table.items()
+    ]
+    return aligned_table(rows)
+
+
+def evaluate(options: argparse.Namespace) -> str:
     """Score a file of predictions; write the scores as JSON if asked to.
 
     Returns:
-        The scores of the first predictions, and of the best of `--nbest`, if there are several.
+        What to print.
 
     Raises:
         UserError: a file cannot be read, the files differ in length, or a prediction is no tokens.
     """
-    refuse_overwriting([options.source, options.reference, options.predictions], [options.json])
+    files = [options.source, options.reference, options.predictions]
+    refuse_overwriting([*files, options.against, options.report], [options.json])
     sources, references = read_aligned(options.source, options.reference)
-    predictions = list(read_lines(options.predictions))
     nbest = options.nbest
-    for number, line in enumerate(predictions, 1):
-        if "\t" in line or line.startswith('{"'):
-            raise UserError(
-                f"{options.predictions}:{number}: expected tokens between spaces, as `onmt-entmax "
-                "translate` writes to -output, not lines of `inflect` or of a report"
-            )
     if not sources:
         raise UserError(f"{options.source}: no lines")
-    if len(predictions) != nbest * len(sources):
-        raise UserError(
-            f"{options.predictions}: {counted(len(predictions), 'line')}, but {options.source} has "
-            f"{len(sources)}; there must be {nbest} for each source line (--nbest)"
-        )
+    words = read_predictions(options.predictions, options.source, nbest * len(sources))
     languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
     forms = [decode_word(line.split()) for line in references]
-    words = [decode_word(line.split()) for line in predictions]
     scores, best = score_by_language(languages, forms, words[::nbest]), None
     content = _as_json(scores)
     if nbest > 1:
@@ -88,9 +141,21 @@ def evaluate(options: argparse.Namespace) -> tuple[LanguageScores, LanguageScore
         ]
         best = score_by_language(languages, forms, nearest)
         content[f"best of {nbest}"] = _as_json(best)
+    texts = [table(scores, best, nbest)]
+    right = [form == word for form, word in zip(forms, words[::nbest], strict=True)]
+    if options.against:
+        others = read_predictions(options.against, options.source, nbest * len(sources))[::nbest]
+        other = [form == word for form, word in zip(forms, others, strict=True)]
+        content["against"] = comparison(languages, right, other)
+        texts.append(comparison_text(content["against"], options.against))
+    if options.report:
+        records = list(read_report(options.report, len(sources)))
+        curve = coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
+        content["coverage"] = [vars(each) for each in curve]
+        texts.append(coverage_text(curve, "accuracy"))
     if options.json:
         write_files({options.json: json.dumps(content, indent=2, ensure_ascii=False) + "\n"})
-    return scores, best
+    return "\n\n".join(texts)
 
 
 def _as_json(scores: LanguageScores) -> dict[str, Any]:
@@ -115,6 +180,8 @@ def main(arguments: Sequence[str]) -> int:
         help="N predicted targets for each source line",
     )
     add("--json", type=Path, help="write the scores here too (accuracy from 0 to 1)")
+    add("--against", type=Path, metavar="OTHER", help="other predictions of the same words")
+    add("--report", type=Path, help="-exactness_report of the predictions")
     options = parser.parse_args(arguments)
-    print(table(*evaluate(options), options.nbest))
+    print(evaluate(options))
     return 0

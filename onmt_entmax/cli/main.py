@@ -48,6 +48,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "verify": ("verify", "check that model folders are as they were written"),
     },
     "Evaluate and show": {
+        "audit": ("audit", "find rows of an inflection table that models exclude"),
         "evaluate": ("evaluate", "compute the accuracy of inflections, by language"),
         "bleu": ("bleu", "compute BLEU, chrF and TER, with significance tests"),
         "report": ("report", "write an exactness report as an HTML page"),

@@ -7,13 +7,15 @@ normalisation or trimming.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import counted
+from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.search.certificate import Level
 from onmt_entmax.search.mbr import edit_distance
 
@@ -87,6 +89,20 @@ class Counts:
         return found
 
 
+def coverage_text(curve: Sequence[Coverage], measure: str) -> str:
+    """Return a curve as a table; ``measure`` names the quality."""
+    rows = [["kept", "share", measure]]
+    rows += [
+        [
+            each.rule,
+            f"{100 * each.share:.2f} %",
+            "" if each.quality is None else f"{each.quality:.2f}",
+        ]
+        for each in curve
+    ]
+    return aligned_table(rows)
+
+
 @dataclass(frozen=True)
 class Score:
     """Accuracy of a list of predicted words.
@@ -113,6 +129,67 @@ class LanguageScores:
 
     languages: dict[str, Score]
     average: Score
+
+
+def mcnemar(won: int, lost: int) -> float:
+    """Return the two-sided p-value of McNemar's exact test (McNemar 1947).
+
+    Args:
+        won: words that only the first system gets right.
+        lost: words that only the second does.
+    """
+    number = won + lost
+    tail = sum(math.comb(number, k) for k in range(min(won, lost) + 1))
+    return min(1.0, 2 * tail / 2**number)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many outputs are kept by some rule, and the quality of those.
+
+    Attributes:
+        rule: such as `p >= 0.9`.
+        share: of the outputs that are kept, from 0 to 1.
+        quality: of these, as the caller measures it; None if none is kept.
+    """
+
+    rule: str
+    share: float
+    quality: float | None
+
+
+THRESHOLDS = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
+
+
+def coverage(
+    records: Sequence[dict[str, Any]], quality: Callable[[Sequence[int]], float]
+) -> list[Coverage]:
+    """Return the curve of coverage against quality, by probability and by certificate.
+
+    Args:
+        records: of a report, as `read_report` yields them.
+        quality: of the outputs with these numbers, such as their accuracy.
+    """
+    best = [r["hypotheses"][0]["prob"] if r["hypotheses"] else 0.0 for r in records]
+    rules = [
+        (f"p >= {least:g}" if least else "all", [p >= least for p in best]) for least in THRESHOLDS
+    ]
+    order = {"none": 0, "optimal": 1, "exhaustive": 2}
+    levels = [3 if is_only(r) else order[r["certificate"]] for r in records]
+    for least, name in ((1, "optimal or more"), (2, "exhaustive"), (3, "only one possible")):
+        rules.append((name, [level >= least for level in levels]))
+    curve = []
+    for rule, kept in rules:
+        numbers = [number for number, keep in enumerate(kept) if keep]
+        measured = quality(numbers) if numbers else None
+        curve.append(Coverage(rule, len(numbers) / max(len(records), 1), measured))
+    return curve
+
+
+def is_only(record: dict[str, Any]) -> bool:
+    """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
+    alone = record["certificate"] == "exhaustive" and record["finished"] == 1
+    return alone and not record.get("excluded")
 
 
 def score(references: Sequence[str], predictions: Sequence[str]) -> Score:

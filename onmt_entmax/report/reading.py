@@ -7,19 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard, get_args
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
-from onmt_entmax.report.measures import Counts
+from onmt_entmax.report.measures import Counts, is_only
 from onmt_entmax.search.certificate import Level
 
 _MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
 
 
-def read_report(path: Path) -> Iterator[dict[str, Any]]:
+def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, Any]]:
     """Read the records of an exactness report, as `Answer.record` writes them.
 
+    Args:
+        path: of the report.
+        sentences: how many records it must have, if that is known.
+
     Raises:
-        UserError: if the file cannot be read, has no line, or a line is not such a record.
+        UserError: if the file cannot be read, has no line, a line is not such a record, or there
+            are more or fewer records.
     """
     number = 0
     for number, line in enumerate(read_lines(path), start=1):
@@ -34,17 +39,13 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
         yield record
     if not number:
         raise UserError(f"{path}: the report is empty")
+    if sentences is not None and number != sentences:
+        raise UserError(f"{path}: {counted(number, 'record')}, expected {sentences:,}")
 
 
 def is_blank(record: dict[str, Any]) -> bool:
     """Tell whether a record is that of a blank line."""
     return not record["source"].strip()
-
-
-def is_only(record: dict[str, Any]) -> bool:
-    """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
-    alone = record["certificate"] == "exhaustive" and record["finished"] == 1
-    return alone and not record.get("excluded")
 
 
 def count_record(counts: Counts, record: dict[str, Any]) -> None:

@@ -194,3 +194,22 @@ def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
         best = [lists[system][f"{name}, best of 3"]["value"] for system in "ab"]
         assert best[1] == pytest.approx(0 if name == "TER" else 100)
         assert (best[0] < values[0]) == (name == "TER")
+
+
+def test_bleu_of_the_sentences_that_are_kept(tmp_path: Path) -> None:
+    lines = ["the cat sat on the mat today", "a dog ran over the green grass"]
+    for name, texts in (("ref", lines), ("out", [lines[0], "nothing of the kind here now"])):
+        (tmp_path / name).write_text("\n".join(texts) + "\n")
+    with open(tmp_path / "report", "w") as file:
+        for n, prob in enumerate((0.95, 0.4)):
+            head = {"id": n, "source": "s", "certificate": "optimal", "bound": 0.1, "mass": prob}
+            record = head | {"finished": 1, "hypotheses": [{"text": "t", "prob": prob}]}
+            print(json.dumps(record), file=file)
+    options = ["--reference", tmp_path / "ref", "--report", tmp_path / "report"]
+    succeed("onmt_entmax", "bleu", tmp_path / "out", *options, "--output", tmp_path / "json")
+    curve = json.loads((tmp_path / "json").read_text())["coverage"]
+    kept = {each["rule"]: (each["share"], each["quality"]) for each in curve}
+    assert kept["p >= 0.9"] == (0.5, pytest.approx(100))
+    assert kept["all"][0] == 1.0
+    assert kept["all"][1] < 60
+    assert kept["exhaustive"] == (0.0, None)

@@ -303,6 +303,36 @@ class TestBadInput:
         assert message in refused(capsys, "evaluate", *files, "--json", report)
         assert not report.exists()
 
+    def test_comparisons_and_coverage(self, tmp_path, capsys):
+        """Of ten words this one has 8 right, the other 3; the first five are certain."""
+        lines = {
+            "source": ["lang=x +V a"] * 5 + ["lang=y +V a"] * 5,
+            "reference": ["a"] * 10,
+            "predictions": ["a"] * 8 + ["b"] * 2,
+            "against": ["a"] * 2 + ["b"] * 7 + ["a"],
+        }
+        for name, texts in lines.items():
+            (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+        with open(tmp_path / "report", "w") as file:
+            for n in range(10):
+                level, prob = ("exhaustive", 1.0) if n < 5 else ("optimal", 0.6)
+                head = {"id": n, "source": "s", "certificate": level, "bound": 0.0, "mass": prob}
+                record = head | {"finished": 1, "hypotheses": [{"text": "a", "prob": prob}]}
+                print(json.dumps(record), file=file)
+        files = [word for name in lines for word in (f"--{name}", tmp_path / name)]
+        words = [*files, "--report", tmp_path / "report", "--json", tmp_path / "json"]
+        assert call("evaluate", *words) == 0
+        capsys.readouterr()
+        content = json.loads((tmp_path / "json").read_text())
+        # Only this right: 6; only the other: 1. p = 2 (1 + 7) / 2 ** 7.
+        assert content["against"]["all"] == {"won": 6, "lost": 1, "p": 0.125}
+        assert content["against"]["x"] == {"won": 3, "lost": 0, "p": 0.25}
+        kept = {each["rule"]: (each["share"], each["quality"]) for each in content["coverage"]}
+        assert kept["all"] == kept["p >= 0.5"] == kept["optimal or more"] == (1.0, 80.0)
+        assert kept["p >= 0.7"] == kept["exhaustive"] == kept["only one possible"] == (0.5, 100.0)
+        (tmp_path / "report").write_text("")
+        assert "the report is empty" in refused(capsys, "evaluate", *words)
+
     def test_evaluate_without_predictions(self, tmp_path):
         for name in ("source", "reference"):
             (tmp_path / name).write_text("lang=x a\n")

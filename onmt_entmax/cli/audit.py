@@ -1,0 +1,160 @@
+"""Find rows of an inflection table that models trained on the other rows exclude.
+
+    onmt-entmax audit german-train --out run/audit
+
+The table has a form a line, `lemma<TAB>form<TAB>tag;tag`. It is divided into --folds parts. For
+each part a model is trained on the others (`onmt-entmax train`); a row whose form has probability
+exactly zero in a model that did not see it is a candidate for a typing error. There is no threshold
+to choose. OUT/suspects.tsv lists these rows, the surest first, with all that the model admits:
+
+    line  lemma  form  tags  admitted forms with probabilities  certificate
+
+--ask N writes OUT/ask.tsv, the N rows whose forms are least certain (the least probability of the
+best form): those that a speaker should look at.
+
+Each part takes one training, whose length grows with the table (--updates sets it). The same
+command continues after an interruption. The models of the parts are in OUT too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.prepare_sigmorphon import configuration
+from onmt_entmax.cli.prepared import CONFIGURATION
+from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows
+from onmt_entmax.errors import UserError, counted, printable
+from onmt_entmax.files import read_lines, refuse_overwriting, write_files
+from onmt_entmax.report.reading import read_report
+from onmt_entmax.rules import whole
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A row of the table, and what a model that did not see it says of it."""
+
+    line: int
+    row: Row
+    excluded: bool
+    """Whether its form has probability zero."""
+    record: dict[str, Any]
+    """Of the exactness report."""
+
+    @property
+    def certainty(self) -> float:
+        """Probability of the best form."""
+        hypotheses = self.record["hypotheses"]
+        return float(hypotheses[0]["prob"]) if hypotheses else 0.0
+
+    def columns(self) -> str:
+        """Return the row and the admitted forms as a line of `suspects.tsv`."""
+        admitted = ", ".join(
+            f"{decode_word(each['text'].split())} {each['prob']:.3g}"
+            for each in self.record["hypotheses"]
+        )
+        texts = [self.row.lemma, self.row.form, ";".join(self.row.tags), admitted]
+        return "\t".join(map(printable, [str(self.line), *texts, self.record["certificate"]]))
+
+
+def run(*words: object) -> None:
+    """Show a command of the package and run it in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: it failed, and has said why.
+    """
+    command = list(map(str, words))
+    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
+    subprocess.run([sys.executable, "-m", "onmt_entmax", *command], check=True)
+
+
+def check_part(
+    folder: Path, train: Sequence[Row], held_out: Sequence[Row], options: argparse.Namespace
+) -> None:
+    """Train on some rows, and decode and score others; what is done already stays."""
+    if (folder / "scores.jsonl").exists():
+        return
+    pairs = {
+        folder / name: [as_pair(options.language, row) for row in rows]
+        for name, rows in (("train", train), ("dev", held_out))
+    }
+    if not (folder / CONFIGURATION).exists():
+        text = configuration(folder, len(train), 1, [])
+        write_files({**pair_texts(pairs), folder / CONFIGURATION: text})
+    model = folder / "model"
+    resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
+    steps = ["-train_steps", options.updates] if options.updates else []
+    run("train", "-config", folder / CONFIGURATION, *steps, *resumed)
+    source = ("-model", model, "-src", folder / "dev.src")
+    run("translate", *source, "-output", folder / "dev.out", "-n_best", 10, "-beam_size", 10,
+        "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
+    run("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
+
+
+def audit(options: argparse.Namespace) -> list[Checked]:
+    """Return all rows, each checked by the model of the other parts."""
+    rows = read_rows(options.file)
+    if len(rows) < 10 * options.folds:
+        raise UserError(f"{options.file}: {counted(len(rows), 'row')} are too few for --folds")
+    order = list(range(len(rows)))
+    random.Random(options.seed).shuffle(order)
+    checked = []
+    for part in range(options.folds):
+        folder = options.out / f"part-{part + 1}"
+        held_out = order[part :: options.folds]
+        train = [
+            rows[n] for k in range(options.folds) if k != part for n in order[k :: options.folds]
+        ]
+        check_part(folder, train, [rows[n] for n in held_out], options)
+        reports = read_report(folder / "dev.report.jsonl", len(held_out))
+        scores = map(json.loads, read_lines(folder / "scores.jsonl"))
+        for number, record, score in zip(held_out, reports, scores, strict=True):
+            excluded = score["log_prob"] is None
+            checked.append(Checked(number + 1, rows[number], excluded, record))
+    return sorted(checked, key=lambda each: each.line)
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
+    add("--out", type=Path, required=True, help="folder for models and results")
+    add("--folds", type=following(whole(2, 100)), default=5, help="parts (default 5)")
+    add("--ask", type=following(whole(1, 10**6)), metavar="N", help="list the N least certain rows")
+    add("--updates", type=following(whole(1, 10**7)), metavar="N", help="updates of each training")
+    add("--language", default="x", help="name of the language in the models (default x)")
+    add("--seed", type=int, default=1, help="of the division into parts (default 1)")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the suspects; return the exit status."""
+    options = parse_arguments(arguments)
+    suspects, ask = options.out / "suspects.tsv", options.out / "ask.tsv"
+    refuse_overwriting([options.file], [suspects, ask])
+    try:
+        checked = audit(options)
+    except subprocess.CalledProcessError as error:
+        status = int(error.returncode)
+        return status if status > 0 else 128 - status  # as a shell has it, after a signal
+    excluded = sorted((each for each in checked if each.excluded), key=lambda each: -each.certainty)
+    contents = {suspects: "".join(f"{each.columns()}\n" for each in excluded)}
+    if options.ask:
+        uncertain = sorted(checked, key=lambda each: each.certainty)[: options.ask]
+        contents[ask] = "".join(f"{each.columns()}\n" for each in uncertain)
+    write_files(contents)
+    print(f"{suspects}: {len(excluded):,} of {counted(len(checked), 'row')} are excluded")
+    if options.ask:
+        print(f"{ask}: the {counted(min(options.ask, len(checked)), 'row')} of least certainty")
+    return 0

@@ -1,0 +1,63 @@
+"""onmt-entmax audit: rows that models of the other rows exclude."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import audit
+from onmt_entmax.cli.audit import Checked
+from onmt_entmax.data.inflection import Row
+from tests.commands import run, succeed
+from tests.ended import refused
+
+
+def write_table(path: Path, rows: int) -> list[str]:
+    """A language in which the past adds a letter that the stem decides; line 7 is wrong."""
+    generator = random.Random(3)
+    lines = []
+    for _ in range(rows):
+        lemma = "".join(generator.choices("abc", k=3))
+        tag, end = generator.choice([("PST", "x" if lemma[-1] == "a" else "y"), ("PRS", "")])
+        lines.append(f"{lemma}\t{lemma}{end}\tV;{tag}")
+    lines[6] = "aba\tabay\tV;PST"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return lines
+
+
+@pytest.mark.slow
+def test_a_planted_error_is_excluded_and_the_command_continues(tmp_path: Path) -> None:
+    lines = write_table(tmp_path / "table", 400)
+    words = ("audit", tmp_path / "table", "--out", tmp_path / "out", "--folds", 2)
+    words += ("--updates", 500, "--ask", 5)
+    succeed("onmt_entmax", *words)
+    suspects = [x.split("\t") for x in (tmp_path / "out/suspects.tsv").read_text().splitlines()]
+    numbers = [int(columns[0]) for columns in suspects]
+    assert 7 in numbers
+    for number, *columns, _, _ in suspects:
+        assert "\t".join([columns[0], columns[1], columns[2]]) == lines[int(number) - 1]
+    assert len(suspects) < 40  # hardly any other of the 400
+    assert next(x for x in suspects if x[0] == "7")[4].startswith("abax ")
+    assert len((tmp_path / "out/ask.tsv").read_text().splitlines()) == 5
+    # What is done is not done again.
+    assert "onmt-entmax train" not in run("onmt_entmax", *words).stdout
+
+
+def test_a_row_is_written_with_all_that_the_model_admits() -> None:
+    hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
+    record = {"hypotheses": hypotheses, "certificate": "exhaustive"}
+    checked = Checked(3, Row("ab", "aab", ("V", "PST")), True, record)
+    assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25\texhaustive"
+    assert checked.certainty == 0.75
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    write_table(tmp_path / "table", 15)
+    out = ["--out", tmp_path / "out"]
+    assert "15 rows are too few" in refused(audit.main, [tmp_path / "table", *out])
+    assert "cannot be read" in refused(audit.main, [tmp_path / "none", *out])
+    (tmp_path / "table").write_text("a b\n")
+    assert "table:1: expected lemma, form and tags" in refused(
+        audit.main, [tmp_path / "table", *out]
+    )
+    assert not (tmp_path / "out").exists()
