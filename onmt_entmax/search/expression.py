@@ -99,14 +99,17 @@ def named_tokens(expression: Expression) -> Iterator[str]:
 _LEXEME = re.compile(
     r"\s*(?:(?P<word>(?:\\.|[^\s\\()|*+?.\[\]])+)|(?P<special>\[\^|[()|*+?.\[\]]))"
 )
+_COUNT = re.compile(r"\{(\d+(,\d*)?|,\d+)\}")
 
 
 def parse_expression(text: str) -> Expression:
     r"""Return the expression that a text stands for.
 
     Tokens are separated by white space or by special characters: `( ) | * + ?` as usual, `.` for
-    any token, `[a b]` for one of some and `[^a b]` for any but these. A backslash before a special
-    character makes it part of a token: `\.` is the full stop.
+    any token, `[a b]` for one of some and `[^a b]` for any but these. A backslash before one of
+    `( ) | * + ? . [ ] ^ \` or a space makes it part of a token: `\.` is the full stop. Other
+    escapes, anchors (`^a$`) and counts (`a{3}`) are errors; in brackets, `[$]` and `[{3}]` are
+    tokens.
 
     Raises:
         ExpressionError: names the place of what is wrong.
@@ -157,27 +160,28 @@ class _Parser:
         return Concatenation(tuple(parts))
 
     def _atom(self) -> Expression:
-        place, special, word = self._lexemes[self._next]
+        start, special, word = self._lexemes[self._next]
         self._next += 1
         if special == "(":
             inside = self._union()
             if not self._takes(")"):
-                raise ExpressionError(f"character {place}: '(' is not closed")
+                raise ExpressionError(f"character {start}: '(' is not closed")
             return inside
         if special == ".":
             return OneToken(frozenset(), others=True)
         if not special:
-            return OneToken(frozenset({word}))
+            return OneToken(frozenset({_token(start, word)}))
         tokens = set()
         while self._next < len(self._lexemes) and not self._special():
-            tokens.add(self._lexemes[self._next][2])
+            place, _, word = self._lexemes[self._next]
+            tokens.add(_token(place, word, in_brackets=True))
             self._next += 1
         if not self._takes("]"):
             if self._next < len(self._lexemes):
                 raise self._error(f"{self._special()!r} in brackets needs a backslash")
-            raise ExpressionError(f"character {place}: '[' is not closed")
+            raise ExpressionError(f"character {start}: '[' is not closed")
         if not tokens:
-            raise ExpressionError(f"character {place}: the brackets name no token")
+            raise ExpressionError(f"character {start}: the brackets name no token")
         return OneToken(frozenset(tokens), others=special == "[^")
 
     def _special(self) -> str:
@@ -201,6 +205,26 @@ def _lexemes(text: str) -> Iterable[tuple[int, str, str]]:
         if found is None:
             raise ExpressionError("ends in a backslash, which says nothing")
         kind = found.lastgroup or ""
-        word = re.sub(r"\\(.)", r"\1", found["word"] or "")
-        yield found.start(kind) + 1, found["special"] or "", word
+        yield found.start(kind) + 1, found["special"] or "", found["word"] or ""
         place = found.end()
+
+
+def _token(place: int, word: str, in_brackets: bool = False) -> str:
+    """Return the token that a word stands for; `place` is that of its first character."""
+    for escape in re.finditer(r"\\(.)", word):
+        if escape[1] not in "()|*+?.[]^\\ ":
+            raise ExpressionError(
+                f"character {place + escape.start()}: {escape[0]} is not supported: a backslash "
+                "goes before one of ( ) | * + ? . [ ] ^ \\ or a space"
+            )
+    if not in_brackets and (word.startswith("^") or word.endswith("$")):
+        raise ExpressionError(
+            f"character {place}: the anchors ^ and $ are not supported, as an expression is always "
+            r"about the whole output; for tokens, write \^ and [$]"
+        )
+    if not in_brackets and (count := _COUNT.search(word)):
+        raise ExpressionError(
+            f"character {place + count.start()}: the count {count[0]} is not supported: write the "
+            f"part as often; for a token, write [{word}]"
+        )
+    return re.sub(r"\\(.)", r"\1", word)

@@ -65,6 +65,12 @@ def shortest_paths(automaton: Automaton, start: int) -> dict[int, Tokens]:
         ("[a b", "character 1: '[' is not closed"),
         ("[a .]", "character 4: '.' in brackets needs a backslash"),
         ("[^]", "character 1: the brackets name no token"),
+        (r"\w+", r"character 1: \w is not supported: a backslash goes before one of"),
+        (r"[a b\d]", r"character 5: \d is not supported: a backslash goes before one of"),
+        ("a b{3}", "character 4: the count {3} is not supported: write the part as often"),
+        ("(a){2,}", "character 4: the count {2,} is not supported: write the part as often"),
+        ("^a$", "character 1: the anchors ^ and $ are not supported, as an expression is"),
+        ("a|b$", "character 3: the anchors ^ and $ are not supported, as an expression is"),
         ("a\\", "ends in a backslash, which says nothing"),
         ("(" * 10_000, "nested too deeply"),
     ],
@@ -72,12 +78,17 @@ def shortest_paths(automaton: Automaton, start: int) -> dict[int, Tokens]:
 def test_an_expression_that_cannot_be_read_is_named(text: str, error: str) -> None:
     with pytest.raises(ExpressionError) as raised:
         parse_expression(text)
-    assert str(raised.value) == error
+    assert str(raised.value).startswith(error)
 
 
 def test_special_characters_are_tokens_after_a_backslash() -> None:
-    assert parse_expression(r"\. [\] ^]") == Concatenation(
-        (OneToken(frozenset({"."})), OneToken(frozenset({"]", "^"})))
+    special = {text: OneToken(frozenset({text})) for text in "()|*+?.[]^\\"}
+    for text, token in special.items():
+        for written in (f"\\{text}", f"[\\{text}]"):
+            assert parse_expression(written) == Concatenation((token,))
+    assert parse_expression(r"a\ b") == Concatenation((OneToken(frozenset({"a b"})),))
+    assert parse_expression(r"\. [\] ^ $ {3}]") == Concatenation(
+        (special["."], OneToken(frozenset({"]", "^", "$", "{3}"})))
     )
 
 
