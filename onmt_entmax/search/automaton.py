@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 
 import numpy as np
 
@@ -57,23 +56,6 @@ class Automaton:
         place = np.searchsorted(self.named, tokens)
         known = np.append(self.named, -1)[place] == tokens
         return self.table[states, np.where(known, place, len(self.named))]
-
-    def deciding(self, state: int, vocabulary_size: int) -> Ints:
-        """Return the tokens `(n,)` that lead from a state to `SATISFIED` or `VIOLATED`."""
-        return self._tokens(self.table[state] <= SATISFIED, vocabulary_size)
-
-    def advancing(self, state: int, vocabulary_size: int) -> Ints:
-        """Return the tokens `(n,)` that lead from a state towards one that accepts."""
-        nearer = self.distance[self.table[state]] < self.distance[state]
-        return self._tokens(nearer, vocabulary_size)
-
-    def _tokens(self, wanted: Flags, vocabulary_size: int) -> Ints:
-        """Return the tokens `(n,)` of the columns flagged in `wanted` `(columns,)`."""
-        if not wanted[-1]:
-            return self.named[wanted[:-1]]
-        flags = np.ones(vocabulary_size, dtype=bool)
-        flags[self.named] = wanted[:-1]
-        return np.flatnonzero(flags)
 
 
 def compile_expression(
@@ -273,55 +255,48 @@ class _Terms:
 class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
-    Everywhere `owner` `(rows,)` is the number of each row's sentence, and `state` `(rows,)` that of
-    its automaton, 0 without one. Rows of one sentence stand together.
+    Everywhere `sentence` `(rows,)` is the place of each row's sentence, and `state` `(rows,)` that
+    of its automaton, 0 without one.
 
     Args:
+        automata: of the sentences; None without one.
         vocabulary_size: number of tokens.
     """
 
-    def __init__(self, vocabulary_size: int) -> None:
+    def __init__(self, automata: Sequence[Automaton | None], vocabulary_size: int) -> None:
+        self._different = list({id(each): each for each in automata if each is not None}.values())
+        self._ids = np.array([id(each) for each in automata], dtype=np.int64)
         self._vocabulary_size = vocabulary_size
-        self._of: dict[int, Automaton] = {}  # by number of the sentence
 
-    def __len__(self) -> int:
-        return len(self._of)
+    def __bool__(self) -> bool:
+        return bool(self._different)
 
-    def __contains__(self, number: int) -> bool:
-        return number in self._of
+    def _parts(self, sentence: Ints) -> Iterator[tuple[Automaton, Ints]]:
+        """Yield each automaton with its rows."""
+        for automaton in self._different:
+            yield automaton, np.flatnonzero(self._ids[sentence] == id(automaton))
 
-    def add(self, numbers: Ints, automata: Sequence[Automaton | None]) -> Ints:
-        """Add sentences; return their first states `(sentences,)`."""
-        pairs = zip(numbers.tolist(), automata, strict=True)
-        self._of.update((number, each) for number, each in pairs if each is not None)
-        starts = [0 if each is None else each.start for each in automata]
-        return np.array(starts, dtype=np.int64)
-
-    def remove(self, number: int) -> None:
-        """Remove a sentence, if it has an automaton."""
-        self._of.pop(number, None)
-
-    def step(self, owner: Ints, state: Ints, token: Ints) -> Ints:
+    def step(self, sentence: Ints, state: Ints, token: Ints) -> Ints:
         """Return the states `(rows,)` after each row's next token."""
         after = np.zeros_like(state)
-        for automaton, part in self._parts(owner):
+        for automaton, part in self._parts(sentence):
             after[part] = automaton.step(state[part], token[part])
         return after
 
-    def distance(self, owner: Ints, state: Ints) -> Ints:
+    def distance(self, sentence: Ints, state: Ints) -> Ints:
         """Return the fewest tokens `(rows,)` until each row's automaton accepts; 0 without one."""
         fewest = np.zeros_like(state)
-        for automaton, part in self._parts(owner):
+        for automaton, part in self._parts(sentence):
             fewest[part] = automaton.distance[state[part]]
         return fewest
 
     def deciding(
-        self, owner: Ints, state: Ints, distribution: Distribution
+        self, sentence: Ints, state: Ints, distribution: Distribution
     ) -> tuple[Ints, Ints, Flags]:
         """Return the tokens after which it is decided whether an output satisfies its automaton.
 
         Args:
-            owner: see above.
+            sentence: see above.
             state: see above; a row in `SATISFIED` has been decided.
             distribution: of the rows; a token without a probability may be among the result.
 
@@ -329,40 +304,32 @@ class RowAutomata:
             Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
         """
         if isinstance(distribution, Support):
-            row, token = (each.cpu().numpy() for each in (distribution.row, distribution.token))
+            row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-            row, token = self._tokens(Automaton.deciding, owner, state)
-        after = self.step(owner[row], state[row], token)
-        constrained = np.isin(owner, list(self._of))
+            row, token = self._tokens(sentence, state, lambda own, each: own.table[each] < 2)
+        after = self.step(sentence[row], state[row], token)
+        constrained = np.isin(self._ids[sentence], [id(each) for each in self._different])
         decided = (after <= SATISFIED) & (constrained & (state != SATISFIED))[row]
         return row[decided], token[decided], after[decided] == SATISFIED
 
-    def advancing(self, owner: Ints, state: Ints) -> tuple[Ints, Ints]:
+    def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
-        return self._tokens(Automaton.advancing, owner, state)
+        return self._tokens(
+            sentence, state, lambda own, each: own.distance[own.table[each]] < own.distance[each]
+        )
 
     def _tokens(
-        self, of: Callable[[Automaton, int, int], Ints], owner: Ints, state: Ints
+        self, sentence: Ints, state: Ints, wanted: Callable[[Automaton, int], Flags]
     ) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token, given those of each automaton's state."""
+        """Return pairs of a row and a token, given the `wanted` columns of an automaton's state."""
         rows, tokens = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for automaton, part in self._parts(owner):
+        for automaton, part in self._parts(sentence):
             for each in np.unique(state[part]).tolist():
                 if each != SATISFIED:
-                    found = of(automaton, each, self._vocabulary_size)
-                    same = part.start + np.flatnonzero(state[part] == each)
+                    columns = wanted(automaton, each)
+                    flags = np.full(self._vocabulary_size, columns[-1])
+                    flags[automaton.named] = columns[:-1]
+                    same, found = part[state[part] == each], np.flatnonzero(flags)
                     rows.append(np.repeat(same, len(found)))
                     tokens.append(np.tile(found, len(same)))
         return np.concatenate(rows), np.concatenate(tokens)
-
-    def _parts(self, owner: Ints) -> Iterator[tuple[Automaton, slice]]:
-        """Yield each automaton with its rows."""
-        if not self._of or not len(owner):
-            return
-        first = np.flatnonzero(np.diff(owner, prepend=-1)).tolist()
-        ends = [*first[1:], len(owner)]
-        spans = zip((self._of.get(int(owner[i])) for i in first), first, ends, strict=True)
-        for _, same in groupby(spans, key=lambda span: id(span[0])):
-            (automaton, start, end), *others = same
-            if automaton is not None:
-                yield automaton, slice(start, others[-1][2] if others else end)

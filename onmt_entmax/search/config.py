@@ -152,40 +152,6 @@ class SearchConfig:
 
 
 @dataclass(frozen=True)
-class Diversity:
-    """The groups of a diverse beam search, for which see `search.diverse`.
-
-    Raises:
-        ValueError: if a number is out of range.
-    """
-
-    groups: int
-    """Groups that share the `beam_size`."""
-    penalty: float = 0.5
-    """By how much a token's log-probability is lowered for each earlier group's prefix that ends in
-    it at this step."""
-
-    def __post_init__(self) -> None:
-        if self.groups < 2:
-            raise ValueError(f"groups must be at least 2, got {self.groups}")
-        if not 0 <= self.penalty < math.inf:
-            raise ValueError(f"penalty must be a number from 0 up, got {self.penalty}")
-
-    def check(self, config: SearchConfig) -> None:
-        """Refuse what a diverse search cannot do.
-
-        Raises:
-            ValueError: says what.
-        """
-        if config.beam_size % self.groups:
-            raise ValueError(f"beam_size {config.beam_size} is no multiple of {self.groups} groups")
-        if not 1 <= config.n_best <= config.beam_size:
-            raise ValueError("groups find at most beam_size hypotheses: n_best must be 1 to that")
-        if config.stop == "first":
-            raise ValueError("stop first goes with a beam search without groups")
-
-
-@dataclass(frozen=True)
 class Budget:
     """Limits of an exact search, which then returns the best found and a bound.
 
@@ -236,8 +202,6 @@ class SearchTask:
     `beam_size` of them."""
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
-    diversity: Diversity | None = None
-    """Split the beam into groups that avoid each other's tokens."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -248,16 +212,10 @@ class SearchTask:
             own = self.config
             free = SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length)
             others = (self.verify, self.ban_unknown, self.mbr, self.regex, self.method != "beam")
-            if any(others) or self.diversity is not None:
-                raise ValueError(
-                    "sampling takes no method, mbr, verify, ban_unknown, regex or diversity"
-                )
+            if any(others):
+                raise ValueError("sampling takes no method, mbr, verify, ban_unknown or regex")
             if own != free:
                 raise ValueError("sampling takes n_best (samples) and max_length, nothing else")
-        if self.diversity is not None:
-            if self.method != "beam" or self.mbr is not None or self.regex is not None:
-                raise ValueError("diversity goes with a beam search, without mbr or regex")
-            self.diversity.check(self.config)
         if self.mbr is not None:
             if self.mbr not in UTILITIES:
                 raise ValueError(f"mbr must be one of {', '.join(UTILITIES)}, got {self.mbr!r}")

@@ -245,20 +245,6 @@ GARDEN_PATH = Fixed(
 )
 
 
-@pytest.mark.parametrize("stop", ["exhaustive", "optimal", "first"])
-@pytest.mark.parametrize("dense", [True, False])
-def test_a_sentence_unproven_by_one_prefix_restarts_with_the_full_beam(
-    stop: str, dense: bool
-) -> None:
-    stepper = TableStepper(7)
-    stepper.dense = dense
-    result = beam_search(stepper, [GARDEN_PATH], SearchConfig(2, 1, stop=stop))[0]  # type: ignore[arg-type]
-    assert result.hypotheses[0].tokens == (3,)
-    assert result.certificate.level == "optimal"
-    assert result.rows == stepper.rows, "the first try is counted too"
-    assert result.support == 3 + 3 + (0 if stop == "first" else 3 + 2)
-
-
 def test_without_joining_a_sentence_restarts_after_the_others(monkeypatch) -> None:
     stepper = TableStepper(7)
     stepper.can_join = False
@@ -266,25 +252,6 @@ def test_without_joining_a_sentence_restarts_after_the_others(monkeypatch) -> No
     longer = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {4: 1.0}, (2, 3, 4): {EOS: 1.0}})
     results = beam_search(stepper, [GARDEN_PATH, longer], SearchConfig(2))
     assert [result.hypotheses[0].tokens for result in results] == [(3,), (2, 3, 4)]
-
-
-def test_after_an_overflow_one_prefix_is_followed_if_that_suffices() -> None:
-    model = Fixed(
-        {
-            (): {2: 0.8, 3: 0.1, 4: 0.1},
-            (2,): {3: 1.0},
-            (2, 3): {EOS: 0.9, 4: 0.1},
-            (2, 3, 4): {EOS: 1.0},
-            (3,): {EOS: 1.0},
-            (4,): {EOS: 1.0},
-        }
-    )
-    stepper = TableStepper(7)
-    result = beam_search(stepper, [model], SearchConfig(2))[0]
-    assert (result.certificate.level, result.certificate.dropped, stepper.rows) == ("optimal", 3, 3)
-    stepper = TableStepper(7)
-    result = beam_search(stepper, [model], SearchConfig(3))[0]
-    assert (result.certificate.level, result.finished, stepper.rows) == ("exhaustive", 4, 6)
 
 
 def test_prefixes_that_cannot_win_are_dropped_once() -> None:

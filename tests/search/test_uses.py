@@ -175,7 +175,7 @@ def test_more_strings_than_there_should_be_contradict_before_the_budget_ends() -
     config = SearchConfig(1)
     one = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
     after = {(2,): {EOS: 0.5, 4: 0.5}, (2, 4): {EOS: 1.0}, (3,): {EOS: 1.0}}
-    other = Fixed({(): {EOS: 0.6, 2: 0.2, 3: 0.2}, **after})
+    other = Fixed({(): {EOS: 0.6, 2: 0.25, 3: 0.15}, **after})
     claimed = beam_search(TableStepper(7), [one], config)[0]
     assert claimed.certificate.level == "exhaustive"
     short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
@@ -295,28 +295,6 @@ def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None
             h.tokens for h in result.hypotheses
         ]
         assert results[number].certificate.level == result.certificate.level
-
-
-def test_a_stream_deletes_prefixes_of_sentences_that_are_done() -> None:
-    from onmt_entmax.search.beam import BeamSearch
-
-    model, config = TableStepper(attention=True), SearchConfig(3, 2, 6)
-    search = BeamSearch(model, config)
-    search._state.hypotheses._compact_at = 50
-    tables = [Table(seed, 1.5) for seed in range(300)]
-    results = {}
-    for i in range(0, 300, 3):
-        search.admit(tables[i : i + 3])
-        results.update(search.advance())
-        assert len(search._state.hypotheses._tree) < 600
-    while len(search):
-        results.update(search.advance())
-    expected = beam_search(TableStepper(attention=True), tables, config)
-    for number, result in enumerate(expected):
-        mine = results[number]
-        assert [h.tokens for h in mine.hypotheses] == [h.tokens for h in result.hypotheses]
-        for one, other in zip(mine.hypotheses, result.hypotheses, strict=True):
-            assert one.attention.tolist() == other.attention.tolist()  # type: ignore[union-attr]
 
 
 def test_scores_need_no_search() -> None:
