@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
 from torch import Tensor
 
@@ -32,10 +32,8 @@ class Penalties:
     beta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("length_penalty", ("none", "wu", "avg")),
-            ("coverage_penalty", ("none", "wu", "summary")),
-        ):
+        for name in ("length_penalty", "coverage_penalty"):
+            known = get_args(get_type_hints(Penalties)[name])
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be {', '.join(known)}, got {getattr(self, name)!r}")
         for name in ("alpha", "beta"):
@@ -70,13 +68,6 @@ class Penalties:
             return ((5 + tokens + 2) / 6) ** self.alpha
         return tokens + 2.0 if self.length_penalty == "avg" else tokens * 0 + 1.0
 
-    def coverage(self, attention: Tensor) -> float:
-        """Return the coverage penalty, at least 0, of `(steps, source length without padding)`."""
-        covered = attention.double().sum(0)
-        if self.coverage_penalty == "wu":
-            return self.beta * float(-covered.clamp(max=1).log().sum())
-        return self.beta * float((covered.clamp(min=1) - 1).sum())
-
     def score(self, log_prob: float, tokens: int, attention: Tensor | None) -> float:
         """Return the score of a finished hypothesis.
 
@@ -88,7 +79,11 @@ class Penalties:
         score = float(log_prob / self.length(tokens))
         if self.covers:
             assert attention is not None, "a coverage penalty needs attention"
-            score -= self.coverage(attention)
+            covered = attention.double().sum(0)
+            if self.coverage_penalty == "wu":
+                score += self.beta * float(covered.clamp(max=1).log().sum())
+            else:
+                score -= self.beta * float((covered.clamp(min=1) - 1).sum())
         return score
 
     def attainable(self, log_prob: Any, max_length: int) -> Any:
@@ -142,7 +137,7 @@ class SearchConfig:
         for name, least in (("beam_size", 1), ("n_best", 0), ("max_length", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.stop not in ("exhaustive", "optimal", "first"):
+        if self.stop not in get_args(Stop):
             raise ValueError(f"stop must be exhaustive, optimal or first, got {self.stop!r}")
         if not self.penalties.is_finite(self.max_length):
             raise ValueError(
@@ -210,11 +205,10 @@ class SearchTask:
             raise ValueError("stop first goes with a beam search; exact needs another")
         if self.sampling is not None:
             own = self.config
-            free = SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length)
             others = (self.verify, self.ban_unknown, self.mbr, self.regex, self.method != "beam")
             if any(others):
                 raise ValueError("sampling takes no method, mbr, verify, ban_unknown or regex")
-            if own != free:
+            if own != SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length):
                 raise ValueError("sampling takes n_best (samples) and max_length, nothing else")
         if self.mbr is not None:
             if self.mbr not in UTILITIES:

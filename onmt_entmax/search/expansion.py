@@ -35,19 +35,6 @@ class Expansion(NamedTuple):
     """`(rows,)` tokens other than `eos` of positive probability, candidates or not"""
 
 
-def check_columns(distribution: Distribution, vocabulary_size: int) -> None:
-    """Check that a step gives every token of the vocabulary a probability.
-
-    Raises:
-        SearchError: if it gives more or fewer tokens one.
-    """
-    columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
-    if columns != vocabulary_size:
-        raise SearchError(
-            f"a step gives probabilities of size {columns}, the vocabulary has {vocabulary_size}"
-        )
-
-
 def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
     """Return the whole support of each row, or its most probable tokens.
 

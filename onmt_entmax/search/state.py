@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.support import Distribution
+from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, RowAutomata
 from onmt_entmax.search.certificate import Hypothesis, Proof, SearchResult
 from onmt_entmax.search.config import SearchConfig
@@ -23,7 +23,6 @@ from onmt_entmax.search.expansion import (
     Flags,
     Floats,
     Ints,
-    check_columns,
     expand,
     largest_within,
     look_up,
@@ -221,7 +220,12 @@ class SearchState:
         Returns:
             The distribution without them, and how many of positive probability each row lost.
         """
-        check_columns(distribution, self._stepper.vocabulary_size)
+        size = self._stepper.vocabulary_size
+        columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
+        if columns != size:
+            raise SearchError(
+                f"a step gives probabilities of size {columns}, the vocabulary has {size}"
+            )
         requests = [self._forbidden()]
         if self._automata:
             requests.append(self._violating(distribution))

@@ -9,10 +9,8 @@ import pytest
 from onmt_entmax.search import Budget, Constraints, SearchConfig, beam_search, exact_search
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, compile_expression
 from onmt_entmax.search.expression import (
-    Concatenation,
+    Expression,
     ExpressionError,
-    Intersection,
-    OneToken,
     containing,
     parse_expression,
 )
@@ -82,13 +80,15 @@ def test_an_expression_that_cannot_be_read_is_named(text: str, error: str) -> No
 
 
 def test_special_characters_are_tokens_after_a_backslash() -> None:
-    special = {text: OneToken(frozenset({text})) for text in "()|*+?.[]^\\"}
+    special = {text: Expression("in", tokens=frozenset({text})) for text in "()|*+?.[]^\\"}
     for text, token in special.items():
         for written in (f"\\{text}", f"[\\{text}]"):
-            assert parse_expression(written) == Concatenation((token,))
-    assert parse_expression(r"a\ b") == Concatenation((OneToken(frozenset({"a b"})),))
-    assert parse_expression(r"\. [\] ^ $ {3}]") == Concatenation(
-        (special["."], OneToken(frozenset({"]", "^", "$", "{3}"})))
+            assert parse_expression(written) == Expression("then", (token,))
+    assert parse_expression(r"a\ b") == Expression(
+        "then", (Expression("in", tokens=frozenset({"a b"})),)
+    )
+    assert parse_expression(r"\. [\] ^ $ {3}]") == Expression(
+        "then", (special["."], Expression("in", tokens=frozenset({"]", "^", "$", "{3}"})))
     )
 
 
@@ -101,7 +101,7 @@ def test_several_signs_of_repetition_are_as_one() -> None:
 def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onmt_entmax.search.automaton._MOST_TRANSITIONS", 100)
     words = [str(token) for token in range(2, 12)]
-    wanted = Intersection(tuple(containing([word]) for word in words))
+    wanted = Expression("and", tuple(containing([word]) for word in words))
     with pytest.raises(ExpressionError, match="more than 100 transitions"):
         compile_expression(wanted, dict(zip(words, range(2, 12), strict=True)).get, EOS)
 

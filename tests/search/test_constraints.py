@@ -230,8 +230,10 @@ def test_a_score_above_the_probability_ends_the_search() -> None:
 def test_coverage_is_zero_where_everything_is_covered_once() -> None:
     attention = torch.eye(3)
     for name in ("wu", "summary"):
-        assert Penalties(coverage_penalty=name, beta=2.0).coverage(attention) == 0.0  # type: ignore[arg-type]
-    assert Penalties(coverage_penalty="wu", beta=1.0).coverage(attention[:2]) == math.inf
+        penalties = Penalties(coverage_penalty=name, beta=2.0)  # type: ignore[arg-type]
+        assert penalties.score(-1.0, 3, attention) == -1.0
+    penalties = Penalties(coverage_penalty="wu", beta=1.0)
+    assert penalties.score(-1.0, 3, attention[:2]) == -math.inf
 
 
 @pytest.mark.parametrize(

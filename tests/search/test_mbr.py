@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from onmt_entmax.search import Budget, SearchConfig, beam_search, decide, exact_search
-from onmt_entmax.search.mbr import _TABLES, _most, edit_distance
+from onmt_entmax.search.mbr import _most, edit_distance, utilities
 from tests.search.enumeration import enumerate_support
 from tests.search.tables import Table, TableStepper
 
@@ -36,7 +36,7 @@ def test_utilities_are_those_of_the_field_and_stay_below_their_limit(first, seco
     if not first.strip() and not second.strip():
         wanted["chrf"] = 1.0  # equal texts; sacrebleu says 0
     for utility, value in wanted.items():
-        found = _TABLES[utility]([first, "x"], [second, "a", first])
+        found = utilities(utility, [first, "x"], [second, "a", first])
         assert found.shape == (2, 3)
         assert found[0, 0] == pytest.approx(value, abs=1e-12)
         assert found[0, 2] == pytest.approx(1)
@@ -48,7 +48,7 @@ def test_chrf_of_long_texts_that_differ_in_one_order_of_ngrams() -> None:
     """All n-grams of up to five characters are the same, and one of six is not."""
     other = "".join(map(chr, range(200, 226)))
     first, second = f"wxyz{other}wxyzbwxyz", f"wxyzbwxyz{other}wxyz"
-    found = float(_TABLES["chrf"]([first], [second])[0, 0])
+    found = float(utilities("chrf", [first], [second])[0, 0])
     assert found == pytest.approx(1 - 1 / (6 * 34))
     # More than a text of another length could have.
     assert 1 - 1 / (5 * 39 + 1) < found <= _most("chrf", second)
@@ -97,9 +97,10 @@ def true_utilities(utility: str, truth: dict[str, float]) -> dict[str, float]:
     texts = list(truth)
     if utility == "exact_match":
         return truth
-    table = _TABLES[utility]
+
     return {
-        text: math.fsum(float(table([text], [t])[0, 0]) * truth[t] for t in texts) for text in texts
+        text: math.fsum(float(utilities(utility, [text], [t])[0, 0]) * truth[t] for t in texts)
+        for text in texts
     }
 
 

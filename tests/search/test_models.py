@@ -9,7 +9,6 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabulary
 from onmt_entmax.search import EnsembleStepper, ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.beam import BeamSearch
-from onmt_entmax.search.ensemble import _mean_attention
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
 from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
@@ -183,8 +182,3 @@ def test_a_gpus_way_to_find_supports_changes_no_result(kinds: list[str]) -> None
         assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
         log_probs = ([h.log_prob for h in each.hypotheses] for each in (one, other))
         assert [*next(log_probs)] == pytest.approx([*next(log_probs)], abs=1e-5)
-
-
-def test_a_mean_of_attentions_leaves_out_padding_that_a_model_lacks() -> None:
-    wide, narrow = torch.tensor([[0.5, 0.5, 0.0]]), torch.tensor([[1.0, 0.0]])
-    assert _mean_attention([wide, narrow]).tolist() == [[0.75, 0.25]]
