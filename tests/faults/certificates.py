@@ -182,12 +182,17 @@ def exact(seed: int, draw: random.Random) -> Levels:
     table, model, tolerance = table_of(seed, draw)
     length, n_best = draw.choice([1, 2, 3, 4]), draw.choice([0, 1, 1, 3])
     config = SearchConfig(draw.randint(1, 10), n_best, length)
-    budget = Budget(draw.choice([5, 10_000]), rows=draw.choice([1, 3, 64]))
+    budget = Budget(draw.choice([5, 10_000]), draw.choice([3, 20_000]), draw.choice([1, 3, 64]))
     mass = draw.choice([1.0, 0.9, 0.5])
     support = enumerate_support(model, [table], length, 5000)
     result = exact_search(model, [table], config, budget, mass=mass)
     check(result, support, config, tolerance)
-    if not n_best and budget.expansions > 5 and not support.prefixes:
+    whole = budget.expansions > 5 and budget.states > 3
+    if whole and n_best:
+        unseen = max(support.prefixes.values(), default=-math.inf) + tolerance
+        provable = sum(p > unseen for p in support.strings.values())
+        assert result.certificate.proven >= min(n_best, provable)
+    if whole and not n_best and not support.prefixes:
         assert result.certificate.mass >= min(mass, 1 - result.certificate.excluded) - tolerance
     return [result.certificate.level]
 

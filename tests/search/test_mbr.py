@@ -1,7 +1,5 @@
 """Minimum Bayes risk: utilities, decisions by hand, and what each level claims."""
 
-import math
-import random
 from collections import Counter
 
 import pytest
@@ -9,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
-from onmt_entmax.search import Budget, SearchConfig, beam_search, decide, exact_search
+from onmt_entmax.search import decide
 from onmt_entmax.search.mbr import _most, edit_distance, utilities
-from tests.search.enumeration import enumerate_support
-from tests.search.tables import Table, TableStepper
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "c "]), max_size=9).map(" ".join)
 
@@ -90,47 +86,3 @@ def test_the_least_probable_of_many_texts_count_as_not_listed(monkeypatch) -> No
     found = decide("edit_distance", texts, 0.0, 0.0, 0.0)
     assert (len(found.texts), found.slack, found.level) == (3, 0.25, "none")
     assert len(decide("exact_match", texts, 0.0, 0.0, 0.0).texts) == 4
-
-
-def true_utilities(utility: str, truth: dict[str, float]) -> dict[str, float]:
-    """Expected utility of every text, pair by pair."""
-    texts = list(truth)
-    if utility == "exact_match":
-        return truth
-
-    return {
-        text: math.fsum(float(utilities(utility, [text], [t])[0, 0]) * truth[t] for t in texts)
-        for text in texts
-    }
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 5])
-def test_a_search_that_lists_all_it_found_decides_as_enumeration(seed: int) -> None:
-    draw = random.Random(seed)
-    table = Table(seed, draw.choice([1.2, 1.5, 2.0]), 5, 3.0, 1.0)
-    model = TableStepper()
-    support = enumerate_support(model, [table], 4, 5000)
-    truth = {" ".join(map(str, tokens)): math.exp(p) for tokens, p in support.strings.items()}
-    config = SearchConfig(draw.choice([1, 3, 10]), draw.choice([2, 5]), 4, all_found=True)
-    results = [
-        beam_search(model, [table], config)[0],
-        exact_search(model, [table], SearchConfig(5, 0, 4), Budget(draw.choice([3, 1000]))),
-    ]
-    for result in results:
-        assert len(result.hypotheses) == result.finished
-        listed = {" ".join(map(str, h.tokens)): h.prob for h in result.hypotheses}
-        if not listed:
-            continue
-        certificate = result.certificate
-        left = 0.0
-        if certificate.level != "exhaustive":
-            left = max(1 - certificate.mass - certificate.excluded, certificate.bound) + 1e-9
-        for utility in ("exact_match", "edit_distance", "chrf"):
-            found = decide(utility, listed, left, 0.0, certificate.bound)
-            real = true_utilities(utility, truth)
-            for text, low in zip(found.texts, found.expected, strict=True):
-                assert low <= real[text] + 1e-9
-                if not support.prefixes:
-                    assert real[text] <= low + found.slack + 1e-9
-            if found.level in ("exact", "proven"):
-                assert real[found.texts[0]] >= max(real.values()) - 1e-9

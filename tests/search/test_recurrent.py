@@ -102,12 +102,6 @@ def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> Non
         assert torch.allclose(one, two, rtol=0, atol=1e-12)
 
 
-def test_float64_is_computed_by_opennmt() -> None:
-    prepared, _ = pair(COVERED[0], 1.5, False)
-    with torch.inference_mode():
-        assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
-
-
 def test_both_give_the_same_answers_and_certificates() -> None:
     prepared, plain = pair(COVERED[0], 1.5, True)
     config, batch = SearchConfig(4, 2, 8), together(sentences(8))
