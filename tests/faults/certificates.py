@@ -15,7 +15,7 @@ import random
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -49,7 +49,6 @@ from tests.search.expressions import (
 from tests.search.networks import DECODERS, network, sentences, stepper, together
 from tests.search.tables import Table, TableStepper
 from tests.search.test_beam import OneOf
-from tests.search.test_constraints import CONSTRAINTS, allowed_part, score
 
 STOPS = ("exhaustive", "optimal", "first")
 PENALTIES = (
@@ -66,6 +65,60 @@ NETWORK_CONSTRAINTS = (
     Constraints(banned=frozenset({0})),
     Constraints(1, 2, frozenset({4}), frozenset({0})),
 )
+CONSTRAINTS = {
+    "minimum": Constraints(min_length=2),
+    "bigrams": Constraints(block_ngram_repeat=2),
+    "words": Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2})),
+    "banned": Constraints(banned=frozenset({3})),
+    "all": Constraints(1, 2, frozenset({4}), frozenset({2})),
+}
+
+
+def is_allowed(
+    tokens: tuple[int, ...], wish: Constraints, forced: Sequence[int], complete: bool
+) -> bool:
+    """Tell whether the constraints allow a sequence, or a prefix of one."""
+    known = min(len(forced), len(tokens))
+    if tokens[:known] != tuple(forced[:known]) or (complete and len(tokens) < len(forced)):
+        return False
+    if complete and len(tokens) < max(wish.min_length, len(forced)) and len(tokens) >= len(forced):
+        return False
+    if wish.banned & set(tokens[len(forced) :]):
+        return False
+    n = wish.block_ngram_repeat
+    grams = [tokens[i : i + n] for i in range(len(tokens) - n + 1)] if n else []
+    return not any(
+        gram in grams[:i] and not wish.ignore_when_blocking & set(gram)
+        for i, gram in enumerate(grams)
+        if i + n > len(forced)
+    )
+
+
+def allowed_part(
+    support: EnumeratedSupport, wish: Constraints, forced: Sequence[int] = ()
+) -> EnumeratedSupport:
+    """Return the part of the support that the constraints allow."""
+    return EnumeratedSupport(
+        {s: p for s, p in support.strings.items() if is_allowed(s, wish, forced, True)},
+        {s: p for s, p in support.prefixes.items() if is_allowed(s, wish, forced, False)},
+        {(): 0.0},  # what was excluded is checked by its mass
+    )
+
+
+def score(penalties: Penalties, tokens: tuple[int, ...], log_prob: float) -> float:
+    """Return OpenNMT-py's score; attention is that of `TableStepper`."""
+    divisor = {
+        "none": 1.0,
+        "wu": ((5 + len(tokens) + 2) / 6) ** penalties.alpha,
+        "avg": len(tokens) + 2.0,
+    }[penalties.length_penalty]
+    prefixes = [tokens[:i] for i in range(len(tokens) + 1)]
+    covered = sum(sum(prefix) + 10.0 * len(prefix) for prefix in prefixes)
+    penalty = {"none": 0.0, "summary": max(covered, 1.0) - 1.0}
+    penalty["wu"] = -math.log(min(covered, 1.0)) if covered else math.inf
+    return log_prob / divisor - penalties.beta * penalty[penalties.coverage_penalty]
+
+
 Levels = list[str]
 
 
@@ -139,11 +192,16 @@ def constraints(seed: int, draw: random.Random) -> Levels:
     prefix = tuple(draw.choice([2, 3, 4]) for _ in range(draw.choice([0, 0, 1, 2])))
     config = config_of(draw, length, constraints=wish)
     whole = enumerate_support(model, [table], length, 5000)
-    result = beam_search(model, [table], config, [prefix])[0]
+    results = [
+        beam_search(model, [table], config, [prefix])[0],
+        exact_search(model, [table], config, Budget(draw.choice([5, 10_000])), prefix),
+    ]
     asked = allowed_part(whole, wish, prefix)
     others = [p for tokens, p in whole.strings.items() if tokens not in asked.strings]
     ruled_out = max([*others, *whole.excluded.values()], default=-math.inf)
-    return [check_result(result, asked, config, tolerance, ruled_out)]
+    for result in results:
+        check(result, asked, config, tolerance, ruled_out)
+    return [result.certificate.level for result in results]
 
 
 def check_scores(result: SearchResult, scores: dict[tuple[int, ...], float], limit: bool) -> str:
@@ -174,7 +232,12 @@ def penalties(seed: int, draw: random.Random) -> Levels:
     config = SearchConfig(config.beam_size, config.n_best, 4, config.stop, penalties=penalty)
     support = enumerate_support(model, [table], 4, 5000)
     scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
-    return [check_scores(beam_search(model, [table], config)[0], scores, bool(support.prefixes))]
+    result = beam_search(model, [table], config)[0]
+    whole = exact_search(model, [table], config, start=result)
+    assert whole.certificate.proven >= result.certificate.proven
+    if not support.prefixes:
+        assert whole.certificate.proven >= min(config.n_best, len(scores))
+    return [check_scores(each, scores, bool(support.prefixes)) for each in (result, whole)]
 
 
 def exact(seed: int, draw: random.Random) -> Levels:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from onmt_entmax.search import (
+    Automaton,
     Budget,
     Constraints,
     Penalties,
@@ -14,6 +15,8 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
 )
+from onmt_entmax.search.expression import parse_expression
+from tests.search.expressions import compiled
 from tests.search.tables import BOS, EOS, Fixed, TableStepper
 
 Model = dict[tuple[int, ...], dict[int, float]]  # prefixes that are not named end
@@ -32,6 +35,18 @@ COVERED = {"penalties": Penalties(coverage_penalty="wu", beta=1.0), **OPTIMAL}
 ONE_OF_FOUR: Model = {(): {2: 0.3, 3: 0.28, 4: 0.24, 5: 0.18}} | {
     (i,): {EOS: p, BOS: 1 - p} for i, p in ((2, 0.5), (3, 0.75), (4, 0.5))
 }
+# Each token has one half: 2 or 3, then again, then the end.
+PAIRS: Model = {prefix: {2: 0.5, 3: 0.5} for prefix in ((), (2,), (3,))}
+RARE: Model = {  # most outputs begin with 2, and there are many
+    (): {2: 0.999, 3: 0.001},
+    (2,): dict.fromkeys((2, 3, 4), 1 / 3),
+    **{(2, i): dict.fromkeys((2, 3, 4, 5, 6), 0.2) for i in (2, 3, 4)},
+    **{(2, i, j): {EOS: 0.5, 5: 0.5} for i in (2, 3, 4) for j in (2, 3, 4, 5, 6)},
+    (3,): {3: 1.0},
+    (3, 3): {3: 1.0},
+}
+WORDS = {2: 0.4, 4: 0.3, 5: 0.2, 6: 0.09, 3: 0.01}
+BAN_3 = {"constraints": Constraints(banned=frozenset({3}))}
 TAIL: Model = {
     (): {2: 0.6, EOS: 0.4},
     (2,): {BOS: 0.9, 3: 0.05, 4: 0.05},
@@ -131,6 +146,49 @@ BEAM: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any]]] = {
         {"constraints": Constraints(min_length=2)},
         {"excluded": 0.95, "tokens": [(2, 3)], "level": "exhaustive"},
     ),
+    **{
+        f"the support gives the probability of {text}": (
+            PAIRS,
+            [5, 0],
+            {"regex": text},
+            {"finished": finished, "satisfied": (p, p), "excluded": 1 - p, "level": "exhaustive"},
+        )
+        for text, finished, p in (
+            ("2 .*", 2, 0.5),
+            (".* 2 .*", 3, 0.75),
+            ("[^2]*", 1, 0.25),
+            (".* 4 .*", 0, 0.0),
+            ("2", 0, 0.0),
+            (".*", 4, 1.0),
+        )
+    },
+    "prefixes that decide count whole though nobody follows them": (
+        PAIRS,
+        [1],
+        {"regex": "2 .*", **FIRST},
+        {"satisfied": (0.5, 0.5), "level": "optimal"},
+    ),
+    "what another constraint excludes stays open": (
+        PAIRS,
+        [5, 0],
+        {"regex": ".* 3", **BAN_3},
+        {"finished": 0, "satisfied": (0, 0.75), "level": "exhaustive"},
+    ),
+    "unless it decides": (PAIRS, [5, 0], {"regex": ".* 3 .*", **BAN_3}, {"satisfied": (0.75,) * 2}),
+    "the beam has room for prefixes that satisfy a constraint": (
+        RARE,
+        [2, 1, 3],
+        {"regex": ".* 3 3 .*", **FIRST},
+        {"tokens": [(3, 3, 3)]},
+    ),
+    "a beam takes the tokens that a constraint waits for": (
+        {(): {2: 1.0}, (2,): WORDS},
+        [1],
+        {"regex": ".* 3 .*", **FIRST},
+        {"tokens": [(2, 3)]},
+    ),
+    "a prefix that is cut is shown": (PAIRS, [5, 1, 1], {"regex": "2 .*"}, {"unfinished": (2,)}),
+    "if it satisfies": (PAIRS, [5, 1, 1], {"regex": "2 . .*"}, {"unfinished": None}),
 }
 
 EXACT: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -179,7 +237,37 @@ EXACT: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any], dict[st
         {"budget": Budget(expansions=1)},
         {"excluded": 0.54, "excluded_bound": 0.54},
     ),
+    "the unfinished output is the most probable one that was cut": (
+        {(): {2: 0.6, 3: 0.4}, (2,): {4: 0.5, 5: 0.5}, (3,): {4: 1.0}},
+        [1, 1, 1],
+        {},
+        {},
+        {"tokens": [], "unfinished": (2,), "level": "none", "truncated": 3, "bound": 0.4},
+    ),
+    "a list ends at its share of what may satisfy the constraint": (
+        PAIRS,  # a quarter is half of the half that begins with 2
+        [5, 0],
+        {"regex": "2 .*"},
+        {"budget": Budget(rows=1), "mass": 0.5},
+        {"mass": 0.25},
+    ),
+    "what the beam knows of the constraint is kept": (
+        # A beam of one drops 3 and 4; it has seen that 2 is mostly followed by a violation.
+        {(): {2: 0.5, 3: 0.3, 4: 0.2}, (2,): {3: 0.9, 4: 0.1}, (3,): {3: 1.0}, (4,): {4: 1.0}},
+        [1, 1, 3],
+        {"regex": "2 4 | 3 3 | 4 4"},
+        {"budget": Budget(rows=1, expansions=1)},
+        {"satisfied": (0.05, 0.55)},
+    ),
 }
+
+
+def request(sizes: list[int], options: dict[str, Any]) -> tuple[SearchConfig, Automaton | None]:
+    """Return the configuration and the automaton of a case."""
+    others = {name: value for name, value in options.items() if name != "regex"}
+    regex = options.get("regex")
+    automaton = None if regex is None else compiled(parse_expression(regex), [2, 3, 4], EOS)
+    return SearchConfig(*sizes, **others), automaton
 
 
 def check(result: SearchResult, expected: dict[str, Any]) -> None:
@@ -194,16 +282,16 @@ def check(result: SearchResult, expected: dict[str, Any]) -> None:
     for name, value in expected.items():
         source = certificate if hasattr(certificate, name) else result
         got = parts[name] if name in parts else getattr(source, name)
-        exact = isinstance(value, (list, tuple, str))
+        exact = isinstance(value, (list, str)) or name == "unfinished"
         assert got == (value if exact else pytest.approx(value)), name
 
 
 @pytest.mark.parametrize("case", BEAM.values(), ids=list(BEAM))
 def test_beam_search(case: Any) -> None:
     model, sizes, options, expected = case
-    config = SearchConfig(*sizes, **options)
+    config, automaton = request(sizes, options)
     stepper = TableStepper(7, attention=True)
-    (result,) = beam_search(stepper, [Fixed(model)], config)
+    (result,) = beam_search(stepper, [Fixed(model)], config, automata=[automaton])
     check(result, {**expected, "rows": stepper.rows})
 
 
@@ -211,7 +299,8 @@ def test_beam_search(case: Any) -> None:
 def test_exact_search(case: Any) -> None:
     model, sizes, options, given, expected = case
     stepper = TableStepper(7)
-    result = exact_search(stepper, [Fixed(model)], SearchConfig(*sizes, **options), **given)
+    config, automaton = request(sizes, options)
+    result = exact_search(stepper, [Fixed(model)], config, automaton=automaton, **given)
     check(result, {**expected, "rows": stepper.rows})
 
 

@@ -4,46 +4,13 @@ import pytest
 
 from onmt_entmax.search import (
     Budget,
-    Constraints,
     Penalties,
     SearchConfig,
     beam_search,
     exact_search,
     is_settled,
 )
-from tests.search.enumeration import enumerate_support
 from tests.search.tables import EOS, Fixed, Table, TableStepper
-
-
-@pytest.mark.parametrize(
-    "penalties", [Penalties("wu", 0.8), Penalties("avg", 0, "summary", 0.05)], ids=str
-)
-def test_exact_search_ranks_by_score(penalties: Penalties) -> None:
-    for seed in range(40):
-        model, table = TableStepper(attention=True), Table(seed, 1.5 if seed % 2 else 1.0)
-        config = SearchConfig(2, 2, 4, penalties=penalties)
-        whole = beam_search(model, [table], SearchConfig(1000, 0, 4, penalties=penalties))[0]
-        result = exact_search(model, [table], config)
-        found = [h.score for h in result.hypotheses[: result.certificate.proven]]
-        assert found == pytest.approx([h.score for h in whole.hypotheses[: len(found)]])
-        if whole.certificate.truncated == 0:
-            assert result.certificate.proven == min(2, whole.finished)
-        for hypothesis in result.hypotheses:
-            prefixes = [hypothesis.tokens[:i] for i in range(len(hypothesis.tokens) + 1)]
-            assert hypothesis.attention is not None
-            assert hypothesis.attention[:, 0].tolist() == [sum(p) + 10.0 * len(p) for p in prefixes]
-
-
-def test_exact_search_obeys_constraints() -> None:
-    wish = Constraints(min_length=2, block_ngram_repeat=1)
-    for seed in range(40):
-        config = SearchConfig(1, 3, 4, constraints=wish)
-        wide = beam_search(
-            TableStepper(), [Table(seed, 1.0)], SearchConfig(1000, 3, 4, constraints=wish), [[3]]
-        )[0]
-        result = exact_search(TableStepper(), [Table(seed, 1.0)], config, None, [3])
-        assert [h.tokens for h in result.hypotheses] == [h.tokens for h in wide.hypotheses]
-        assert all(h.tokens[0] == 3 for h in result.hypotheses)
 
 
 def test_only_a_whole_support_settles_a_list_of_all() -> None:
@@ -90,23 +57,3 @@ def test_exact_search_proves_no_less_than_the_beam(n_best: int, penalties: Penal
             if not penalties.any:
                 assert exact.certificate.log_bound <= beam.certificate.log_bound
     assert partly_proven > 5 or n_best == 1
-
-
-def test_the_unfinished_output_is_the_most_probable_one_that_was_cut() -> None:
-    for seed in range(100):
-        table = Table(seed, 1.0, 6, 1.0, -3.0)
-        config = SearchConfig(2, max_length=4, constraints=Constraints(min_length=5))
-        beam = beam_search(TableStepper(6), [table], config)[0]
-        exact = exact_search(TableStepper(6), [table], config, Budget(expansions=200))
-        assert beam.unfinished is not None
-        assert exact.unfinished is not None
-        assert exact.unfinished.log_prob >= beam.unfinished.log_prob
-        if seed < 10:
-            cut = enumerate_support(TableStepper(6), [table], 3, 1000).prefixes
-            everything = exact_search(TableStepper(6), [table], config, Budget(expansions=10_000))
-            assert everything.unfinished is not None
-            assert everything.unfinished.tokens == max(cut, key=lambda prefix: cut[prefix])
-    ends = Fixed({(): {2: 0.6, 3: 0.4}, (2,): {4: 1.0}, (3,): {EOS: 1.0}})
-    result = exact_search(TableStepper(7), [ends], SearchConfig(1, max_length=1), Budget(rows=1))
-    assert result.hypotheses
-    assert result.unfinished is None

@@ -84,16 +84,6 @@ def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
     assert torch.equal(once.log_probs, again.log_probs)
 
 
-@pytest.mark.parametrize("kind", ["gru", "transformer"])
-def test_the_source_is_kept_once_a_sentence_and_no_longer_than_its_rows(kind: str) -> None:
-    model = stepper(network(kind, 1.5, 7))
-    with torch.inference_mode():
-        state = model.step(model.start(together(sentences(4))), torch.full((4,), model.bos)).state
-        wide = model.select(state, torch.tensor([0, 0, 0, 1, 2, 2, 3]))
-        assert (len(wide.source), len(wide.source_rows())) == (4, 7)
-        assert len(model.select(wide, torch.tensor([3, 3, 4])).source) == 2
-
-
 def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
     model = network("lstm", 1.5, 0)
     with pytest.raises(ValueError, match="output has size 6, the target vocabulary 5"):
@@ -115,23 +105,3 @@ def test_rows_may_be_chosen_before_the_first_step(kind: str, rows: list[int]) ->
         later = model.step(few.state, torch.tensor([4, 5, 4])[chosen])
     assert torch.allclose(few.log_probs, whole.log_probs[chosen])
     assert torch.allclose(later.log_probs, after.log_probs[chosen])
-
-
-@pytest.mark.parametrize("kinds", [["input-feeding"], ["sparse-transformer"], ["lstm", "gru"]])
-def test_a_gpus_way_to_find_supports_changes_no_result(kinds: list[str]) -> None:
-    members = [stepper(network(kind, 1.5, 2), attention=True) for kind in kinds]
-    ensemble, batch, config = (
-        EnsembleStepper(members),
-        together(sentences(6)),
-        SearchConfig(4, 2, 6),
-    )
-    expected = beam_search(ensemble, batch, config)
-    for member in members:
-        assert member._output._finds_support
-        member._output._finds_support = False
-    for one, other in zip(beam_search(ensemble, batch, config), expected, strict=True):
-        assert one.certificate.level == other.certificate.level
-        assert one.certificate.dropped == other.certificate.dropped
-        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
-        log_probs = ([h.log_prob for h in each.hypotheses] for each in (one, other))
-        assert [*next(log_probs)] == pytest.approx([*next(log_probs)], abs=1e-5)

@@ -65,16 +65,6 @@ def test_a_step_is_opennmts(changes, alpha, double, monkeypatch) -> None:
         states = [fast.state, slow.state]
 
 
-@torch.inference_mode()
-def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
-    with_table = pair(COVERED[0], 1.5, True)[0]
-    monkeypatch.setattr("onmt_entmax.nn.lstm.stepping._TABLE_BYTES", 0)
-    without = pair(COVERED[0], 1.5, True)[0]
-    batch, tokens = together(sentences(4)), torch.tensor([4, 5, 4, 2])
-    first, second = (one.step(one.start(batch), tokens) for one in (with_table, without))
-    assert torch.allclose(first.log_probs, second.log_probs, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["lstm", "gru", "mean", "transformer"])
 def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
     """`mean` has a context gate; the others are no input-feeding LSTMs."""
