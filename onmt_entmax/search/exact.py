@@ -184,9 +184,9 @@ class _ExactSearch:
 
     def _hopeless(self, log_prob: Any) -> Any:
         """Tell which prefixes cannot lead to a better hypothesis than the n-th best found."""
-        if self._mass is not None:
-            return np.zeros(np.shape(log_prob), dtype=bool)
-        return self._state.attainable(log_prob) <= self._sentence.score(self._config.n_best)
+        wanted = self._config.n_best  # 0: all
+        least = self._sentence.score(wanted) if wanted else -math.inf
+        return self._state.attainable(log_prob) <= least
 
     def _expand(self) -> None:
         """Compute the live prefixes; put those of their continuations that matter in the

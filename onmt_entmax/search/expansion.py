@@ -12,7 +12,6 @@ from torch import Tensor
 from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.stepper import SearchError, no_support
 
-_BLOCK = 64  # entries of a row whose maximum is taken first in a top-k
 _ROUNDING = 0.1  # how far a sum of 16-bit probabilities may exceed 1
 
 Floats = NDArray[np.float64]
@@ -61,7 +60,7 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
         inside = distribution != -torch.inf
         # On a CPU, torch takes ten times as long for this sum.
         support = inside.sum(1).cpu().numpy() if inside.is_cuda else np.count_nonzero(inside, 1)
-        best, tokens = _largest(distribution, kept)
+        best, tokens = distribution.topk(kept)
         row, token = np.repeat(np.arange(rows), kept), tokens.flatten().cpu().numpy()
         log_prob, finish = _at_most_one(best.flatten()), _at_most_one(distribution[:, eos])
     wanted = (token != eos) & (log_prob > -np.inf)
@@ -126,30 +125,6 @@ def _at_most_one(log_prob: Tensor) -> Floats:
             "(a step must return natural logarithms of probabilities, not scores)"
         )
     return np.minimum(values, 0.0)
-
-
-def _largest(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the largest entries of each row `(rows, vocabulary)`, and their places.
-
-    Both are `(rows, count)`. The entries lie in the blocks with the largest maxima, or behind the
-    last block.
-    """
-    vocabulary = log_probs.shape[1]
-    blocks = vocabulary // _BLOCK
-    if blocks < 4 * count:  # this would cost more than it saves
-        return log_probs.topk(count, dim=1)
-    inside, rest = log_probs.split([blocks * _BLOCK, vocabulary - blocks * _BLOCK], 1)
-    chosen = inside.unflatten(1, (blocks, _BLOCK)).amax(2).topk(count, dim=1)[1]
-    column = torch.arange(vocabulary, device=log_probs.device)
-    places = torch.cat(
-        [
-            (chosen.unsqueeze(2) * _BLOCK + column[:_BLOCK]).flatten(1),
-            column[blocks * _BLOCK :].expand(rest.shape),
-        ],
-        1,
-    )
-    best, found = log_probs.gather(1, places).topk(count, dim=1)
-    return best, places.gather(1, found)
 
 
 def rank_within(group: Ints, score: Floats, turn: Ints | None = None) -> tuple[Ints, Ints]:

@@ -49,7 +49,7 @@ WORDS = {2: 0.4, 4: 0.3, 5: 0.2, 6: 0.09, 3: 0.01}
 BAN_3 = {"constraints": Constraints(banned=frozenset({3}))}
 TAIL: Model = {
     (): {2: 0.6, EOS: 0.4},
-    (2,): {BOS: 0.9, 3: 0.05, 4: 0.05},
+    (2,): {BOS: 0.9, 3: 0.06, 4: 0.04},
     (2, 3): {EOS: 0.5, 5: 0.5},
 }
 
@@ -114,6 +114,12 @@ BEAM: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any]]] = {
         [5],
         {**FIRST, **AVERAGE},
         {"tokens": [(2,)]},
+    ),
+    "prefixes that are no candidates are counted as dropped": (
+        {(): {2: 1.0}, (2,): {2: 0.3, 3: 0.25, 4: 0.2, 5: 0.15, 6: 0.1}},
+        [1],
+        {},
+        {"tokens": [(2, 2)], "dropped": 4, "bound": 0.25, "level": "optimal", "support": 7},
     ),
     "hopeless prefixes leave the beam": (
         {(): {EOS: 0.2, 2: 0.7, 3: 0.1}, (2,): {4: 1.0}},

@@ -46,3 +46,5 @@ def test_coverage_is_zero_where_everything_is_covered_once() -> None:
 )
 def test_all_tokens_of_an_ngram_count(prefix: tuple[int, ...], repeats: set[int]) -> None:
     assert Constraints(block_ngram_repeat=3).forbidden(prefix, EOS) == repeats
+    words = Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2}))
+    assert words.forbidden((2, 3), EOS) == {3}
