@@ -95,6 +95,10 @@ def stream_search(
 class BeamSearch:
     """A beam search that sentences may join and leave at any step.
 
+    With a softmax and `n_best` 1, a sentence first follows a single live prefix. If that proves its
+    result, as it mostly does, no beam could find a better one; otherwise, as soon as it can prove
+    nothing any more, the sentence starts again with the full beam.
+
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
     """
@@ -103,10 +107,13 @@ class BeamSearch:
         self._stepper, self._config = stepper, config
         self._state = SearchState(stepper, config)
         self._admitted = 0
+        plain = config.stop != "first" and not config.penalties.any
+        self._first_beam = 1 if stepper.dense and config.n_best == 1 and plain else config.beam_size
+        self._again: list[Sentence] = []  # to be searched with the full beam
 
     def __len__(self) -> int:
         """Return the number of sentences that are not done."""
-        return len(self._state.sentences)
+        return len(self._state.sentences) + len(self._again)
 
     @property
     def live_prefixes(self) -> int:
@@ -128,14 +135,22 @@ class BeamSearch:
         prefixes = checked_prefixes(prefixes, count, own.vocabulary_size, own.eos)
         if automata is not None and len(automata) != count:
             raise ValueError(f"automata has {len(automata)} for {counted(count, 'sentence')}")
+        decoder_state, beam = own.start(batch), self._first_beam
+        again = beam < self._config.beam_size
         sentences = [
-            Sentence(number, tuple(prefix), automaton)
-            for number, (prefix, automaton) in enumerate(
-                zip(prefixes, automata or repeat(None), strict=False), self._admitted
+            Sentence(
+                self._admitted + i,
+                tuple(prefix),
+                automaton,
+                beam,
+                (decoder_state, i) if again else None,
+            )
+            for i, (prefix, automaton) in enumerate(
+                zip(prefixes, automata or repeat(None), strict=False)
             )
         ]
         self._admitted += count
-        self._state.add(own.start(batch), sentences)
+        self._state.add(decoder_state, sentences)
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, SearchResult]]:
@@ -145,6 +160,12 @@ class BeamSearch:
             The sentences that are done: number and result.
         """
         state, config = self._state, self._config
+        # Joining a few rows costs more than letting them wait.
+        while self._again and (
+            not state.sentences
+            or (self._stepper.can_join and len(self._again) >= len(state.sentences))
+        ):
+            self._start_again()
         continuations = state.expand(config.beam_size + 1)
         state.finish(continuations)
         of_row, cut = state.rows.sentence, state.cut(continuations)
@@ -154,11 +175,12 @@ class BeamSearch:
         alive = state.count(of_row, continuations.options.continuations)  # candidates or not
         may_exhaust = np.array(
             [
-                config.stop == "exhaustive" and count <= config.beam_size and not each.proof.dropped
+                config.stop == "exhaustive" and count <= each.beam and not each.proof.dropped
                 for each, count in zip(state.sentences, alive, strict=True)
             ]
         )
-        kept = (rank < config.beam_size) & ~cut[row]
+        beam = np.array([each.beam for each in state.sentences])
+        kept = (rank < beam[sentence]) & ~cut[row]
         if config.n_best:
             # What cannot beat the n-th best is dropped, unless the support may be exhausted.
             worst = np.array([each.score(config.n_best) for each in state.sentences])
@@ -175,16 +197,39 @@ class BeamSearch:
             proof, count = each.proof, followed[place]
             proof.strict &= proof.finished + alive[place] <= config.beam_size
             proof.drop(alive[place] - count, best_out[place], bool(at_limit[place]))
-            if count and (
-                may_exhaust[place] or not self._is_beaten(each, best_kept[place], length[place])
-            ):
+            narrow = each.beam < config.beam_size
+            best = max(each.score(1), best_kept[place])
+            unprovable = narrow and best < proof.log_bound
+            beaten = not may_exhaust[place] and self._is_beaten(
+                each, best_kept[place], length[place]
+            )
+            if count and not beaten and not unprovable:
                 continue
             proof.drop(count, best_kept[place])
             done[place] = True
-            results.append((each.number, state.result(each)))
+            if narrow and each.score(1) < proof.log_bound:
+                self._again.append(each)
+            else:
+                results.append((each.number, state.result(each)))
         state.follow(continuations, order[kept & ~done[sentence]])
         state.remove(done)
         return results
+
+    def _start_again(self) -> None:
+        """Start the waiting sentences of one batch again, with the full beam."""
+        assert self._again[0].start is not None
+        decoder_state = self._again[0].start[0]
+        rows, sentences, waiting = [], [], []
+        for each in self._again:
+            if each.start is None or each.start[0] is not decoder_state:
+                waiting.append(each)
+                continue
+            rows.append(each.start[1])
+            again = Sentence(each.number, each.forced, each.automaton, self._config.beam_size)
+            again.rows, again.support = each.rows, each.support
+            sentences.append(again)
+        self._again = waiting
+        self._state.add(self._stepper.select(decoder_state, torch.tensor(rows)), sentences)
 
     def _is_beaten(self, sentence: Sentence, log_prob: float, length: int) -> bool:
         """Tell whether a live prefix cannot lead to anything better than what has finished."""

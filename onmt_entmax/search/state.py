@@ -69,6 +69,10 @@ class Sentence:
     """Token ids that its output must start with."""
     automaton: Automaton | None = None
     """What its output must satisfy, if anything."""
+    beam: int = 1
+    """Live prefixes that it may have."""
+    start: tuple[Any, int] | None = None
+    """State of the decoder at the start, and row, if it may start again."""
     best: list[Hypothesis] = field(default_factory=list)
     """Of the finished hypotheses those that are returned, best score first."""
     unfinished: Hypothesis | None = None

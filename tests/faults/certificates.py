@@ -163,6 +163,7 @@ def table_of(seed: int, draw: random.Random, least: int = 3) -> tuple[Table, Tab
     precise = draw.random() < 0.5
     dtype = torch.float64 if precise else torch.float32
     model = TableStepper(table.vocabulary_size, dtype=dtype, attention=True)
+    model.dense = draw.random() < 0.4  # then a search may begin with a single prefix
     return table, model, 1e-9 if precise else 1e-5
 
 

@@ -9,7 +9,7 @@ from onmt_entmax.search import EnsembleStepper, SearchConfig, beam_search
 from onmt_entmax.search.beam import BeamSearch
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
-from tests.search.tables import EOS, Table, TableStepper
+from tests.search.tables import EOS, Fixed, Table, TableStepper
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
 
@@ -87,3 +87,20 @@ def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
 def test_members_of_an_ensemble_must_share_their_vocabulary() -> None:
     with pytest.raises(ValueError, match="same target vocabulary"):
         EnsembleStepper([TableStepper(4), TableStepper(5)])
+
+
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal", "first"])
+@pytest.mark.parametrize("can_join", [True, False])
+def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
+    stop: Any, can_join: bool
+) -> None:
+    garden_path = Fixed({(): {2: 0.5, 3: 0.4, 4: 0.1}, (2,): {4: 0.5, 5: 0.5}})
+    longer = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {4: 1.0}})
+    stepper = TableStepper(7)
+    stepper.dense, stepper.can_join = True, can_join
+    results = beam_search(stepper, [garden_path, longer], SearchConfig(2, stop=stop))
+    assert [result.hypotheses[0].tokens for result in results] == [(3,), (2, 3, 4)]
+    assert [result.certificate.level for result in results] == ["optimal", "exhaustive"]
+    assert sum(result.rows for result in results) == stepper.rows, "the first try is counted too"
+    # One prefix: the start and (2,), then nothing can be proven. Two: the start, (2,) and (3,).
+    assert results[0].rows == (3 if stop == "first" else 2 + 3)
