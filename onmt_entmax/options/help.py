@@ -170,8 +170,6 @@ TRANSLATION = Help(
             "constraints": "File of phrases that each line's output must contain, or must not.",
             "constraint_regex": "Regular expression over tokens that every output must match.",
             "mbr": "Write the output of the highest expected utility, among those found.",
-            "beam_groups": "Diverse beam search: split the beam into this many groups.",
-            "diversity_penalty": "What a token costs a group for each use in earlier groups.",
             "random_sampling_distinct": "Draw samples without replacement.",
             "verify": "Recompute certified sentences in float64, and count disagreements.",
         },

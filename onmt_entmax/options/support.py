@@ -213,8 +213,6 @@ RULES: Mapping[str, Rule] = {
     # search
     "beam_size": whole(1, 10_000),
     "n_best": whole(1, 10_000),
-    "beam_groups": whole(1, 10_000),
-    "diversity_penalty": number(0, 1000),
     "max_length": whole(1, 10**6),
     "min_length": whole(0, 10**6),
     "block_ngram_repeat": whole(0, 10**6),

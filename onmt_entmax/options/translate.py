@@ -23,7 +23,6 @@ from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import (
     Budget,
     Constraints,
-    Diversity,
     Penalties,
     Sampling,
     SearchConfig,
@@ -46,8 +45,6 @@ _NOT_SAMPLED = (
     *("constraint_regex", "report_align"),
 )
 
-# Options that a diverse beam search does not take.
-_NOT_DIVERSE = ("mbr", "constraints", "constraint_regex")
 
 BATCH_SIZE = 64  # sentences searched together; OpenNMT-py's default is 30
 
@@ -93,8 +90,6 @@ def translation_parser() -> ArgumentParser:
     add("-constraints", default=None)
     add("-constraint_regex", default=None)
     add("-mbr", default=None, choices=UTILITIES)
-    add("-beam_groups", type=int, default=1)
-    add("-diversity_penalty", type=float, default=Diversity.penalty)
     add("-random_sampling_distinct", action="store_true")
     return parser
 
@@ -211,29 +206,7 @@ def _task(options: Options) -> SearchTask:
         regex=options["constraint_regex"],
         mbr=options["mbr"],
         sampling=_sampling(options),
-        diversity=_diversity(options),
     )
-
-
-def _diversity(options: Options) -> Diversity | None:
-    groups, beam = options["beam_groups"], options["beam_size"]
-    penalty = options["diversity_penalty"]
-    if groups == 1:
-        if options.given("diversity_penalty"):
-            raise options.error("diversity_penalty", "is only read with beam_groups above 1")
-        return None
-    if options["random_sampling_topk"] or options["random_sampling_topp"]:
-        raise options.error("beam_groups", "goes with a search, not with random sampling")
-    for name in _NOT_DIVERSE:
-        if options[name] is not None:
-            raise options.error(name, "goes with a beam search without beam_groups")
-    if options["search"] != "beam" or options["stop"] == "first":
-        raise options.error("beam_groups", "goes with search: beam, and not with stop: first")
-    if beam % groups:
-        raise options.error("beam_groups", f"must divide beam_size, {beam}, into equal groups")
-    if options["n_best"] > beam:
-        raise options.error("n_best", f"is above beam_size, {beam}: groups list no more")
-    return Diversity(groups, penalty)
 
 
 def _sampling(options: Options) -> Sampling | None:

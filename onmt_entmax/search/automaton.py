@@ -9,26 +9,15 @@ without following them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import groupby
+from functools import cache, reduce
 
 import numpy as np
 
 from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.expansion import Flags, Ints
-from onmt_entmax.search.expression import (
-    Complement,
-    Concatenation,
-    Expression,
-    ExpressionError,
-    Intersection,
-    OneToken,
-    Star,
-    Union,
-    named_tokens,
-)
+from onmt_entmax.search.expression import Expression, ExpressionError, named_tokens
 
 VIOLATED, SATISFIED = 0, 1
 """The states after which no output satisfies the expression, or every output does."""
@@ -58,23 +47,6 @@ class Automaton:
         known = np.append(self.named, -1)[place] == tokens
         return self.table[states, np.where(known, place, len(self.named))]
 
-    def deciding(self, state: int, vocabulary_size: int) -> Ints:
-        """Return the tokens `(n,)` that lead from a state to `SATISFIED` or `VIOLATED`."""
-        return self._tokens(self.table[state] <= SATISFIED, vocabulary_size)
-
-    def advancing(self, state: int, vocabulary_size: int) -> Ints:
-        """Return the tokens `(n,)` that lead from a state towards one that accepts."""
-        nearer = self.distance[self.table[state]] < self.distance[state]
-        return self._tokens(nearer, vocabulary_size)
-
-    def _tokens(self, wanted: Flags, vocabulary_size: int) -> Ints:
-        """Return the tokens `(n,)` of the columns flagged in `wanted` `(columns,)`."""
-        if not wanted[-1]:
-            return self.named[wanted[:-1]]
-        flags = np.ones(vocabulary_size, dtype=bool)
-        flags[self.named] = wanted[:-1]
-        return np.flatnonzero(flags)
-
 
 def compile_expression(
     expression: Expression, token_id: Callable[[str], int | None], eos: int
@@ -89,60 +61,41 @@ def compile_expression(
     Raises:
         ExpressionError: if the automaton would be too large.
     """
-    named = sorted({i for token in named_tokens(expression) if (i := token_id(token)) is not None})
+    ids = {token: token_id(token) for token in named_tokens(expression)}
+    named = sorted({each for each in ids.values() if each is not None})
     assert eos not in named, "the end symbol is no token of an output"
-    column = {token: place for place, token in enumerate(named)}
-
-    def columns(tokens: frozenset[str]) -> frozenset[int]:
-        ids = map(token_id, tokens)
-        return frozenset(column[i] for i in ids if i is not None)
-
+    column = {token: named.index(each) for token, each in ids.items() if each is not None}
+    width = len(named) + 1
+    terms = _Terms(column, width)
     try:
-        table, accepts, start = _explore(expression, columns, len(named) + 1)
+        start = terms.of(expression)
+        states = {terms.nothing: VIOLATED, terms.everything: SATISFIED}
+        states.setdefault(start, len(states))
+        rows: list[list[int]] = []
+        for term in (order := list(states)):  # grows while it is read
+            row = [terms.derivative(term, place) for place in range(width)]
+            for each in row:
+                if each not in states:
+                    states[each] = len(states)
+                    order.append(each)
+            rows.append([states[each] for each in row])
+            if len(states) * width > _MOST_TRANSITIONS:
+                raise ExpressionError(
+                    f"needs an automaton of more than {_MOST_TRANSITIONS:,} transitions; ask for "
+                    "less at once"
+                )
     except RecursionError:
         raise ExpressionError("nested too deeply") from None
-    ends = np.where(accepts, SATISFIED, VIOLATED)
-    place = int(np.searchsorted(named, eos))
-    table, merged = _minimise(np.insert(table, place, ends, axis=1), accepts)
-    accepts = table[:, place] == SATISFIED
-    distance = np.where(accepts, 0, len(table))
-    tokens = np.delete(table, place, axis=1)
-    for _ in range(len(table)):
-        nearer = np.minimum(distance, distance[tokens].min(axis=1) + 1)
-        if np.array_equal(nearer, distance):
-            break
-        distance = nearer
-    ids = np.insert(np.array(named, dtype=np.int64), place, eos)
-    return Automaton(ids, table, int(merged[start]), distance)
-
-
-def _explore(
-    expression: Expression, columns: Callable[[frozenset[str]], frozenset[int]], width: int
-) -> tuple[Ints, Flags, int]:
-    """Follow the derivatives of an expression from state to state.
-
-    Returns:
-        The table `(states, width)`, which states accept, and the first state.
-    """
-    terms = _Terms(columns, width)
-    start = terms.of(expression)
-    states = {terms.nothing: VIOLATED, terms.everything: SATISFIED}
-    states.setdefault(start, len(states))
-    rows: list[list[int]] = []
-    for term in (order := list(states)):  # grows while it is read
-        row = [terms.derivative(term, place) for place in range(width)]
-        for each in row:
-            if each not in states:
-                states[each] = len(states)
-                order.append(each)
-        rows.append([states[each] for each in row])
-        if len(states) * width > _MOST_TRANSITIONS:
-            raise ExpressionError(
-                f"needs an automaton of more than {_MOST_TRANSITIONS:,} transitions; ask for less "
-                "at once"
-            )
     accepts = np.array([terms.accepts[term] for term in order])
-    return np.array(rows, dtype=np.int64), accepts, states[start]
+    place = int(np.searchsorted(named, eos))
+    with_end = np.insert(np.array(rows), place, np.where(accepts, SATISFIED, VIOLATED), axis=1)
+    table, merged = _minimise(with_end, accepts)
+    tokens = np.delete(table, place, axis=1)
+    distance = np.where(table[:, place] == SATISFIED, 0, len(table))
+    while (nearer := np.minimum(distance, distance[tokens].min(axis=1) + 1)).sum() < distance.sum():
+        distance = nearer
+    columns = np.insert(np.array(named, dtype=np.int64), place, eos)
+    return Automaton(columns, table, int(merged[states[start]]), distance)
 
 
 def _minimise(table: Ints, accepts: Flags) -> tuple[Ints, Ints]:
@@ -169,45 +122,45 @@ class _Terms:
     """Expressions over columns, each stored once under a number; equal ones share it.
 
     Args:
-        columns: the columns of some tokens.
+        column: of each token that is named.
         width: number of columns; the last is for tokens that are not named.
     """
 
-    def __init__(self, columns: Callable[[frozenset[str]], frozenset[int]], width: int) -> None:
-        self._columns, self._all = columns, frozenset(range(width))
+    def __init__(self, column: Mapping[str, int], width: int) -> None:
+        self._column, self._all = column, frozenset(range(width))
         self._terms: list[tuple[str, tuple[int, ...]]] = []
         self._numbers: dict[tuple[str, tuple[int, ...]], int] = {}
         self.accepts: list[bool] = []
         """Whether each term contains the empty output."""
-        self.nothing = self._add("one", (), False)
+        self.nothing = self._add("in", (), False)
         self.everything = self._add("not", (self.nothing,), True)
         self._empty = self._add("then", (), True)
         self.derivative = cache(self._derivative)
 
     def of(self, expression: Expression) -> int:
         """Return the number of an expression."""
-        match expression:
-            case OneToken(tokens, others):
-                wanted = self._columns(tokens)
-                return self._one(self._all - wanted if others else wanted)
-            case Concatenation(parts):
-                whole = self._empty
-                for part in reversed(parts):
-                    whole = self._then(self.of(part), whole)
-                return whole
-            case Union(parts):
-                return self._or(set(map(self.of, parts)))
-            case Intersection(parts):
-                return self._not(self._or({self._not(self.of(part)) for part in parts}))
-            case Complement(part):
-                return self._not(self.of(part))
-            case Star(part):
-                return self._star(self.of(part))
+        parts = [self.of(part) for part in expression.parts]
+        columns = {self._column[token] for token in expression.tokens if token in self._column}
+        match expression.kind:
+            case "in":
+                return self._add("in", tuple(sorted(columns)), False)
+            case "not in":
+                return self._add("in", tuple(sorted(self._all - columns)), False)
+            case "then":
+                return reduce(lambda whole, part: self._then(part, whole), parts[::-1], self._empty)
+            case "or":
+                return self._or(set(parts))
+            case "and":
+                return self._not(self._or(set(map(self._not, parts))))
+            case "not":
+                return self._not(parts[0])
+            case "star":
+                return self._star(parts[0])
 
     def _derivative(self, number: int, column: int) -> int:
         """Return what may follow once a term has begun with a token of a column."""
         kind, parts = self._terms[number]
-        if kind == "one":
+        if kind == "in":
             return self._empty if column in parts else self.nothing
         if kind == "not":
             return self._not(self.derivative(parts[0], column))
@@ -227,9 +180,6 @@ class _Terms:
             self._terms.append((kind, parts))
             self.accepts.append(accepts)
         return number
-
-    def _one(self, columns: frozenset[int]) -> int:
-        return self._add("one", tuple(sorted(columns)), False)
 
     def _then(self, first: int, rest: int) -> int:
         if self.nothing in (first, rest):
@@ -265,7 +215,7 @@ class _Terms:
             return self._empty
         if kind == "star" or part == self.everything:
             return part
-        if kind == "one" and len(parts) == len(self._all):
+        if kind == "in" and len(parts) == len(self._all):
             return self.everything
         return self._add("star", (part,), True)
 
@@ -273,55 +223,48 @@ class _Terms:
 class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
-    Everywhere `owner` `(rows,)` is the number of each row's sentence, and `state` `(rows,)` that of
-    its automaton, 0 without one. Rows of one sentence stand together.
+    Everywhere `sentence` `(rows,)` is the place of each row's sentence, and `state` `(rows,)` that
+    of its automaton, 0 without one.
 
     Args:
+        automata: of the sentences; None without one.
         vocabulary_size: number of tokens.
     """
 
-    def __init__(self, vocabulary_size: int) -> None:
+    def __init__(self, automata: Sequence[Automaton | None], vocabulary_size: int) -> None:
+        self._different = list({id(each): each for each in automata if each is not None}.values())
+        self._ids = np.array([id(each) for each in automata], dtype=np.int64)
         self._vocabulary_size = vocabulary_size
-        self._of: dict[int, Automaton] = {}  # by number of the sentence
 
-    def __len__(self) -> int:
-        return len(self._of)
+    def __bool__(self) -> bool:
+        return bool(self._different)
 
-    def __contains__(self, number: int) -> bool:
-        return number in self._of
+    def _parts(self, sentence: Ints) -> Iterator[tuple[Automaton, Ints]]:
+        """Yield each automaton with its rows."""
+        for automaton in self._different:
+            yield automaton, np.flatnonzero(self._ids[sentence] == id(automaton))
 
-    def add(self, numbers: Ints, automata: Sequence[Automaton | None]) -> Ints:
-        """Add sentences; return their first states `(sentences,)`."""
-        pairs = zip(numbers.tolist(), automata, strict=True)
-        self._of.update((number, each) for number, each in pairs if each is not None)
-        starts = [0 if each is None else each.start for each in automata]
-        return np.array(starts, dtype=np.int64)
-
-    def remove(self, number: int) -> None:
-        """Remove a sentence, if it has an automaton."""
-        self._of.pop(number, None)
-
-    def step(self, owner: Ints, state: Ints, token: Ints) -> Ints:
+    def step(self, sentence: Ints, state: Ints, token: Ints) -> Ints:
         """Return the states `(rows,)` after each row's next token."""
         after = np.zeros_like(state)
-        for automaton, part in self._parts(owner):
+        for automaton, part in self._parts(sentence):
             after[part] = automaton.step(state[part], token[part])
         return after
 
-    def distance(self, owner: Ints, state: Ints) -> Ints:
+    def distance(self, sentence: Ints, state: Ints) -> Ints:
         """Return the fewest tokens `(rows,)` until each row's automaton accepts; 0 without one."""
         fewest = np.zeros_like(state)
-        for automaton, part in self._parts(owner):
+        for automaton, part in self._parts(sentence):
             fewest[part] = automaton.distance[state[part]]
         return fewest
 
     def deciding(
-        self, owner: Ints, state: Ints, distribution: Distribution
+        self, sentence: Ints, state: Ints, distribution: Distribution
     ) -> tuple[Ints, Ints, Flags]:
         """Return the tokens after which it is decided whether an output satisfies its automaton.
 
         Args:
-            owner: see above.
+            sentence: see above.
             state: see above; a row in `SATISFIED` has been decided.
             distribution: of the rows; a token without a probability may be among the result.
 
@@ -329,40 +272,32 @@ class RowAutomata:
             Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
         """
         if isinstance(distribution, Support):
-            row, token = (each.cpu().numpy() for each in (distribution.row, distribution.token))
+            row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-            row, token = self._tokens(Automaton.deciding, owner, state)
-        after = self.step(owner[row], state[row], token)
-        constrained = np.isin(owner, list(self._of))
+            row, token = self._tokens(sentence, state, lambda own, each: own.table[each] < 2)
+        after = self.step(sentence[row], state[row], token)
+        constrained = np.isin(self._ids[sentence], [id(each) for each in self._different])
         decided = (after <= SATISFIED) & (constrained & (state != SATISFIED))[row]
         return row[decided], token[decided], after[decided] == SATISFIED
 
-    def advancing(self, owner: Ints, state: Ints) -> tuple[Ints, Ints]:
+    def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
-        return self._tokens(Automaton.advancing, owner, state)
+        return self._tokens(
+            sentence, state, lambda own, each: own.distance[own.table[each]] < own.distance[each]
+        )
 
     def _tokens(
-        self, of: Callable[[Automaton, int, int], Ints], owner: Ints, state: Ints
+        self, sentence: Ints, state: Ints, wanted: Callable[[Automaton, int], Flags]
     ) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token, given those of each automaton's state."""
+        """Return pairs of a row and a token, given the `wanted` columns of an automaton's state."""
         rows, tokens = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for automaton, part in self._parts(owner):
+        for automaton, part in self._parts(sentence):
             for each in np.unique(state[part]).tolist():
                 if each != SATISFIED:
-                    found = of(automaton, each, self._vocabulary_size)
-                    same = part.start + np.flatnonzero(state[part] == each)
+                    columns = wanted(automaton, each)
+                    flags = np.full(self._vocabulary_size, columns[-1])
+                    flags[automaton.named] = columns[:-1]
+                    same, found = part[state[part] == each], np.flatnonzero(flags)
                     rows.append(np.repeat(same, len(found)))
                     tokens.append(np.tile(found, len(same)))
         return np.concatenate(rows), np.concatenate(tokens)
-
-    def _parts(self, owner: Ints) -> Iterator[tuple[Automaton, slice]]:
-        """Yield each automaton with its rows."""
-        if not self._of or not len(owner):
-            return
-        first = np.flatnonzero(np.diff(owner, prepend=-1)).tolist()
-        ends = [*first[1:], len(owner)]
-        spans = zip((self._of.get(int(owner[i])) for i in first), first, ends, strict=True)
-        for _, same in groupby(spans, key=lambda span: id(span[0])):
-            (automaton, start, end), *others = same
-            if automaton is not None:
-                yield automaton, slice(start, others[-1][2] if others else end)

@@ -4,6 +4,7 @@ Let F be the finished hypotheses and D every prefix of positive probability that
 to its end: pruned from the beam, cut by the length limit, or still alive when the search stopped.
 Every sequence of the model is in F or starts with a member of D. A probability never grows along a
 sequence, so no sequence outside F is more probable than `bound`, the largest probability in D.
+`Proof` is this argument in code: a search tells it what it finishes, drops and excludes.
 
 Floating point. Steps are computed in the model's precision and summed in float64; a step that
 rounding lifts above log 1 counts as log 1. Adding a number <= 0 never gives a larger one, in
@@ -14,6 +15,7 @@ a float32 log-probability): a `gap` below that means "the argmax up to rounding"
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,6 +72,94 @@ class Certificate:
     def bound(self) -> float:
         """The bound as a probability."""
         return math.exp(self.log_bound)
+
+
+@dataclass
+class Proof:
+    """F and D of one sentence, as the numbers that its certificate needs."""
+
+    finished: int = 0
+    """Size of F."""
+    mass: float = 0.0
+    """Sum of the probabilities of F."""
+    dropped: int = 0
+    """Prefixes in D that were pruned, or alive when the search stopped."""
+    truncated: int = 0
+    """Prefixes in D that the length limit cut."""
+    log_bound: float = -math.inf
+    """The largest log-probability in D."""
+    excluded: float = 0.0
+    """Probability of the prefixes that the request rules out; they are not in D."""
+    log_excluded_bound: float = -math.inf
+    """The largest log-probability of these."""
+    strict: bool = True
+    """Whether finished and live prefixes always fitted the beam."""
+    satisfied: float = 0.0
+    """Of the model without any request: probability of the prefixes that decide that the sentence's
+    automaton is satisfied,"""
+    violated: float = 0.0
+    """and of those that decide that it is not."""
+    undecided: bool = False
+    """Whether another request excluded a token, which may decide nothing about the automaton."""
+
+    def finish(self, log_prob: float) -> None:
+        """Add a sequence to F."""
+        self.finished += 1
+        self.mass += math.exp(log_prob)
+
+    def drop(self, prefixes: int, log_prob: float, cut: bool = False) -> None:
+        """Add prefixes to D.
+
+        Args:
+            prefixes: how many.
+            log_prob: of the most probable one; -inf without any.
+            cut: whether the length limit cut them.
+        """
+        self.dropped += 0 if cut else prefixes
+        self.truncated += prefixes if cut else 0
+        self.log_bound = max(self.log_bound, log_prob)
+
+    def exclude(self, mass: float, log_prob: float) -> None:
+        """Count prefixes that the request rules out, by their total and largest probability."""
+        self.excluded += mass
+        self.log_excluded_bound = max(self.log_excluded_bound, log_prob)
+
+    def certificate(
+        self,
+        scores: Sequence[float],
+        attainable: Callable[[float], float],
+        constrained: bool = False,
+    ) -> Certificate:
+        """Return the certificate.
+
+        Args:
+            scores: of the best hypotheses of F, best first.
+            attainable: maps the log-probability of a prefix to the best score that a sequence
+                starting with it can have, and never decreases; the identity without penalties.
+            constrained: whether the sentence has an automaton.
+        """
+        complete = self.dropped + self.truncated == 0
+        unseen = -math.inf if complete else attainable(self.log_bound)
+        proven = sum(score >= unseen for score in scores)
+        best = scores[0] if scores else -math.inf
+        satisfied = None
+        if constrained:
+            least = min(self.satisfied, 1.0)  # a sum of floats may exceed 1
+            known = complete and not self.undecided
+            satisfied = least, least if known else max(least, 1.0 - self.violated)
+        return Certificate(
+            level="exhaustive" if complete else "optimal" if proven else "none",
+            log_bound=self.log_bound,
+            gap=math.inf if complete else best - unseen,
+            proven=proven,
+            mass=self.mass,
+            dropped=self.dropped,
+            truncated=self.truncated,
+            excluded=self.excluded,
+            log_excluded_bound=self.log_excluded_bound,
+            strict=complete and self.strict,
+            satisfied=satisfied,
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
 from torch import Tensor
 
@@ -32,10 +32,8 @@ class Penalties:
     beta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("length_penalty", ("none", "wu", "avg")),
-            ("coverage_penalty", ("none", "wu", "summary")),
-        ):
+        for name in ("length_penalty", "coverage_penalty"):
+            known = get_args(get_type_hints(Penalties)[name])
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be {', '.join(known)}, got {getattr(self, name)!r}")
         for name in ("alpha", "beta"):
@@ -70,13 +68,6 @@ class Penalties:
             return ((5 + tokens + 2) / 6) ** self.alpha
         return tokens + 2.0 if self.length_penalty == "avg" else tokens * 0 + 1.0
 
-    def coverage(self, attention: Tensor) -> float:
-        """Return the coverage penalty, at least 0, of `(steps, source length without padding)`."""
-        covered = attention.double().sum(0)
-        if self.coverage_penalty == "wu":
-            return self.beta * float(-covered.clamp(max=1).log().sum())
-        return self.beta * float((covered.clamp(min=1) - 1).sum())
-
     def score(self, log_prob: float, tokens: int, attention: Tensor | None) -> float:
         """Return the score of a finished hypothesis.
 
@@ -88,7 +79,11 @@ class Penalties:
         score = float(log_prob / self.length(tokens))
         if self.covers:
             assert attention is not None, "a coverage penalty needs attention"
-            score -= self.coverage(attention)
+            covered = attention.double().sum(0)
+            if self.coverage_penalty == "wu":
+                score += self.beta * float(covered.clamp(max=1).log().sum())
+            else:
+                score -= self.beta * float((covered.clamp(min=1) - 1).sum())
         return score
 
     def attainable(self, log_prob: Any, max_length: int) -> Any:
@@ -142,47 +137,13 @@ class SearchConfig:
         for name, least in (("beam_size", 1), ("n_best", 0), ("max_length", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.stop not in ("exhaustive", "optimal", "first"):
+        if self.stop not in get_args(Stop):
             raise ValueError(f"stop must be exhaustive, optimal or first, got {self.stop!r}")
         if not self.penalties.is_finite(self.max_length):
             raise ValueError(
                 f"alpha {self.penalties.alpha:g} is too large: the length penalty of "
                 f"max_length {self.max_length} is not a number any more"
             )
-
-
-@dataclass(frozen=True)
-class Diversity:
-    """The groups of a diverse beam search, for which see `search.diverse`.
-
-    Raises:
-        ValueError: if a number is out of range.
-    """
-
-    groups: int
-    """Groups that share the `beam_size`."""
-    penalty: float = 0.5
-    """By how much a token's log-probability is lowered for each earlier group's prefix that ends in
-    it at this step."""
-
-    def __post_init__(self) -> None:
-        if self.groups < 2:
-            raise ValueError(f"groups must be at least 2, got {self.groups}")
-        if not 0 <= self.penalty < math.inf:
-            raise ValueError(f"penalty must be a number from 0 up, got {self.penalty}")
-
-    def check(self, config: SearchConfig) -> None:
-        """Refuse what a diverse search cannot do.
-
-        Raises:
-            ValueError: says what.
-        """
-        if config.beam_size % self.groups:
-            raise ValueError(f"beam_size {config.beam_size} is no multiple of {self.groups} groups")
-        if not 1 <= config.n_best <= config.beam_size:
-            raise ValueError("groups find at most beam_size hypotheses: n_best must be 1 to that")
-        if config.stop == "first":
-            raise ValueError("stop first goes with a beam search without groups")
 
 
 @dataclass(frozen=True)
@@ -236,8 +197,6 @@ class SearchTask:
     `beam_size` of them."""
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
-    diversity: Diversity | None = None
-    """Split the beam into groups that avoid each other's tokens."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -246,18 +205,11 @@ class SearchTask:
             raise ValueError("stop first goes with a beam search; exact needs another")
         if self.sampling is not None:
             own = self.config
-            free = SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length)
             others = (self.verify, self.ban_unknown, self.mbr, self.regex, self.method != "beam")
-            if any(others) or self.diversity is not None:
-                raise ValueError(
-                    "sampling takes no method, mbr, verify, ban_unknown, regex or diversity"
-                )
-            if own != free:
+            if any(others):
+                raise ValueError("sampling takes no method, mbr, verify, ban_unknown or regex")
+            if own != SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length):
                 raise ValueError("sampling takes n_best (samples) and max_length, nothing else")
-        if self.diversity is not None:
-            if self.method != "beam" or self.mbr is not None or self.regex is not None:
-                raise ValueError("diversity goes with a beam search, without mbr or regex")
-            self.diversity.check(self.config)
         if self.mbr is not None:
             if self.mbr not in UTILITIES:
                 raise ValueError(f"mbr must be one of {', '.join(UTILITIES)}, got {self.mbr!r}")

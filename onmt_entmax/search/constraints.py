@@ -5,13 +5,10 @@ They change the question that a search answers, so it counts the probability tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from onmt_entmax.errors import counted
-from onmt_entmax.search.expansion import Ints
 
 
 @dataclass(frozen=True)
@@ -38,48 +35,16 @@ class Constraints:
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
 
-    def forbidden(
-        self,
-        never: Sequence[int],
-        eos: int,
-        lengths: Ints,
-        history: Callable[[int], tuple[int, ...]],
-    ) -> tuple[Ints, Ints]:
-        """Return the tokens that may not follow each row.
-
-        Args:
-            never: ids that no sequence contains, whatever the constraints.
-            eos: id of the end symbol.
-            lengths: `(rows,)` tokens of each row's prefix.
-            history: returns the prefix of a row; only called if n-grams are blocked.
-
-        Returns:
-            Pairs of a row and a token, as two arrays `(pairs,)`, each pair once.
-        """
-        count = len(lengths)
-        columns = np.array(sorted({*never, *self.banned}), dtype=np.int64)
-        rows = [np.repeat(np.arange(count), len(columns))]
-        tokens = [np.tile(columns, count)]
-        if self.min_length and eos not in columns:
-            short = np.flatnonzero(lengths < self.min_length)
-            rows.append(short)
-            tokens.append(np.full(len(short), eos))
-        if self.block_ngram_repeat:
-            repeats = [
-                self._repeats(history(row)) - {eos, *columns.tolist()} for row in range(count)
-            ]
-            rows += [np.full(len(found), row) for row, found in enumerate(repeats)]
-            tokens += [np.array(sorted(found), dtype=np.int64) for found in repeats]
-        return np.concatenate(rows), np.concatenate(tokens)
-
-    def _repeats(self, prefix: tuple[int, ...]) -> set[int]:
-        """Return the tokens that would make an n-gram of the prefix occur twice."""
-        n = self.block_ngram_repeat
-        last = prefix[len(prefix) - n + 1 :] if n > 1 else ()
-        if len(last) < n - 1 or self.ignore_when_blocking & set(last):
-            return set()
-        ngrams = (prefix[i : i + n] for i in range(len(prefix) - n + 1))
-        return {gram[-1] for gram in ngrams if gram[:-1] == last} - self.ignore_when_blocking
+    def forbidden(self, prefix: tuple[int, ...], eos: int) -> set[int]:
+        """Return the tokens, other than banned ones, that may not follow a prefix."""
+        wrong = {eos} if len(prefix) < self.min_length else set()
+        if n := self.block_ngram_repeat:
+            last = prefix[len(prefix) - n + 1 :] if n > 1 else ()
+            if len(last) == n - 1 and not self.ignore_when_blocking & set(last):
+                ngrams = (prefix[i : i + n] for i in range(len(prefix) - n + 1))
+                repeated = {ngram[-1] for ngram in ngrams if ngram[:-1] == last}
+                wrong |= repeated - self.ignore_when_blocking
+        return wrong
 
 
 def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
@@ -112,25 +77,3 @@ def checked_prefixes(
         if eos in prefix:
             raise ValueError("a prefix has the end symbol in it, and no output goes on after that")
     return prefixes
-
-
-def force(
-    row: Ints, token: Ints, forced: Mapping[int, int], vocabulary_size: int
-) -> tuple[Ints, Ints]:
-    """Allow one single token at forced positions, in place of other constraints.
-
-    Args:
-        row: `(pairs,)` row of each forbidden pair.
-        token: `(pairs,)` token of each forbidden pair.
-        forced: the token to come at each row at a forced position, rows ascending.
-        vocabulary_size: number of tokens.
-
-    Returns:
-        All forbidden pairs, as two arrays.
-    """
-    rows = np.array(list(forced), dtype=np.int64)
-    others = np.ones((len(rows), vocabulary_size), dtype=bool)
-    others[np.arange(len(rows)), np.array(list(forced.values()), dtype=np.int64)] = False
-    place, other = np.nonzero(others)
-    free = ~np.isin(row, rows)
-    return np.concatenate([row[free], rows[place]]), np.concatenate([token[free], other])

@@ -29,14 +29,9 @@ class EnsembleStepper:
 
     def __init__(self, steppers: Sequence[Stepper]) -> None:
         first = steppers[0]
-        for other in steppers[1:]:
-            if (other.vocabulary_size, other.bos, other.eos, other.excluded) != (
-                first.vocabulary_size,
-                first.bos,
-                first.eos,
-                first.excluded,
-            ):
-                raise ValueError("the models of an ensemble must have the same target vocabulary")
+        names = ("vocabulary_size", "bos", "eos", "excluded")
+        if any(getattr(each, n) != getattr(first, n) for each in steppers for n in names):
+            raise ValueError("the models of an ensemble must have the same target vocabulary")
         self.steppers = tuple(steppers)
         self.bos, self.eos, self.excluded = first.bos, first.eos, first.excluded
         self.vocabulary_size = first.vocabulary_size
@@ -56,13 +51,17 @@ class EnsembleStepper:
         steps = [
             stepper.step(part, tokens) for stepper, part in zip(self.steppers, state, strict=True)
         ]
-        attentions = [step.attention for step in steps if step.attention is not None]
-        lengths = [step.source_lengths for step in steps if step.attention is not None]
+        attending = [step for step in steps if step.attention is not None]
+        attention = None
+        if attending:  # some may lack columns of padding
+            rows = [step.attention for step in attending if step.attention is not None]
+            width = min(weights.size(1) for weights in rows)
+            attention = torch.stack([weights[:, :width] for weights in rows]).mean(0)
         return Step(
             distribution=_mean(steps),
-            attention=_mean_attention(attentions) if attentions else None,
+            attention=attention,
             state=tuple(step.state for step in steps),
-            source_lengths=lengths[0] if lengths else None,
+            source_lengths=attending[0].source_lengths if attending else None,
         )
 
     def select(self, state: tuple[Any, ...], rows: Tensor) -> tuple[Any, ...]:
@@ -75,12 +74,6 @@ class EnsembleStepper:
         """Join the states of every model."""
         parts = zip(*states, strict=True)
         return tuple(stepper.join(part) for stepper, part in zip(self.steppers, parts, strict=True))
-
-
-def _mean_attention(attentions: Sequence[Tensor]) -> Tensor:
-    """Return the mean of attentions `(rows, source length)`, of which some lack padding columns."""
-    width = min(attention.size(1) for attention in attentions)
-    return torch.stack([attention[:, :width] for attention in attentions]).mean(0)
 
 
 def _mean(steps: Sequence[Step]) -> Distribution:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
-from onmt_entmax.search.state import Continuations, Parents, SearchState
+from onmt_entmax.search.state import Continuations, SearchState, Sentence
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -76,34 +77,19 @@ def exact_search(
             start = beam_search(stepper, batch, first, [prefix], [automaton])[0]
         if is_settled(start, config.n_best):
             return start
-    search = _ExactSearch(stepper, config, budget or Budget(), mass if listing else None)
-    return search.run(batch, prefix, automaton, None if listing else start)
+    (forced,) = checked_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
+    sentence, mass_wanted = Sentence(0, tuple(forced), automaton), mass if listing else None
+    search = _ExactSearch(
+        stepper, config, budget or Budget(), mass_wanted, sentence, None if listing else start
+    )
+    with torch.inference_mode():
+        return search.run(stepper.start(batch))
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
     """Tell whether all `n_best` ranks of a sentence (0: of its whole support) are proven."""
     certificate = result.certificate
     return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
-
-
-@dataclass
-class _Waiting:
-    """Continuations of one step that were not followed yet, the most probable first."""
-
-    parents: Parents
-    row: Ints
-    """`(prefixes,)` row of `parents` that each continues"""
-    token: Ints
-    log_prob: Floats
-
-    def take(self, count: int) -> _Waiting:
-        """Remove the first prefixes and return them."""
-        first = replace(
-            self, row=self.row[:count], token=self.token[:count], log_prob=self.log_prob[:count]
-        )
-        self.row, self.token = self.row[count:], self.token[count:]
-        self.log_prob = self.log_prob[count:]
-        return first
 
 
 class _ExactSearch:
@@ -113,145 +99,133 @@ class _ExactSearch:
     """
 
     def __init__(
-        self, stepper: Stepper, config: SearchConfig, budget: Budget, mass: float | None
+        self,
+        stepper: Stepper,
+        config: SearchConfig,
+        budget: Budget,
+        mass: float | None,
+        sentence: Sentence,
+        start: SearchResult | None,
     ) -> None:
-        self._stepper, self._config, self._budget = stepper, config, budget
+        self._config, self._budget, self._sentence = config, budget, sentence
+        self._width, self._start = stepper.vocabulary_size, start
         self._state = SearchState(stepper, config)
         # Rounding can let a part of the support reach a mass of 1; then the whole is wanted.
         self._mass = math.inf if mass is not None and mass >= 1 else mass
-        self._frontier: list[tuple[float, int, _Waiting]] = []  # a heap, the most probable first
+        # A heap of the continuations of one step that were not followed yet, the most probable
+        # first: minus the log-probability of the best, a number, all, and places of those left.
+        self._frontier: list[tuple[float, int, Continuations, Ints]] = []
         self._pushes = 0
-        self._start: SearchResult | None = None
         self._known: set[tuple[int, ...]] = set()  # hypotheses of the beam search before
 
-    @torch.inference_mode()
-    def run(
-        self,
-        batch: Any,
-        prefix: Sequence[int],
-        automaton: Automaton | None,
-        start: SearchResult | None,
-    ) -> SearchResult:
-        """Search until everything asked for is proven or the budget ends; add the cost of `start`.
-
-        Args: as `exact_search`.
-        """
-        stepper, state = self._stepper, self._state
-        prefixes = checked_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
-        number = np.zeros(1, dtype=np.int64)
-        state.add(stepper.start(batch), number, state.new_statistics(1), prefixes, [automaton])
-        state.statistics.table["strict"] = False  # there is no beam to fit
+    def run(self, decoder_state: Any) -> SearchResult:
+        """Search until everything asked for is proven or the budget ends."""
+        state, sentence, start = self._state, self._sentence, self._start
+        state.add(decoder_state, [sentence])
+        sentence.proof.strict = False  # there is no beam to fit
         if start is not None:
-            self._start = start
-            state.enter(start)
+            sentence.rows, sentence.support = start.rows, start.support
+            sentence.unfinished, sentence.best = start.unfinished, list(start.hypotheses)
             self._known = {hypothesis.tokens for hypothesis in start.hypotheses}
+            for hypothesis in start.hypotheses:
+                sentence.proof.finish(hypothesis.log_prob)
         self._expand()
         while self._frontier and not self._enough():
-            waiting = heapq.heappop(self._frontier)[2]
-            left = self._budget.expansions - int(state.statistics.table["rows"][0])
-            self._follow(waiting.take(min(self._budget.rows, left)))
-            self._push(waiting)
-            if len(state.token):
+            _, _, continuations, places = heapq.heappop(self._frontier)
+            count = min(self._budget.rows, self._budget.expansions - sentence.rows)
+            self._push(continuations, places[count:])
+            chosen = self._promising(continuations, places[:count])
+            state.follow(continuations, chosen)
+            if len(chosen):
                 self._expand()
-        for _, _, waiting in self._frontier:
-            self._drop(waiting.log_prob)
-        table = state.statistics.table
-        if not self._config.penalties.any:
-            table["bound"] = self._within_start(table["bound"])
-        if start is not None:
-            self._count_start(start)
-        # Under penalties the bound orders log-probabilities, not scores: it is lowered only here.
-        return state.result(0, lambda bound: state.attainable(float(self._within_start(bound))))
+        for _, _, continuations, places in self._frontier:
+            self._drop(continuations.log_prob[places])
+        return self._result()
 
-    def _count_start(self, start: SearchResult) -> None:
-        """Carry over what the earlier search has found and excluded.
+    def _result(self) -> SearchResult:
+        """Return the result with what the beam search before has proven.
 
-        It may have found more than it returned. What it excluded may start with prefixes that this
-        search did not follow, and the bound used here may be the earlier one.
+        It may have found more than it returned; this ranks below its last hypothesis, which is
+        itself below its bound, since otherwise this search would not run. So its bound is valid
+        here too, except that penalties order scores differently. What it excluded may start with
+        prefixes that this search did not follow.
         """
-        table, before = self._state.statistics.table, start.certificate
-        table["excluded"] = np.maximum(table["excluded"], before.excluded)
-        table["mass"] = np.maximum(table["mass"], before.mass)
-        if before.satisfied is not None:
-            table["satisfied"] = np.maximum(table["satisfied"], before.satisfied[0])
-            table["violated"] = np.maximum(table["violated"], 1.0 - before.satisfied[1])
-        table["finished"] = np.maximum(table["finished"], start.finished)
-        table["excluded_bound"] = np.maximum(table["excluded_bound"], before.log_excluded_bound)
-
-    def _within_start(self, log_bound: Any) -> Any:
-        """Return a bound, lowered to that of the earlier search if that is lower.
-
-        The earlier bound is valid here too. Hypotheses that search found but did not return rank
-        below its last one, which is itself below the bound; otherwise everything would be proven
-        and this search would not run.
-        """
+        state, proof = self._state, self._sentence.proof
         if self._start is None:
-            return log_bound
-        return np.minimum(log_bound, self._start.certificate.log_bound)
+            return state.result(self._sentence)
+        before = self._start.certificate
+        for name, value in (
+            ("finished", self._start.finished),
+            ("mass", before.mass),
+            ("excluded", before.excluded),
+            ("log_excluded_bound", before.log_excluded_bound),
+        ):
+            setattr(proof, name, max(getattr(proof, name), value))
+        if before.satisfied is not None:
+            proof.satisfied = max(proof.satisfied, before.satisfied[0])
+            proof.violated = max(proof.violated, 1.0 - before.satisfied[1])
+        if not self._config.penalties.any:
+            proof.log_bound = min(proof.log_bound, before.log_bound)
+        return state.result(
+            self._sentence, lambda bound: state.attainable(min(bound, before.log_bound))
+        )
 
     def _enough(self) -> bool:
         """Tell whether the budget has ended, or no waiting prefix matters."""
-        if self._state.statistics.table["rows"][0] >= self._budget.expansions:
+        if self._sentence.rows >= self._budget.expansions:
             return True
         best = -self._frontier[0][0]
         if self._mass is None:
             return bool(self._hopeless(best))
-        finished = self._state.hypotheses.of(0)
-        proven = (each.log_prob for each in finished if each.log_prob >= best)
-        satisfying = 1.0 - self._state.statistics.table["violated"][0]  # at most
-        return sum(map(math.exp, proven)) >= self._mass * satisfying
+        found = self._sentence.best
+        proven = (each.prob for each in takewhile(lambda each: each.log_prob >= best, found))
+        satisfying = 1.0 - self._sentence.proof.violated  # at most
+        return sum(proven) >= self._mass * satisfying
 
     def _hopeless(self, log_prob: Any) -> Any:
         """Tell which prefixes cannot lead to a better hypothesis than the n-th best found."""
-        if self._mass is not None:
-            return np.zeros(np.shape(log_prob), dtype=bool)
-        return self._state.attainable(log_prob) <= self._state.statistics.table["top"][0, -1]
+        wanted = self._config.n_best  # 0: all
+        least = self._sentence.score(wanted) if wanted else -math.inf
+        return self._state.attainable(log_prob) <= least
 
     def _expand(self) -> None:
         """Compute the live prefixes; put those of their continuations that matter in the
         frontier."""
         state = self._state
-        continuations = state.expand(self._stepper.vocabulary_size)
-        self._finish(continuations)
+        continuations = state.expand(self._width)
         options, log_prob = continuations.options, continuations.log_prob
-        if state.at_limit[0]:
-            alive = state.alive(continuations)
-            state.leave(continuations, alive, np.zeros_like(alive))
-            state.statistics.raise_bound("bound", np.zeros_like(options.row), log_prob)
+        for row in np.flatnonzero(options.finish > -np.inf).tolist() if self._known else ():
+            if state.rows.prefix[row].tokens() in self._known:
+                options.finish[row] = -np.inf
+        state.finish(continuations)
+        if state.cut(continuations).any():
+            self._drop(log_prob, cut=True)
             return
-        out = self._hopeless(log_prob)
-        self._drop(log_prob[out])
-        order = np.argsort(-log_prob[~out], kind="stable")
-        row, token = options.row[~out][order], options.token[~out][order]
-        self._push(_Waiting(continuations.parents, row, token, log_prob[~out][order]))
+        order = np.argsort(-log_prob, kind="stable")
+        self._push(continuations, self._promising(continuations, order))
 
-    def _finish(self, continuations: Continuations) -> None:
-        """Add the live prefixes that may end here, except hypotheses that are known already."""
-        finish, node = continuations.options.finish, self._state.node
-        if self._known:
-            for row in np.flatnonzero(finish > -np.inf).tolist():
-                if self._state.hypotheses.tokens(int(node[row])) in self._known:
-                    finish[row] = -np.inf
-        self._state.finish(continuations)
+    def _promising(self, continuations: Continuations, places: Ints) -> Ints:
+        """Drop those of the continuations at these places that are hopeless; return the others."""
+        log_prob = continuations.log_prob[places]
+        hopeless = self._hopeless(log_prob)
+        self._drop(log_prob[hopeless])
+        return places[~hopeless]
 
-    def _push(self, waiting: _Waiting) -> None:
+    def _push(self, continuations: Continuations, places: Ints) -> None:
         """Add prefixes to the frontier; drop the least probable ones if it holds too many."""
-        if len(waiting.row):
+        if len(places):
             self._pushes += 1  # among equally probable ones the latest, which are longest, go first
-            heapq.heappush(self._frontier, (-waiting.log_prob[0], -self._pushes, waiting))
-        while sum(len(each.parents.node) for _, _, each in self._frontier) > self._budget.states:
-            worst = max(self._frontier)
-            self._frontier.remove(worst)
+            best = -continuations.log_prob[places[0]]
+            heapq.heappush(self._frontier, (best, -self._pushes, continuations, places))
+        while self._states() > self._budget.states:
+            worst = self._frontier.pop(self._frontier.index(max(self._frontier)))
+            self._drop(worst[2].log_prob[worst[3]])
             heapq.heapify(self._frontier)
-            self._drop(worst[2].log_prob)
 
-    def _follow(self, waiting: _Waiting) -> None:
-        """Make waiting prefixes the live ones, except those that have become hopeless."""
-        wanted = ~self._hopeless(waiting.log_prob)
-        self._drop(waiting.log_prob[~wanted])
-        row, token = waiting.row[wanted], waiting.token[wanted]
-        self._state.follow(waiting.parents, row, token, waiting.log_prob[wanted])
+    def _states(self) -> int:
+        """Return how many decoder states the frontier keeps."""
+        return sum(len(each.parents.prefix) for _, _, each, _ in self._frontier)
 
-    def _drop(self, log_prob: Floats) -> None:
-        """Count prefixes `(n,)` that nobody will follow."""
-        self._state.statistics.drop(np.zeros(len(log_prob), dtype=np.int64), log_prob)
+    def _drop(self, log_prob: Floats, cut: bool = False) -> None:
+        """Add prefixes `(n,)` that nobody will follow to D."""
+        self._sentence.proof.drop(len(log_prob), float(log_prob.max(initial=-math.inf)), cut)

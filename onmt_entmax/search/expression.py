@@ -6,8 +6,9 @@ An expression describes whole outputs. `automaton.py` compiles it for a vocabula
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from onmt_entmax.errors import UserError
 
@@ -17,96 +18,46 @@ class ExpressionError(UserError):
 
 
 @dataclass(frozen=True)
-class OneToken:
-    """One token: one of `tokens` or, if `others`, any but these."""
+class Expression:
+    """A set of outputs."""
 
-    tokens: frozenset[str]
-    others: bool = False
-
-
-@dataclass(frozen=True)
-class Concatenation:
-    """One part after the other; without parts the empty output."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Union:
-    """At least one of the parts."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Intersection:
-    """All of the parts."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Complement:
-    """Everything but the part."""
-
-    part: Expression
-
-
-@dataclass(frozen=True)
-class Star:
-    """The part, any number of times."""
-
-    part: Expression
-
-
-Expression = OneToken | Concatenation | Union | Intersection | Complement | Star
-
-_EMPTY = Concatenation(())
-_ANYTHING = Star(OneToken(frozenset(), others=True))
+    kind: Literal["in", "not in", "then", "or", "and", "not", "star"]
+    """`in`: one token of `tokens`; `not in`: one token that is none of these. Of the parts, `then`:
+    one after the other, without parts the empty output; `or`: at least one; `and`: all; `not`: none
+    but the part; `star`: the part, any number of times."""
+    parts: tuple[Expression, ...] = ()
+    tokens: frozenset[str] = frozenset()
 
 
 def containing(tokens: Sequence[str]) -> Expression:
     """Return the outputs that contain these tokens, one directly after the other."""
-    ones = (OneToken(frozenset({token})) for token in tokens)
-    return Concatenation((_ANYTHING, *ones, _ANYTHING))
+    anything = Expression("star", (Expression("not in"),))
+    ones = (Expression("in", tokens=frozenset({token})) for token in tokens)
+    return Expression("then", (anything, *ones, anything))
 
 
 def reverse(expression: Expression) -> Expression:
     """Return the outputs of an expression from right to left."""
-    match expression:
-        case Concatenation(parts):
-            return Concatenation(tuple(map(reverse, reversed(parts))))
-        case Union(parts) | Intersection(parts):
-            return type(expression)(tuple(map(reverse, parts)))
-        case Complement(part) | Star(part):
-            return type(expression)(reverse(part))
-    return expression
+    parts = tuple(map(reverse, expression.parts))
+    turned = parts[::-1] if expression.kind == "then" else parts
+    return Expression(expression.kind, turned, expression.tokens)
 
 
 def named_tokens(expression: Expression) -> Iterator[str]:
     """Yield the tokens that an expression names, in any order."""
-    match expression:
-        case OneToken(tokens):
-            yield from tokens
-        case Concatenation(parts) | Union(parts) | Intersection(parts):
-            for part in parts:
-                yield from named_tokens(part)
-        case Complement(part) | Star(part):
-            yield from named_tokens(part)
-
-
-# A word, in which a backslash takes the special meaning of what follows, or a special character.
-_LEXEME = re.compile(
-    r"\s*(?:(?P<word>(?:\\.|[^\s\\()|*+?.\[\]])+)|(?P<special>\[\^|[()|*+?.\[\]]))"
-)
+    yield from expression.tokens
+    for part in expression.parts:
+        yield from named_tokens(part)
 
 
 def parse_expression(text: str) -> Expression:
     r"""Return the expression that a text stands for.
 
     Tokens are separated by white space or by special characters: `( ) | * + ?` as usual, `.` for
-    any token, `[a b]` for one of some and `[^a b]` for any but these. A backslash before a special
-    character makes it part of a token: `\.` is the full stop.
+    any token, `[a b]` for one of some and `[^a b]` for any but these. A backslash before one of
+    `( ) | * + ? . [ ] ^ \` or a space makes it part of a token: `\.` is the full stop. Other
+    escapes, anchors (`^a$`) and counts (`a{3}`) are errors; in brackets, `[$]` and `[{3}]` are
+    tokens.
 
     Raises:
         ExpressionError: names the place of what is wrong.
@@ -117,90 +68,115 @@ def parse_expression(text: str) -> Expression:
         raise ExpressionError("nested too deeply") from None
 
 
+# A word, in which a backslash takes the special meaning of what follows, or a special character.
+_LEXEME = re.compile(
+    r"\s*(?:(?P<word>(?:\\.|[^\s\\()|*+?.\[\]])+)|(?P<special>\[\^|[()|*+?.\[\]]))"
+)
+_COUNT = re.compile(r"\{(\d+(,\d*)?|,\d+)\}")
+
+
 class _Parser:
     """Recursive descent."""
 
     def __init__(self, text: str) -> None:
-        self._lexemes = list(_lexemes(text))  # (place, special character or "", word)
-        self._next = 0
+        self._lexemes: list[tuple[int, str, str]] = []  # place from 1, special character, word
+        self._next, end, text = 0, 0, text.rstrip()
+        while end < len(text):
+            match = _LEXEME.match(text, end)
+            if match is None:
+                raise ExpressionError("ends in a backslash, which says nothing")
+            start = match.start(match.lastgroup or "") + 1
+            self._lexemes.append((start, match["special"] or "", match["word"] or ""))
+            end = match.end()
+        self._lexemes.append((end + 1, "end", ""))
 
     def parse(self) -> Expression:
         """Read the whole text."""
         whole = self._union()
-        if self._next < len(self._lexemes):
-            raise self._error(f"{self._special()!r} closes nothing")
+        if self._special != "end":
+            raise self._error(f"{self._special!r} closes nothing")
         return whole
+
+    @property
+    def _special(self) -> str:
+        """The next special character; "" before a word."""
+        return self._lexemes[self._next][1]
+
+    def _error(self, message: str, place: int | None = None) -> ExpressionError:
+        place = self._lexemes[self._next][0] if place is None else place
+        return ExpressionError(f"character {place}: {message}")
 
     def _union(self) -> Expression:
         branches = [self._branch()]
-        while self._takes("|"):
+        while self._special == "|":
+            self._next += 1
             branches.append(self._branch())
-        return branches[0] if len(branches) == 1 else Union(tuple(branches))
+        return branches[0] if len(branches) == 1 else Expression("or", tuple(branches))
 
     def _branch(self) -> Expression:
         parts: list[Expression] = []
-        while self._next < len(self._lexemes) and self._special() not in ("|", ")", "]"):
-            if self._special() in ("*", "+", "?"):
-                raise self._error(f"{self._special()!r} repeats nothing")
+        while self._special not in ("|", ")", "]", "end"):
+            if self._special in ("*", "+", "?"):
+                raise self._error(f"{self._special!r} repeats nothing")
             part = self._atom()
             signs = set[str]()  # of several, such as `+?`, one is enough
-            while self._special() in ("*", "+", "?"):
-                signs.add(self._special())
+            while self._special in ("*", "+", "?"):
+                signs.add(self._special)
                 self._next += 1
-            if signs == {"+"}:
-                part = Concatenation((part, Star(part)))
-            elif signs == {"?"}:
-                part = Union((part, _EMPTY))
+            if signs == {"?"}:
+                part = Expression("or", (part, Expression("then")))
+            elif signs == {"+"}:
+                part = Expression("then", (part, Expression("star", (part,))))
             elif signs:
-                part = Star(part)
+                part = Expression("star", (part,))
             parts.append(part)
-        return Concatenation(tuple(parts))
+        return Expression("then", tuple(parts))
 
     def _atom(self) -> Expression:
-        place, special, word = self._lexemes[self._next]
+        start, special, _ = self._lexemes[self._next]
+        if not special:
+            return Expression("in", tokens=frozenset({self._token()}))
         self._next += 1
+        if special == ".":
+            return Expression("not in")
         if special == "(":
             inside = self._union()
-            if not self._takes(")"):
-                raise ExpressionError(f"character {place}: '(' is not closed")
-            return inside
-        if special == ".":
-            return OneToken(frozenset(), others=True)
-        if not special:
-            return OneToken(frozenset({word}))
-        tokens = set()
-        while self._next < len(self._lexemes) and not self._special():
-            tokens.add(self._lexemes[self._next][2])
+            if self._special != ")":
+                raise self._error("'(' is not closed", start)
             self._next += 1
-        if not self._takes("]"):
-            if self._next < len(self._lexemes):
-                raise self._error(f"{self._special()!r} in brackets needs a backslash")
-            raise ExpressionError(f"character {place}: '[' is not closed")
+            return inside
+        tokens = set()
+        while not self._special:
+            tokens.add(self._token(in_brackets=True))
+        if self._special == "end":
+            raise self._error("'[' is not closed", start)
+        if self._special != "]":
+            raise self._error(f"{self._special!r} in brackets needs a backslash")
+        self._next += 1
         if not tokens:
-            raise ExpressionError(f"character {place}: the brackets name no token")
-        return OneToken(frozenset(tokens), others=special == "[^")
+            raise self._error("the brackets name no token", start)
+        return Expression("not in" if special == "[^" else "in", tokens=frozenset(tokens))
 
-    def _special(self) -> str:
-        """Return the next special character; "" before a word and at the end."""
-        return self._lexemes[self._next][1] if self._next < len(self._lexemes) else ""
-
-    def _takes(self, special: str) -> bool:
-        found = self._special() == special
-        self._next += found
-        return found
-
-    def _error(self, what: str) -> ExpressionError:
-        return ExpressionError(f"character {self._lexemes[self._next][0]}: {what}")
-
-
-def _lexemes(text: str) -> Iterable[tuple[int, str, str]]:
-    """Yield the place, from 1, of each special character or word, and these."""
-    place, text = 0, text.rstrip()
-    while place < len(text):
-        found = _LEXEME.match(text, place)
-        if found is None:
-            raise ExpressionError("ends in a backslash, which says nothing")
-        kind = found.lastgroup or ""
-        word = re.sub(r"\\(.)", r"\1", found["word"] or "")
-        yield found.start(kind) + 1, found["special"] or "", word
-        place = found.end()
+    def _token(self, in_brackets: bool = False) -> str:
+        """Read a word; return the token that it stands for."""
+        place, _, word = self._lexemes[self._next]
+        for escape in re.finditer(r"\\(.)", word):
+            if escape[1] not in "()|*+?.[]^\\ ":
+                raise self._error(
+                    f"{escape[0]} is not supported: a backslash goes before one of "
+                    "( ) | * + ? . [ ] ^ \\ or a space",
+                    place + escape.start(),
+                )
+        if not in_brackets and (word.startswith("^") or word.endswith("$")):
+            raise self._error(
+                "the anchors ^ and $ are not supported, as an expression is always about the "
+                r"whole output; for tokens, write \^ and [$]"
+            )
+        if not in_brackets and (count := _COUNT.search(word)):
+            raise self._error(
+                f"the count {count[0]} is not supported: write the part as often; for a token, "
+                f"write [{word}]",
+                place + count.start(),
+            )
+        self._next += 1
+        return re.sub(r"\\(.)", r"\1", word)

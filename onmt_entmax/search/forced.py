@@ -12,17 +12,6 @@ from onmt_entmax.errors import counted
 from onmt_entmax.search.stepper import Step, Stepper, no_support
 
 
-class ForcedStep(NamedTuple):
-    """One position of several targets."""
-
-    sentences: list[int]
-    """Sentences whose targets reach this position, one for each row of the step."""
-    tokens: list[int]
-    """Token, or end symbol, of each target at this position."""
-    step: Step
-    """The model's distribution there."""
-
-
 class TokenScore(NamedTuple):
     """Score of one token of a target, or of its end symbol."""
 
@@ -55,7 +44,7 @@ class TargetScore:
 
 def along_targets(
     stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
-) -> Iterator[ForcedStep]:
+) -> Iterator[tuple[list[int], list[int], Step]]:
     """Step through given targets, all sentences together, even where the model excludes a token.
 
     Args:
@@ -64,7 +53,9 @@ def along_targets(
         targets: for each sentence token ids, without start and end symbol.
 
     Yields:
-        The first position of all targets, then the second, to the end symbol of the longest.
+        For the first position of all targets, then the second, to the end symbol of the longest:
+        the sentences whose targets reach it, one for each row of the step; their tokens there, or
+        end symbols; and the step with the model's distribution.
 
     Raises:
         ValueError: if there are not as many targets as sentences.
@@ -73,17 +64,15 @@ def along_targets(
         raise ValueError(f"targets has {len(targets)} for {counted(len(batch), 'sentence')}")
     complete = [[*target, stepper.eos] for target in targets]
     state, live = stepper.start(batch), list(range(len(targets)))
-    tokens = [stepper.bos] * len(live)
-    position = 0
+    tokens, position = [stepper.bos] * len(live), 0
     while live:
         step = stepper.step(state, torch.tensor(tokens))
         tokens = [complete[i][position] for i in live]
-        yield ForcedStep(live, tokens, step)
-        going_on = [row for row, i in enumerate(live) if position < len(targets[i])]
-        if going_on:
-            state = stepper.select(step.state, torch.tensor(going_on))
-        live, tokens = [live[row] for row in going_on], [tokens[row] for row in going_on]
+        yield live, tokens, step
         position += 1
+        rows = [row for row, i in enumerate(live) if position < len(complete[i])]
+        live, tokens = [live[row] for row in rows], [tokens[row] for row in rows]
+        state = stepper.select(step.state, torch.tensor(rows)) if rows else None
 
 
 @torch.inference_mode()
@@ -144,31 +133,30 @@ def suggest(
         SearchError: if the model gives no token a positive probability.
     """
     known = score_targets(stepper, batch, [prefix])[0].steps[:-1]
-    excluded = [i for i, step in enumerate(known) if step.log_prob == -torch.inf]
+    scored = TargetScore(known)
     state, last = stepper.start(batch), stepper.bos
     for token in prefix:
         state, last = stepper.step(state, torch.tensor([last])).state, token
-    first: tuple[tuple[int, float], ...] | None = None
+    options: list[tuple[int, float]] | None = None
     completion: list[int] = []
     while True:
         step = stepper.step(state, torch.tensor([last]))
         log_probs = step.log_probs[0].clamp(max=0.0)
         inside = (log_probs > -torch.inf).nonzero()[:, 0].tolist()
-        if first is None:
-            options = [(token, float(log_probs[token])) for token in inside]
-            allowed = [option for option in options if option[0] not in stepper.excluded]
-            first = tuple(sorted(allowed, key=lambda option: -option[1]))
         if not inside:
             raise no_support()
+        if options is None:
+            allowed = [token for token in inside if token not in stepper.excluded]
+            options = [(token, float(log_probs[token])) for token in allowed]
         last, state = inside[0], step.state
         ends = last == stepper.eos or len(prefix) + len(completion) >= max_length
         if len(inside) > 1 or ends or last in stepper.excluded:
             break
         completion.append(last)
     return Suggestion(
-        log_prob=sum(step.log_prob for step in known),
-        excluded_at=excluded[0] if excluded else None,
-        continuations=first,
+        log_prob=scored.log_prob,
+        excluded_at=scored.excluded_at,
+        continuations=tuple(sorted(options, key=lambda option: -option[1])),
         completion=tuple(completion),
         complete=inside == [stepper.eos],
     )

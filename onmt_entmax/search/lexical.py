@@ -18,11 +18,8 @@ from onmt_entmax.parsing import parse_json
 from onmt_entmax.rules import shown
 from onmt_entmax.search.automaton import Automaton, compile_expression
 from onmt_entmax.search.expression import (
-    Complement,
     Expression,
     ExpressionError,
-    Intersection,
-    Union,
     containing,
     named_tokens,
     parse_expression,
@@ -68,17 +65,16 @@ class LineConstraints:
         Raises:
             UserError: says what is wrong with the line.
         """
-        if not line.strip().startswith("{"):
-            phrases = line.split("\t") if line.strip() else []
-            given: dict[str, Any] = {"constraints": phrases}
+        if line.strip().startswith("{"):
+            values: dict[str, Any] = parse_json(line)
         else:
-            given = parse_json(line)
-        for key in given:
+            values = {"constraints": line.split("\t") if line.strip() else []}
+        for key in values:
             if key not in _KEYS:
                 raise UserError(f"unknown key {shown(key)}; known are {', '.join(_KEYS)}")
-        if str(given.get("text", source)).split() != source.split():
+        if str(values.get("text", source)).split() != source.split():
             raise UserError("text is not the line of the source")
-        regex = given.get("regex")
+        regex = values.get("regex")
         if regex is not None:
             if not isinstance(regex, str):
                 raise UserError(f"regex must be a text, not {shown(regex)}")
@@ -86,14 +82,25 @@ class LineConstraints:
                 parse_expression(regex)
             except ExpressionError as error:
                 raise UserError(f"regex: {error}") from None
+
+        def phrases(of: Any, key: str) -> tuple[str, ...]:
+            if not isinstance(of, list):
+                raise UserError(f"{key} must be a list of phrases, not {shown(of)}")
+            for phrase in of:
+                if not isinstance(phrase, str) or not phrase.strip():
+                    raise UserError(f"{key} has {shown(phrase)}, which is no phrase")
+            return tuple(of)
+
+        required = values.get("constraints", [])
+        if not isinstance(required, list):
+            phrases(required, "constraints")  # says what is wrong
         groups = [
-            _phrases([group] if isinstance(group, str) else group, "constraints")
-            for group in _list(given.get("constraints", []), "constraints")
+            phrases([group] if isinstance(group, str) else group, "constraints")
+            for group in required
         ]
-        avoid = _phrases(given.get("avoid", []), "avoid")
         if not all(groups):
             raise UserError("constraints has an empty list")
-        return cls(tuple(groups), avoid, regex)
+        return cls(tuple(groups), phrases(values.get("avoid", []), "avoid"), regex)
 
     def __bool__(self) -> bool:
         return bool(self.required or self.avoid) or self.regex is not None
@@ -139,26 +146,24 @@ class ConstraintCompiler:
         if not wish:
             return self._of_all
         where = f"constraints of line {number}"
+
+        def phrase(text: str) -> Expression:
+            written = tokens(text)
+            if not written:
+                raise ExpressionError(f"the transforms leave nothing of {text!r}")
+            return containing(written)
+
         try:
-            expression = self._expression(wish, tokens)
+            parts = [Expression("or", tuple(map(phrase, group))) for group in wish.required]
+            parts += [Expression("not", (phrase(text),)) for text in wish.avoid]
+            parts += [] if wish.regex is None else [self._parsed(wish.regex)]
+            expression = Expression("and", tuple(parts))
             self._name_unknown(where, expression, self._split and wish.regex is None)
-            both = expression if self._regex is None else Intersection((expression, self._regex))
-            return self._compile(both)
+            if self._regex is not None:
+                expression = Expression("and", (expression, self._regex))
+            return self._compile(expression)
         except ExpressionError as error:
             raise ExpressionError(f"{where}: {error}") from None
-
-    def _expression(self, wish: LineConstraints, tokens: Tokens) -> Expression:
-        def phrase(text: str) -> Expression:
-            found = tokens(text)
-            if not found:
-                raise ExpressionError(f"the transforms leave nothing of {text!r}")
-            return containing(found)
-
-        parts: list[Expression] = [Union(tuple(map(phrase, group))) for group in wish.required]
-        parts += [Complement(phrase(text)) for text in wish.avoid]
-        if wish.regex is not None:
-            parts.append(self._parsed(wish.regex))
-        return Intersection(tuple(parts))
 
     def _parsed(self, regex: str) -> Expression:
         """Return a regular expression in the order in which the model writes."""
@@ -184,16 +189,3 @@ class ConstraintCompiler:
             lambda token: vocabulary.encode([token])[0] if vocabulary.can_write(token) else None,
             vocabulary.eos,
         )
-
-
-def _list(given: Any, key: str) -> list[Any]:
-    if not isinstance(given, list):
-        raise UserError(f"{key} must be a list of phrases, not {shown(given)}")
-    return given
-
-
-def _phrases(given: Any, key: str) -> tuple[str, ...]:
-    for phrase in _list(given, key):
-        if not isinstance(phrase, str) or not phrase.strip():
-            raise UserError(f"{key} has {shown(phrase)}, which is no phrase")
-    return tuple(given)

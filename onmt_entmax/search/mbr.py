@@ -22,7 +22,7 @@ With exact match U(y) is p(y), and the bounds of the search hold, which are narr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -35,7 +35,6 @@ MbrLevel = Literal["exact", "proven", "found", "none"]
 
 UTILITIES: tuple[Utility, ...] = get_args(Utility)
 _ORDER = 6  # longest n-gram of chrF
-_BETA = 2  # weight of chrF's recall
 _MOST_TEXTS = 500  # compared with each other; the rest counts as not listed
 
 
@@ -81,7 +80,7 @@ def decide(
     else:
         left += float(weights[_MOST_TEXTS:].sum())
         listed, weights = listed[:_MOST_TEXTS], weights[:_MOST_TEXTS]
-        expected, above = _TABLES[utility](listed, listed) @ weights, left
+        expected, above = utilities(utility, listed, listed) @ weights, left
         elsewhere = float(weights @ [_most(utility, text) for text in listed]) + left
     order = np.argsort(-expected, kind="stable")
     first, second = expected[order[0]], expected[order[1]] if len(order) > 1 else -np.inf
@@ -100,10 +99,6 @@ def decide(
     )
 
 
-Table = Callable[[Sequence[str], Sequence[str]], Floats]
-"""Returns the utility `(candidates, references)` of each candidate if a reference is right."""
-
-
 def _most(utility: Utility, text: str) -> float:
     """Return the highest utility of a text whose parts are not those of `text`, if `text` is right.
 
@@ -116,7 +111,7 @@ def _most(utility: Utility, text: str) -> float:
     if utility == "edit_distance":
         n = len(text.split())
         return n / (n + 1)
-    n = len(_characters(text))
+    n = len("".join(text.split()))
     if n == 0:
         return 0.0
     shorter, longer = float(_f_score(1.0, 1 - 1 / n)), float(_f_score(n / (n + 1), 1.0))
@@ -152,27 +147,41 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
     return distance
 
 
-def _by_edit_distance(candidates: Sequence[str], references: Sequence[str]) -> Floats:
-    """1 - edit distance of tokens / length of the longer text."""
-    sequences = [text.split() for text in references]
+def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[str]) -> Floats:
+    """Return the utility `(candidates, references)` of each candidate if a reference is right.
+
+    Edit distance: 1 - that of tokens / length of the longer text. chrF: sentence chrF as
+    sacrebleu's, from 0 to 1 (Popovic 2015); texts without characters agree.
+    """
+    if utility == "chrf":
+        return _chrf(candidates, references)
+    tokens = [text.split() for text in references]
     table = np.ones((len(candidates), len(references)))
-    for row, candidate in enumerate(candidates):
-        tokens = candidate.split()
-        for column, other in enumerate(sequences):
-            longer = max(len(tokens), len(other))
-            if tokens != other:
-                table[row, column] -= edit_distance(tokens, other) / longer
+    for row, own in enumerate(text.split() for text in candidates):
+        for column, other in enumerate(tokens):
+            if own != other:
+                longer = max(len(own), len(other))
+                table[row, column] -= edit_distance(own, other) / longer
     return table
 
 
-def _by_chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
-    """Sentence chrF as sacrebleu's, from 0 to 1 (Popovic 2015); texts without characters agree."""
-    texts = [_characters(text) for text in (*candidates, *references)]
+def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
+    texts = ["".join(text.split()) for text in (*candidates, *references)]
     lengths = np.array([len(text) for text in texts])
     count = len(candidates)
     precision, recall, orders = np.zeros((3, count, len(references)))
     for n in range(1, _ORDER + 1):
-        matches = _common([_ngrams(text, n) for text in texts], count)
+        columns: dict[tuple[str, int], int] = {}  # of n-grams with the number of earlier ones
+        entries = []
+        for row, text in enumerate(texts):
+            seen = Counter[str]()
+            for place in range(len(text) - n + 1):
+                ngram = text[place : place + n]
+                entries.append((row, columns.setdefault((ngram, seen[ngram]), len(columns))))
+                seen[ngram] += 1
+        has = np.zeros((len(texts), len(columns)), dtype=np.float32)
+        has[tuple(np.array(entries, dtype=np.int64).reshape(-1, 2).T)] = 1
+        matches = np.asarray(has[:count] @ has[count:].T, dtype=np.float64)
         of_candidate, of_reference = np.split(np.maximum(lengths - n + 1, 0), [count])
         precision += matches / np.maximum(of_candidate, 1)[:, None]
         recall += matches / np.maximum(of_reference, 1)
@@ -183,38 +192,7 @@ def _by_chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
     return np.where(empty[:count, None] & empty[count:], 1.0, table)
 
 
-def _common(bags: Sequence[Sequence[tuple[str, int]]], count: int) -> Floats:
-    """Return how many elements the first `count` bags have in common with the others."""
-    columns: dict[tuple[str, int], int] = {}
-    for bag in bags:
-        for element in bag:
-            columns.setdefault(element, len(columns))
-    has = np.zeros((len(bags), len(columns)), dtype=np.float32)
-    for row, bag in enumerate(bags):
-        has[row, [columns[element] for element in bag]] = 1
-    return np.asarray(has[:count] @ has[count:].T, dtype=np.float64)
-
-
-def _ngrams(text: str, n: int) -> list[tuple[str, int]]:
-    """Return the n-grams of a text, each with the number of its earlier occurrences."""
-    seen = Counter[str]()
-    found = []
-    for place in range(len(text) - n + 1):
-        gram = text[place : place + n]
-        found.append((gram, seen[gram]))
-        seen[gram] += 1
-    return found
-
-
-def _characters(text: str) -> str:
-    """Return a text without white space."""
-    return "".join(text.split())
-
-
 def _f_score(precision: Floats | float, recall: Floats | float) -> Floats:
-    """Return the weighted harmonic mean; 0 where both are 0."""
-    weighted = np.maximum(_BETA**2 * np.asarray(precision) + recall, 1e-300)
-    return np.asarray((1 + _BETA**2) * np.asarray(precision) * recall / weighted)
-
-
-_TABLES: Mapping[Utility, Table] = {"edit_distance": _by_edit_distance, "chrf": _by_chrf}
+    """Return the harmonic mean in which recall weighs four times as much; 0 where both are 0."""
+    weighted = np.maximum(4 * np.asarray(precision) + recall, 1e-300)
+    return np.asarray(5 * np.asarray(precision) * recall / weighted)

@@ -11,16 +11,16 @@ The random numbers of a sentence depend on the seed and its number alone, not on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.search.constraints import checked_prefixes
-from onmt_entmax.search.expansion import Floats, Ints, check_columns
+from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.stepper import Stepper, no_support
 
 _CUT = -1  # stands for all tokens where the length limit, or that none is allowed, ends an output
@@ -73,36 +73,20 @@ class Sample:
         return float(np.exp(self.log_prob))
 
 
-@dataclass(frozen=True)
-class _Path:
+class _Path(NamedTuple):
     """A sample on its way."""
 
-    tokens: tuple[int, ...] = ()
-    log_prob: float = 0.0
-    row: int = -1
-    """Of the decoder; -1 once the path has ended."""
+    tokens: tuple[int, ...]
+    log_prob: float
+    row: int
+    """Of the decoder, until the path has ended."""
     ended: bool = False
     noisy: float = 0.0
     """Without replacement: the largest noisy log-probability of the outputs that start so."""
 
-    def sample(self) -> Sample:
-        """Return the sample at the end of the path."""
-        if self.tokens[-1:] == (_CUT,):
-            return Sample(self.tokens[:-1], self.log_prob, complete=False)
-        return Sample(self.tokens, self.log_prob, complete=True)
 
-
-@dataclass(frozen=True)
-class _Options:
-    """What may come next at one row."""
-
-    token: Ints
-    """`(options,)`"""
-    log_prob: Floats
-    """`(options,)`; the probabilities sum to 1."""
-
-
-_NOTHING = _Options(np.array([_CUT]), np.zeros(1))
+_Options = tuple[Ints, Floats]
+"""Tokens that may come next at one row, and their log-probabilities, whose sum is 1."""
 
 
 @torch.inference_mode()
@@ -134,36 +118,61 @@ def sample(
         SearchError: if the model gives no token a positive probability.
         ValueError: if a prefix is not valid.
     """
-    sentences = len(batch)
+    sentences, eos = len(batch), stepper.eos
     numbers = range(sentences) if numbers is None else numbers
-    prefixes = checked_prefixes(prefixes, sentences, stepper.vocabulary_size, stepper.eos)
-    kind = _Distinct if sampling.distinct else _Independent
-    drawn = [
-        kind(np.random.default_rng([sampling.seed, number]), count, max_length, row)
-        for row, number in enumerate(numbers)
+    prefixes = checked_prefixes(prefixes, sentences, stepper.vocabulary_size, eos)
+    random = [np.random.default_rng([sampling.seed, number]) for number in numbers]
+    paths = [
+        [_Path((), 0.0, row)] * (1 if sampling.distinct else count) for row in range(sentences)
     ]
+    # The first samples are the same for any count.
+    uniform = [] if sampling.distinct else [each.random((count, max_length + 1)) for each in random]
     state, last = stepper.start(batch), [stepper.bos] * sentences
     owner = list(range(sentences))  # of each row
     length = 0
     while last:
         step = stepper.step(state, torch.tensor(last))
-        check_columns(step.distribution, stepper.vocabulary_size)
         options = []
-        for place, own in zip(owner, _rows(step.distribution, stepper.excluded), strict=True):
+        for place, (token, log_prob) in zip(
+            owner, _rows(step.distribution, stepper.excluded), strict=True
+        ):
             if length < len(prefixes[place]):
-                options.append(_forced(own, prefixes[place][length]))
-            elif length == max_length:
-                options.append(_last(own, stepper.eos))
+                possible = token[token == prefixes[place][length]]
+                options.append((possible, np.zeros(len(possible))))
+            elif length == max_length:  # the output ends or is cut
+                parts = [(eos, log_prob[token == eos]), (_CUT, log_prob[token != eos])]
+                sums = [(which, np.logaddexp.reduce(part)) for which, part in parts if len(part)]
+                options.append((np.array([e for e, _ in sums]), np.array([v for _, v in sums])))
             else:
-                options.append(_truncated(own, sampling))
-        for draws in drawn:
-            draws.extend(options, stepper.eos)
-        rows, last = _shared_rows(drawn)
-        owner = [owner[row] for row in rows]
+                options.append(_truncated(token, log_prob, sampling))
+        for place, own in enumerate(paths):
+            if sampling.distinct:
+                paths[place] = _distinct(own, options, random[place], count, eos)
+            else:
+                paths[place] = _independent(own, options, uniform[place], eos)
+        rows: dict[tuple[int, int], int] = {}  # of the next step; equal prefixes share one
+        paths = [
+            [
+                path
+                if path.ended
+                else path._replace(row=rows.setdefault((path.row, path.tokens[-1]), len(rows)))
+                for path in own
+            ]
+            for own in paths
+        ]
+        owner, last = [owner[row] for row, _ in rows], [token for _, token in rows]
         if rows:
-            state = stepper.select(step.state, torch.tensor(rows))
+            state = stepper.select(step.state, torch.tensor([row for row, _ in rows]))
         length += 1
-    return [tuple(path.sample() for path in draws.paths) for draws in drawn]
+    return [
+        tuple(
+            Sample(path.tokens[:-1], path.log_prob, complete=False)
+            if path.tokens[-1:] == (_CUT,)
+            else Sample(path.tokens, path.log_prob, complete=True)
+            for path in own
+        )
+        for own in paths
+    ]
 
 
 def _rows(distribution: Distribution, excluded: Sequence[int]) -> list[_Options]:
@@ -178,18 +187,16 @@ def _rows(distribution: Distribution, excluded: Sequence[int]) -> list[_Options]
     row, token, log_prob = row[wanted], token[wanted], log_prob[wanted]
     ends = np.searchsorted(row, np.arange(distribution.rows + 1))
     return [
-        _normalised(token[begin:end], log_prob[begin:end]) if begin < end else _NOTHING
+        (token[begin:end], log_prob[begin:end] - np.logaddexp.reduce(log_prob[begin:end]))
+        if begin < end
+        else (np.array([_CUT]), np.zeros(1))
         for begin, end in pairwise(ends)
     ]
 
 
-def _normalised(token: Ints, log_prob: Floats) -> _Options:
-    return _Options(token, log_prob - np.logaddexp.reduce(log_prob))
-
-
-def _truncated(options: _Options, sampling: Sampling) -> _Options:
+def _truncated(token: Ints, log_prob: Floats, sampling: Sampling) -> _Options:
     """Apply `topp`, then `topk`, as OpenNMT-py does."""
-    token, log_prob = options.token, options.log_prob
+    whole = token, log_prob
     if sampling.topp > 0:
         order = np.argsort(-log_prob, kind="stable")
         reached = np.cumsum(np.exp(log_prob[order]))
@@ -198,97 +205,63 @@ def _truncated(options: _Options, sampling: Sampling) -> _Options:
     if 0 < sampling.topk < len(token):
         among = log_prob >= np.partition(log_prob, -sampling.topk)[-sampling.topk]
         token, log_prob = token[among], log_prob[among]
-    return options if len(token) == len(options.token) else _normalised(token, log_prob)
+    kept = token, log_prob - np.logaddexp.reduce(log_prob)
+    return whole if len(token) == len(whole[0]) else kept
 
 
-def _forced(options: _Options, token: int) -> _Options:
-    """Return the token alone, if it is possible."""
-    possible = options.token[options.token == token]
-    return _Options(possible, np.zeros(len(possible)))
-
-
-def _last(options: _Options, eos: int) -> _Options:
-    """Return whether the output ends or is cut."""
-    ends = options.token == eos
-    sums = [np.logaddexp.reduce(options.log_prob[which]) for which in (ends, ~ends) if which.any()]
-    return _Options(np.array([eos, _CUT])[[ends.any(), (~ends).any()]], np.array(sums))
-
-
-class _Independent:
-    """The samples of one sentence with replacement.
+def _independent(
+    paths: Sequence[_Path], options: Sequence[_Options], uniform: Floats, eos: int
+) -> list[_Path]:
+    """Draw a token for each path that has not ended; none if the model excludes the prefix.
 
     Args:
-        random: the sentence's own generator.
-        count: number of samples.
-        max_length: longest output.
-        row: of the sentence at the first step.
+        paths: of one sentence.
+        options: of every row.
+        uniform: `(samples, steps)` random numbers from 0 to 1.
+        eos: id of the end symbol.
     """
-
-    def __init__(self, random: np.random.Generator, count: int, max_length: int, row: int) -> None:
-        # The first samples are the same for any count.
-        self._uniform = random.random((count, max_length + 1))
-        self.paths = [_Path(row=row)] * count
-
-    def extend(self, options: Sequence[_Options], eos: int) -> None:
-        """Draw a token for each path that has not ended, given the options of every row."""
-        if any(not path.ended and not len(options[path.row].token) for path in self.paths):
-            self.paths = []
-        sums: dict[int, Floats] = {}
-        for number, path in enumerate(self.paths):
-            if path.ended:
-                continue
-            own = options[path.row]
+    if any(not path.ended and not len(options[path.row][0]) for path in paths):
+        return []
+    longer, sums = list(paths), dict[int, Floats]()
+    for number, path in enumerate(paths):
+        if not path.ended:
             if path.row not in sums:
-                sums[path.row] = np.cumsum(np.exp(own.log_prob))
+                sums[path.row] = np.cumsum(np.exp(options[path.row][1]))
             reached = sums[path.row]
-            value = self._uniform[number, len(path.tokens)] * reached[-1]
+            value = uniform[number, len(path.tokens)] * reached[-1]
             place = min(int(np.searchsorted(reached, value, "right")), len(reached) - 1)
-            self.paths[number] = _longer(path, own, place, eos, 0.0)
+            longer[number] = _longer(path, options, place, eos)
+    return longer
 
 
-class _Distinct:
-    """The samples of one sentence without replacement; arguments as of `_Independent`."""
-
-    def __init__(self, random: np.random.Generator, count: int, max_length: int, row: int) -> None:
-        self._random, self._count = random, count
-        self.paths = [_Path(row=row)]
-
-    def extend(self, options: Sequence[_Options], eos: int) -> None:
-        """Replace the paths that have not ended by the best of their continuations."""
-        found = [path for path in self.paths if path.ended]
-        for path in self.paths:
-            if path.ended or not len(options[path.row].token):
-                continue
-            own = options[path.row]
-            noisy = path.log_prob + own.log_prob + self._random.gumbel(size=len(own.token))
-            # Given that the largest of these is the noisy log-probability of the path.
-            with np.errstate(divide="ignore"):
-                shift = path.noisy - noisy + np.log1p(-np.exp(noisy - noisy.max()))
-            noisy = path.noisy - np.maximum(shift, 0) - np.log1p(np.exp(-np.abs(shift)))
-            for place in np.argsort(-noisy, kind="stable")[: self._count].tolist():
-                found.append(_longer(path, own, place, eos, float(noisy[place])))
-        self.paths = sorted(found, key=lambda path: -path.noisy)[: self._count]
-
-
-def _shared_rows(drawn: Sequence[_Independent | _Distinct]) -> tuple[list[int], list[int]]:
-    """Give the paths that go on their rows in the next step; equal prefixes share one.
-
-    Returns:
-        For each new row, the row that it continues and the token that it appends.
-    """
-    places: dict[tuple[int, int], int] = {}
-    for draws in drawn:
-        draws.paths = [
-            path
-            if path.ended
-            else replace(path, row=places.setdefault((path.row, path.tokens[-1]), len(places)))
-            for path in draws.paths
-        ]
-    return [row for row, _ in places], [token for _, token in places]
+def _distinct(
+    paths: Sequence[_Path],
+    options: Sequence[_Options],
+    random: np.random.Generator,
+    count: int,
+    eos: int,
+) -> list[_Path]:
+    """Replace the paths that have not ended by the `count` best of their continuations."""
+    longer = [path for path in paths if path.ended]
+    for path in paths:
+        if path.ended or not len(options[path.row][0]):
+            continue
+        log_prob = options[path.row][1]
+        noisy = path.log_prob + log_prob + random.gumbel(size=len(log_prob))
+        # Given that the largest of these is the noisy log-probability of the path.
+        with np.errstate(divide="ignore"):
+            shift = path.noisy - noisy + np.log1p(-np.exp(noisy - noisy.max()))
+        noisy = path.noisy - np.maximum(shift, 0) - np.log1p(np.exp(-np.abs(shift)))
+        for place in np.argsort(-noisy, kind="stable")[:count].tolist():
+            longer.append(_longer(path, options, place, eos, float(noisy[place])))
+    return sorted(longer, key=lambda path: -path.noisy)[:count]
 
 
-def _longer(path: _Path, options: _Options, place: int, eos: int, noisy: float) -> _Path:
-    token = int(options.token[place])
-    log_prob = path.log_prob + min(float(options.log_prob[place]), 0.0)
-    tokens = path.tokens if token == eos else (*path.tokens, token)
-    return _Path(tokens, log_prob, path.row, token in (eos, _CUT), noisy)
+def _longer(
+    path: _Path, options: Sequence[_Options], place: int, eos: int, noisy: float = 0.0
+) -> _Path:
+    """Return a path with one of its options."""
+    token, log_prob = (column[place] for column in options[path.row])
+    total = path.log_prob + min(float(log_prob), 0.0)
+    tokens = path.tokens if token == eos else (*path.tokens, int(token))
+    return _Path(tokens, total, path.row, token in (eos, _CUT), noisy)

@@ -2,78 +2,128 @@
 
 from __future__ import annotations
 
+import math
+import sys
+from bisect import insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.support import Distribution
+from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, RowAutomata
-from onmt_entmax.search.certificate import Hypothesis, SearchResult
+from onmt_entmax.search.certificate import Hypothesis, Proof, SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import check_tokens, force
+from onmt_entmax.search.constraints import check_tokens
 from onmt_entmax.search.expansion import (
     Expansion,
     Flags,
     Floats,
     Ints,
-    check_columns,
     expand,
+    largest_within,
     look_up,
     rank_within,
     remove,
 )
-from onmt_entmax.search.hypotheses import Finished, Hypotheses
-from onmt_entmax.search.statistics import Statistics
 from onmt_entmax.search.stepper import SearchError, Stepper, no_support
 
 
+class Prefix(NamedTuple):
+    """A prefix as its last token and the prefix before it, which others may share."""
+
+    before: Prefix | None
+    """None: this is the empty prefix, and `token` the start symbol."""
+    token: int
+    attention: Tensor | None = None
+    """`(source length,)` of the step that gave the token, where the stepper returns it."""
+
+    def path(self) -> list[Prefix]:
+        """Return the prefixes from the first token to this one."""
+        path, node = [], self
+        while node.before is not None:
+            path.append(node)
+            node = node.before
+        return path[::-1]
+
+    def tokens(self) -> tuple[int, ...]:
+        """Return the token ids, without the start symbol."""
+        return tuple(each.token for each in self.path())
+
+    def all_attention(self, last: Tensor | None) -> Tensor | None:
+        """Return all attention, that of the end symbol `last`: `(steps, source length)`, if any."""
+        steps = [each.attention for each in self.path()] + [last]
+        present = [each for each in steps if each is not None]
+        return torch.stack(present) if present else None
+
+
+@dataclass(eq=False)
+class Sentence:
+    """A sentence that is searched: its request, its best hypotheses, their proof and the cost."""
+
+    number: int
+    forced: tuple[int, ...] = ()
+    """Token ids that its output must start with."""
+    automaton: Automaton | None = None
+    """What its output must satisfy, if anything."""
+    beam: int = 1
+    """Live prefixes that it may have."""
+    start: tuple[Any, int] | None = None
+    """State of the decoder at the start, and row, if it may start again."""
+    best: list[Hypothesis] = field(default_factory=list)
+    """Of the finished hypotheses those that are returned, best score first."""
+    unfinished: Hypothesis | None = None
+    """The most probable prefix that the length limit cut."""
+    proof: Proof = field(default_factory=Proof)
+    rows: int = 0
+    """Prefixes that the decoder computed."""
+    support: int = 0
+    """Next tokens of positive probability, summed over these."""
+
+    def score(self, rank: int) -> float:
+        """Return the score of the hypothesis of a rank, from 1; -inf if fewer have finished."""
+        return self.best[rank - 1].score if len(self.best) >= rank else -math.inf
+
+
 @dataclass(frozen=True)
-class Parents:
-    """Prefixes that one step computed; whoever keeps them can follow their continuations later."""
+class Rows:
+    """Prefixes that the decoder computes together, those of one sentence side by side."""
 
     decoder_state: Any
-    """Of the stepper after the step, with `rows` rows."""
+    """Of the stepper."""
     sentence: Ints
-    """`(rows,)` place of each prefix's sentence"""
-    node: Ints
-    """`(rows,)` of the tree"""
-    attention: list[Tensor] | None
-    """`(source length,)` of each row, where the stepper returns it"""
+    """`(rows,)` place of each prefix's sentence among the active ones"""
+    prefix: list[Prefix]
+    log_prob: Floats
+    """`(rows,)`"""
     length: Ints
-    """`(sentences,)` tokens of the prefixes"""
+    """`(rows,)` tokens"""
     automaton_state: Ints
-    """`(rows,)` state of each prefix's automaton; 0 without one"""
+    """`(rows,)` 0 without an automaton"""
 
 
 @dataclass(frozen=True)
 class Continuations:
-    """What may follow the live prefixes."""
+    """What may follow some rows; whoever keeps them can follow them later."""
 
-    parents: Parents
+    parents: Rows
+    """With the decoder's state after the step."""
+    attention: Sequence[Tensor | None]
+    """`(source length,)` of each row, where the stepper returns it"""
     options: Expansion
     log_prob: Floats
     """`(candidates,)` of the prefix that each candidate of `options` makes"""
 
 
 class SearchState:
-    """The active sentences of a search, their live prefixes and their statistics.
-
-    Live prefixes are rows sorted by sentence. A sentence has a number, for good, and a place among
-    the active ones, which changes when others leave.
+    """The active sentences of a search and their live prefixes.
 
     Attributes:
-        numbers: `(sentences,)` number of each active sentence.
-        statistics: their statistics.
-        hypotheses: prefixes and finished hypotheses.
-        sentence: `(rows,)` place of each live prefix's sentence.
-        node: `(rows,)` of the tree.
-        token: `(rows,)` last token.
-        log_prob: `(rows,)` of the prefix.
-        automaton_state: `(rows,)` state of its sentence's automaton; 0 without one.
+        sentences: the active ones.
+        rows: the live prefixes.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -83,63 +133,60 @@ class SearchState:
         special = {*config.constraints.banned, *stepper.excluded, stepper.bos, stepper.eos}
         check_tokens(special, stepper.vocabulary_size)
         self._stepper, self._config = stepper, config
-        self.numbers: Ints = np.empty(0, dtype=np.int64)
-        self.statistics = self.new_statistics(0)
-        self.hypotheses = Hypotheses()
-        self.sentence: Ints = np.empty(0, dtype=np.int64)
-        self.node: Ints = np.empty(0, dtype=np.int64)
-        self.token: Ints = np.empty(0, dtype=np.int64)
-        self.log_prob: Floats = np.empty(0)
-        self.automaton_state: Ints = np.empty(0, dtype=np.int64)
-        self._decoder_state: Any = None
-        self._automata = RowAutomata(stepper.vocabulary_size)
-        self._forced: dict[int, tuple[int, ...]] = {}  # nonempty target prefixes by number
-        self._truncated: dict[int, Hypothesis] = {}  # best truncated prefix by number
+        self._ranks = sys.maxsize if config.all_found else config.n_best or sys.maxsize
+        self.sentences: list[Sentence] = []
+        none = np.empty(0, dtype=np.int64)
+        self.rows = Rows(None, none, [], np.empty(0), none, none)
+        self._automata = RowAutomata([], stepper.vocabulary_size)
 
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def new_statistics(self, sentences: int, beam: int = 1) -> Statistics:
-        """Return statistics of sentences that nothing is known of yet."""
-        return Statistics(sentences, max(1, self._config.n_best), beam)
-
-    def add(
-        self,
-        decoder_state: Any,
-        numbers: Ints,
-        statistics: Statistics,
-        prefixes: Sequence[Sequence[int]],
-        automata: Sequence[Automaton | None],
-    ) -> None:
+    def add(self, decoder_state: Any, sentences: Sequence[Sentence]) -> None:
         """Activate sentences, each with the empty prefix alive.
 
         Args:
             decoder_state: of the stepper, one row a sentence.
-            numbers: `(n,)` of the sentences.
-            statistics: of the sentences.
-            prefixes: the token ids that each sentence's output must start with.
-            automata: what each sentence's output must satisfy, if anything.
+            sentences: new ones.
         """
-        joined = [self._decoder_state, decoder_state]
-        self._decoder_state = self._stepper.join(joined) if len(self) else decoder_state
-        count = len(numbers)
-        self.sentence = np.concatenate([self.sentence, len(self) + np.arange(count)])
-        self.node = np.concatenate([self.node, np.full(count, -1)])
-        self.token = np.concatenate([self.token, np.full(count, self._stepper.bos)])
-        self.log_prob = np.concatenate([self.log_prob, np.zeros(count)])
-        self.numbers = np.concatenate([self.numbers, numbers])
-        self.statistics.append(statistics)
-        self.hypotheses.open(numbers.tolist())
-        pairs = zip(numbers.tolist(), prefixes, strict=True)
-        self._forced.update((number, tuple(prefix)) for number, prefix in pairs if prefix)
-        starts = self._automata.add(numbers, automata)
-        if self._automata:
-            new, given = self.statistics.table[-count:], [each is not None for each in automata]
-            new["satisfied"], new["violated"] = starts == SATISFIED, given & (starts == VIOLATED)
-        self.automaton_state = np.concatenate([self.automaton_state, starts])
+        old, count = self.rows, len(sentences)
+        if self.sentences:
+            decoder_state = self._stepper.join([old.decoder_state, decoder_state])
+        starts = np.array([s.automaton.start if s.automaton else 0 for s in sentences], np.int64)
+        for sentence, start in zip(sentences, starts.tolist(), strict=True):
+            if sentence.automaton is not None:
+                sentence.proof.satisfied = float(start == SATISFIED)
+                sentence.proof.violated = float(start == VIOLATED)
+        self.rows = Rows(
+            decoder_state,
+            np.concatenate([old.sentence, len(self.sentences) + np.arange(count)]),
+            old.prefix + [Prefix(None, self._stepper.bos)] * count,
+            np.concatenate([old.log_prob, np.zeros(count)]),
+            np.concatenate([old.length, np.zeros(count, dtype=np.int64)]),
+            np.concatenate([old.automaton_state, starts]),
+        )
+        self._set_sentences([*self.sentences, *sentences])
+
+    def remove(self, done: Flags) -> None:
+        """Remove the sentences flagged in `done` `(sentences,)`, which have no live prefix left."""
+        if done.any():
+            self.rows = replace(self.rows, sentence=(np.cumsum(~done) - 1)[self.rows.sentence])
+            self._set_sentences([s for s, out in zip(self.sentences, done, strict=True) if not out])
+
+    def _set_sentences(self, sentences: list[Sentence]) -> None:
+        self.sentences = sentences
+        automata = [sentence.automaton for sentence in sentences]
+        self._automata = RowAutomata(automata, self._stepper.vocabulary_size)
+
+    def count(self, sentence: Ints, amount: Ints | None = None) -> list[int]:
+        """Return how many rows, or what amount of them `(rows,)`, each sentence has."""
+        return np.bincount(sentence, amount, len(self.sentences)).astype(np.int64).tolist()
+
+    def largest(self, sentence: Ints, log_prob: Floats) -> list[float]:
+        """Return the largest log-probability of each sentence; -inf without any."""
+        return largest_within(sentence, log_prob, len(self.sentences)).tolist()
 
     def expand(self, width: int) -> Continuations:
-        """Compute the next step of every live prefix; count rows, supports and excluded tokens.
+        """Compute the next step of every live prefix, and add those that end here to F.
+
+        Rows, supports and excluded tokens are counted.
 
         Args:
             width: a row's `width` most probable tokens are always among the candidates.
@@ -147,22 +194,26 @@ class SearchState:
         Raises:
             SearchError: if the model gives a prefix no token of positive probability.
         """
-        step = self._stepper.step(self._decoder_state, torch.from_numpy(self.token))
-        attention = step.attention_rows()
+        rows = self.rows
+        last = torch.tensor([prefix.token for prefix in rows.prefix])
+        step = self._stepper.step(rows.decoder_state, last)
         distribution, excluded = self._exclude(step.distribution)
-        options = self._add_advancing(
-            expand(distribution, self._stepper.eos, width), distribution, width
-        )
+        options = expand(distribution, self._stepper.eos, width)
+        if self._automata and len(options.row) < options.continuations.sum():
+            options = self._with_advancing(options, distribution, width)
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
             raise no_support()
-        self.statistics.count("rows", self.sentence)
-        self.statistics.count("support", self.sentence, support)
-        length = self.statistics.table["length"].copy()
-        parents = Parents(
-            step.state, self.sentence, self.node, attention, length, self.automaton_state
+        counts = self.count(rows.sentence), self.count(rows.sentence, support)
+        for sentence, computed, tokens in zip(self.sentences, *counts, strict=True):
+            sentence.rows += computed
+            sentence.support += tokens
+        return Continuations(
+            replace(rows, decoder_state=step.state),
+            step.attention_rows() or [None] * len(rows.prefix),
+            options,
+            rows.log_prob[options.row] + options.log_prob,
         )
-        return Continuations(parents, options, self.log_prob[options.row] + options.log_prob)
 
     def _exclude(self, distribution: Distribution) -> tuple[Distribution, Ints]:
         """Remove tokens that the request rules out, and count their probability.
@@ -173,49 +224,75 @@ class SearchState:
         Returns:
             The distribution without them, and how many of positive probability each row lost.
         """
-        check_columns(distribution, self._stepper.vocabulary_size)
-        violating = self._decide(distribution) if self._automata else None
-        distribution, row, log_prob = remove(distribution, *self._forbidden())
-        lost = np.bincount(row, minlength=len(self.token))
-        if len(row):
-            self.statistics.exclude(self.sentence[row], self.log_prob[row] + log_prob)
-            self.statistics.table["missed"][self.sentence[row]] = True
-        if violating is not None:
-            distribution, row, log_prob = remove(distribution, *violating)
-            lost += np.bincount(row, minlength=len(self.token))
-            self.statistics.exclude(self.sentence[row], self.log_prob[row] + log_prob)
+        size = self._stepper.vocabulary_size
+        columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
+        if columns != size:
+            raise SearchError(
+                f"a step gives probabilities of size {columns}, the vocabulary has {size}"
+            )
+        requests = [self._forbidden()]
+        if self._automata:
+            requests.append(self._violating(distribution))
+        lost = np.zeros(len(self.rows.prefix), dtype=np.int64)
+        for number, (row, token) in enumerate(requests):
+            distribution, row, log_prob = remove(distribution, row, token)
+            if len(row):
+                lost += np.bincount(row, minlength=len(lost))
+                place, log_prob = self.rows.sentence[row], self.rows.log_prob[row] + log_prob
+                mass = np.bincount(place, np.exp(log_prob), len(self.sentences))
+                largest = self.largest(place, log_prob)
+                for each in np.unique(place).tolist():
+                    proof = self.sentences[each].proof
+                    proof.exclude(float(mass[each]), largest[each])
+                    proof.undecided |= number == 0
         return distribution, lost
 
-    def _decide(self, distribution: Distribution) -> tuple[Ints, Ints]:
-        """Count the probability of the tokens that decide whether an automaton is satisfied.
+    def _forbidden(self) -> tuple[Ints, Ints]:
+        """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
+        rows, wish, stepper = self.rows, self._config.constraints, self._stepper
+        always = np.array(sorted({*stepper.excluded, *wish.banned}), dtype=np.int64)
+        tokens = []
+        for place, length, prefix in zip(
+            rows.sentence.tolist(), rows.length.tolist(), rows.prefix, strict=True
+        ):
+            forced, own = self.sentences[place].forced, always
+            if length < len(forced):
+                own = np.delete(np.arange(stepper.vocabulary_size), forced[length])
+            elif length < wish.min_length or wish.block_ngram_repeat:
+                more = wish.forbidden(prefix.tokens(), stepper.eos)
+                own = np.array(sorted({*always.tolist(), *more}), dtype=np.int64)
+            tokens.append(own)
+        return np.repeat(np.arange(len(tokens)), list(map(len, tokens))), np.concatenate(tokens)
 
-        Returns:
-            Pairs of a row and a token after which it is not, as two arrays `(pairs,)`.
+    def _violating(self, distribution: Distribution) -> tuple[Ints, Ints]:
+        """Return pairs of a row and a token after which its automaton cannot be satisfied.
+
+        The probability of these, and of tokens after which it must be, is counted.
         """
-        owner = self.numbers[self.sentence]
-        row, token, satisfied = self._automata.deciding(owner, self.automaton_state, distribution)
-        prob = np.exp(self.log_prob[row] + look_up(distribution, row, token))
-        for name, chosen in (("satisfied", satisfied), ("violated", ~satisfied)):
-            self.statistics.count(name, self.sentence[row[chosen]], prob[chosen])
+        sentence, state = self.rows.sentence, self.rows.automaton_state
+        row, token, satisfied = self._automata.deciding(sentence, state, distribution)
+        prob = np.exp(self.rows.log_prob[row] + look_up(distribution, row, token))
+        for place, yes, value in zip(
+            sentence[row].tolist(), satisfied.tolist(), prob.tolist(), strict=True
+        ):
+            proof = self.sentences[place].proof
+            proof.satisfied += value if yes else 0.0
+            proof.violated += 0.0 if yes else value
         return row[~satisfied], token[~satisfied]
 
-    def _add_advancing(
+    def _with_advancing(
         self, options: Expansion, distribution: Distribution, width: int
     ) -> Expansion:
         """Add each row's `width` most probable tokens of those that its automaton waits for."""
-        if not self._automata or len(options.row) == options.continuations.sum():
-            return options
-        owner = self.numbers[self.sentence]
-        row, token = self._automata.advancing(owner, self.automaton_state)
+        row, token = self._automata.advancing(self.rows.sentence, self.rows.automaton_state)
         log_prob = look_up(distribution, row, token)
         order, rank = rank_within(row, log_prob)
         order = order[rank < width]
         size = self._stepper.vocabulary_size
         known = np.isin(row[order] * size + token[order], options.row * size + options.token)
         new = order[~known & (log_prob[order] > -np.inf)]
-        rows = np.concatenate([options.row, row[new]])
-        tokens = np.concatenate([options.token, token[new]])
-        log_probs = np.concatenate([options.log_prob, log_prob[new]])
+        columns = zip(options[1:4], (row, token, log_prob), strict=True)
+        rows, tokens, log_probs = (np.concatenate([old, more[new]]) for old, more in columns)
         by_row = np.argsort(rows, kind="stable")
         return options._replace(row=rows[by_row], token=tokens[by_row], log_prob=log_probs[by_row])
 
@@ -227,180 +304,93 @@ class SearchState:
         satisfy it first: otherwise prefixes that ignore a constraint fill the beam.
         """
         options, log_prob = continuations.options, continuations.log_prob
-        sentence = self.sentence[options.row]
+        sentence = self.rows.sentence[options.row]
         if not self._automata:
             return rank_within(sentence, log_prob)
-        owner = self.numbers[sentence]
-        state = self._automata.step(owner, self.automaton_state[options.row], options.token)
-        distance = self._automata.distance(owner, state)
+        before = self.rows.automaton_state[options.row]
+        state = self._automata.step(sentence, before, options.token)
+        distance = self._automata.distance(sentence, state)
         group = sentence * (distance.max(initial=0) + 1) + distance
         turn = np.empty_like(sentence)
         order, rank = rank_within(group, log_prob)
         turn[order] = 2 * rank + (distance[order] > 0)
         return rank_within(sentence, log_prob, turn)
 
-    def _forbidden(self) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
-        lengths = self.statistics.table["length"][self.sentence]
-        row, token = self._config.constraints.forbidden(
-            self._stepper.excluded,
-            self._stepper.eos,
-            lengths,
-            lambda row: self.hypotheses.tokens(int(self.node[row])),
-        )
-        if not self._forced:
-            return row, token
-        numbers = self.numbers[self.sentence].tolist()
-        prefixes = [self._forced.get(number, ()) for number in numbers]
-        forced = {
-            i: prefix[lengths[i]] for i, prefix in enumerate(prefixes) if lengths[i] < len(prefix)
-        }
-        return force(row, token, forced, self._stepper.vocabulary_size)
-
     def finish(self, continuations: Continuations) -> None:
         """Add the live prefixes that may end here to the finished hypotheses."""
-        finish, attention = continuations.options.finish, continuations.parents.attention
-        rows = np.flatnonzero(finish > -np.inf)
-        if not len(rows):
-            return
-        sentence, log_prob = self.sentence[rows], self.log_prob[rows] + finish[rows]
-        found = [
-            Finished(value, value, node, None if attention is None else attention[row])
-            for row, value, node in zip(
-                rows.tolist(), log_prob.tolist(), self.node[rows].tolist(), strict=True
-            )
-        ]
-        score = log_prob
-        if self._config.penalties.any:
-            lengths = self.statistics.table["length"][sentence].tolist()
-            found = [self._penalised(*pair) for pair in zip(found, lengths, strict=True)]
-            score = np.array([each.score for each in found])
-        self.statistics.finish(sentence, log_prob, score)
-        for number, each in zip(self.numbers[sentence].tolist(), found, strict=True):
-            self.hypotheses.finish(number, each)
+        rows, penalties = self.rows, self._config.penalties
+        finish = rows.log_prob + continuations.options.finish
+        for row in np.flatnonzero(finish > -np.inf).tolist():
+            sentence, prefix = self.sentences[rows.sentence[row]], rows.prefix[row]
+            last, attention = continuations.attention[row], None
+            log_prob = score = float(finish[row])
+            if penalties.covers:
+                attention = prefix.all_attention(last)
+                if attention is None:
+                    raise SearchError("a coverage penalty needs a model with attention")
+            if penalties.any:
+                score = penalties.score(log_prob, int(rows.length[row]), attention)
+            sentence.proof.finish(log_prob)
+            best = sentence.best
+            if len(best) < self._ranks or (score, log_prob) > (best[-1].score, best[-1].log_prob):
+                attention = prefix.all_attention(last) if attention is None else attention
+                hypothesis = Hypothesis(prefix.tokens(), log_prob, score, attention)
+                insort(best, hypothesis, key=lambda each: (-each.score, -each.log_prob))
+                del best[self._ranks :]
 
-    def _penalised(self, finished: Finished, length: int) -> Finished:
-        """Return a finished hypothesis of `length` tokens with its score under penalties."""
-        penalties, attention = self._config.penalties, None
-        if penalties.covers:
-            attention = self.hypotheses.attention(finished.node, finished.attention)
-            if attention is None:
-                raise SearchError("a coverage penalty needs a model with attention")
-        return finished._replace(score=penalties.score(finished.log_prob, length, attention))
+    def cut(self, continuations: Continuations) -> Flags:
+        """Return which rows `(rows,)` the length limit cuts, and remember the best as unfinished.
 
-    def enter(self, result: SearchResult) -> None:
-        """Add what another search of the only active sentence has found, and its cost."""
-        table = self.statistics.table
-        table["rows"], table["support"] = result.rows, result.support
-        number = int(self.numbers[0])
-        if result.unfinished is not None:
-            self._truncated[number] = result.unfinished
-        for hypothesis in result.hypotheses:
-            steps = None if hypothesis.attention is None else list(hypothesis.attention.unbind(0))
-            last = steps.pop() if steps else None
-            node = np.array([-1])
-            for i, token in enumerate(hypothesis.tokens):
-                attention = None if steps is None else [steps[i]]
-                node = self.hypotheses.grow(node, np.array([token]), attention)
-            finished = Finished(hypothesis.score, hypothesis.log_prob, int(node[0]), last)
-            self.hypotheses.finish(number, finished)
-        log_probs = np.array([hypothesis.log_prob for hypothesis in result.hypotheses])
-        scores = np.array([hypothesis.score for hypothesis in result.hypotheses])
-        self.statistics.finish(np.zeros(len(scores), dtype=np.int64), log_probs, scores)
-
-    @property
-    def at_limit(self) -> Flags:
-        """`(sentences,)` whether the length limit cuts what continues the live prefixes."""
-        return np.equal(self.statistics.table["length"], self._config.max_length)
-
-    def alive(self, continuations: Continuations) -> Ints:
-        """Return the number of continuations of each sentence `(sentences,)`, candidates or not."""
-        counts = np.bincount(self.sentence, continuations.options.continuations, len(self))
-        return counts.astype(np.int64)
-
-    def leave(self, continuations: Continuations, alive: Ints, followed: Ints) -> None:
-        """Count the continuations that nobody will follow as dropped or, at the limit, as cut.
-
-        Their log-probabilities are the caller's to enter, by `Statistics.raise_bound`.
-
-        Args:
-            continuations: of the live prefixes.
-            alive: `(sentences,)` their number, as `alive` returns it.
-            followed: `(sentences,)` how many will be; 0 at the limit.
+        A prefix that does not satisfy its sentence's automaton is not shown.
         """
-        table, at_limit, left = self.statistics.table, self.at_limit, alive - followed
-        table["strict"] &= table["finished"] + alive <= self._config.beam_size
-        table["truncated"] += np.where(at_limit, left, 0)
-        table["dropped"] += np.where(at_limit, 0, left)
-        cut = at_limit & (table["finished"] == 0)
-        rows = cut[self.sentence] & (continuations.options.continuations > 0)
-        self._keep_truncated(np.flatnonzero(rows))
+        rows = self.rows
+        at_limit = np.equal(rows.length, self._config.max_length)
+        if at_limit.any():
+            shown = at_limit & (continuations.options.continuations > 0)
+            shown &= self._automata.distance(rows.sentence, rows.automaton_state) == 0
+            for row in np.flatnonzero(shown).tolist():
+                sentence, log_prob = self.sentences[rows.sentence[row]], float(rows.log_prob[row])
+                before = sentence.unfinished
+                if before is None or log_prob > before.log_prob:
+                    prefix = rows.prefix[row]
+                    attention = prefix.all_attention(None)
+                    tokens = prefix.tokens()
+                    sentence.unfinished = Hypothesis(tokens, log_prob, log_prob, attention)
+        return at_limit
 
-    def _keep_truncated(self, rows: Ints) -> None:
-        """Remember each sentence's most probable prefix among `rows`, cut by the length limit.
-
-        A prefix that does not satisfy its sentence's automaton is none.
-        """
-        owner, states = self.numbers[self.sentence[rows]], self.automaton_state[rows]
-        for row in rows[self._automata.distance(owner, states) == 0].tolist():
-            number, log_prob = int(self.numbers[self.sentence[row]]), float(self.log_prob[row])
-            before = self._truncated.get(number)
-            if before is None or log_prob > before.log_prob:
-                prefix = Finished(log_prob, log_prob, int(self.node[row]), None)
-                self._truncated[number] = self.hypotheses.hypothesis(prefix)
-
-    def follow(self, parents: Parents, row: Ints, token: Ints, log_prob: Floats) -> None:
-        """Make chosen continuations the live prefixes.
-
-        Args:
-            parents: the prefixes that they continue.
-            row: `(new rows,)` row of `parents` that each continues.
-            token: `(new rows,)` its next token.
-            log_prob: `(new rows,)` of the longer prefix.
-        """
-        state, attention = parents.decoder_state, parents.attention
-        if len(row) and not np.array_equal(row, np.arange(len(parents.node))):
+    def follow(self, continuations: Continuations, chosen: Ints) -> None:
+        """Make chosen continuations, places among the candidates `(n,)`, the live prefixes."""
+        parents, attention = continuations.parents, continuations.attention
+        row, token = continuations.options.row[chosen], continuations.options.token[chosen]
+        state, sentence = parents.decoder_state, parents.sentence[row]
+        if len(row) and not np.array_equal(row, np.arange(len(parents.prefix))):
             state = self._stepper.select(state, torch.from_numpy(row))
-        chosen = None if attention is None else [attention[i] for i in row.tolist()]
-        self._decoder_state = state
-        self.node = self.hypotheses.grow(parents.node[row], token, chosen)
-        self.sentence, self.token, self.log_prob = parents.sentence[row], token, log_prob
-        owner, states = self.numbers[self.sentence], parents.automaton_state[row]
-        self.automaton_state = self._automata.step(owner, states, token)
-        self.statistics.table["length"] = parents.length + 1
-
-    def remove(self, done: Flags) -> None:
-        """Remove the sentences flagged in `done` `(sentences,)`, which have no live prefix left."""
-        if not done.any():
-            return
-        for number in self.numbers[done].tolist():
-            self.hypotheses.close(number)
-            self._truncated.pop(number, None)
-            self._forced.pop(number, None)
-            self._automata.remove(number)
-        self.sentence = (np.cumsum(~done) - 1)[self.sentence]
-        self.numbers = self.numbers[~done]
-        self.statistics.select(~done)
-        self.node = self.hypotheses.compact(self.node)
+        pairs = zip(row.tolist(), token.tolist(), strict=True)
+        self.rows = Rows(
+            state,
+            sentence,
+            [Prefix(parents.prefix[i], each, attention[i]) for i, each in pairs],
+            continuations.log_prob[chosen],
+            parents.length[row] + 1,
+            self._automata.step(sentence, parents.automaton_state[row], token),
+        )
 
     def attainable(self, log_prob: Any) -> Any:
         """Return `Penalties.attainable` of a log-probability, or of an array of them."""
         return self._config.penalties.attainable(log_prob, self._config.max_length)
 
     def result(
-        self, place: int, attainable: Callable[[float], float] | None = None
+        self, sentence: Sentence, attainable: Callable[[float], float] | None = None
     ) -> SearchResult:
-        """Return the result of the sentence at `place`, with `attainable` as for `certify`."""
-        number, row = int(self.numbers[place]), self.statistics.table[place]
-        best = self.hypotheses.best(number, 0 if self._config.all_found else self._config.n_best)
-        scores = [hypothesis.score for hypothesis in best]
+        """Return the result of a sentence, with `attainable` as for `Proof.certificate`."""
+        scores = [hypothesis.score for hypothesis in sentence.best]
         return SearchResult(
-            hypotheses=best,
-            certificate=self.statistics.certify(
-                place, scores, attainable or self.attainable, number in self._automata
+            hypotheses=tuple(sentence.best),
+            certificate=sentence.proof.certificate(
+                scores, attainable or self.attainable, sentence.automaton is not None
             ),
-            finished=int(row["finished"]),
-            unfinished=None if best else self._truncated.get(number),
-            rows=int(row["rows"]),
-            support=int(row["support"]),
+            finished=sentence.proof.finished,
+            unfinished=None if sentence.best else sentence.unfinished,
+            rows=sentence.rows,
+            support=sentence.support,
         )

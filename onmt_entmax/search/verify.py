@@ -34,22 +34,6 @@ class Verification:
     """Largest difference between the log-probabilities of proven hypotheses that both found."""
 
 
-def _complete(result: SearchResult) -> bool:
-    return result.certificate.level == "exhaustive"
-
-
-def _contradicts(again: SearchResult, result: SearchResult) -> bool:
-    """Tell whether what an unfinished search found contradicts a result."""
-    proven = [h.tokens for h in result.hypotheses[: result.certificate.proven]]
-    both = min(again.certificate.proven, len(proven))
-    if [h.tokens for h in again.hypotheses[:both]] != proven[:both]:
-        return True
-    if _complete(result) and again.finished > result.finished:
-        return True
-    least = result.hypotheses[len(proven) - 1].score if proven else math.inf
-    return any(h.score > least for h in again.hypotheses if h.tokens not in proven)
-
-
 def verify(
     stepper: Stepper,
     batch: Any,
@@ -70,26 +54,36 @@ def verify(
         budget: of the exact search.
         automaton: of that search.
     """
-    proven = result.hypotheses[: result.certificate.proven]
-    complete = _complete(result)
+    claimed = result.certificate
+    proven = [h.tokens for h in result.hypotheses[: claimed.proven]]
+    complete, budget = claimed.level == "exhaustive", budget or Budget()
     ended = False
     again = beam_search(stepper, batch, config, [prefix], [automaton])[0]
-    if again.certificate.proven < len(proven) or (complete and not _complete(again)):
+    if again.certificate.proven < len(proven) or (
+        complete and again.certificate.level != "exhaustive"
+    ):
         # An exact search, or rounding at the edge of the beam, may have proven more than this beam.
         # Looking for one sequence more than there should be makes the search go everywhere.
         count = result.finished + 1 if complete else max(1, len(proven))
         more = replace(config, n_best=count)
         again = exact_search(stepper, batch, more, budget, prefix, automaton=automaton)
         # Truncated prefixes also leave it unsettled, and a larger budget would not help.
-        spent = again.rows >= (budget or Budget()).expansions
+        spent = again.rows >= budget.expansions
         ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
-    agrees = [h.tokens for h in proven] == [h.tokens for h in again.hypotheses[: len(proven)]]
-    agrees &= again.certificate.proven >= len(proven)
+    found, certificate = [h.tokens for h in again.hypotheses], again.certificate
+    agrees = found[: len(proven)] == proven and certificate.proven >= len(proven)
     if complete:
-        agrees &= _complete(again) and again.finished == result.finished
-    undecided = ended and not agrees and not _contradicts(again, result)
-    found = {h.tokens: h.log_prob for h in again.hypotheses}
-    differences = [abs(found[h.tokens] - h.log_prob) for h in proven if h.tokens in found]
-    return Verification(
-        None if undecided else agrees, again.certificate.level, max(differences, default=0.0)
+        agrees &= certificate.level == "exhaustive" and again.finished == result.finished
+    both = min(certificate.proven, len(proven))
+    least = result.hypotheses[len(proven) - 1].score if proven else math.inf
+    contradicted = (
+        found[:both] != proven[:both]
+        or (complete and again.finished > result.finished)
+        or any(h.score > least for h in again.hypotheses if h.tokens not in proven)
     )
+    undecided = ended and not agrees and not contradicted
+    log_probs = {h.tokens: h.log_prob for h in again.hypotheses}
+    shared = [h for h in result.hypotheses[: len(proven)] if h.tokens in log_probs]
+    differences = [abs(log_probs[h.tokens] - h.log_prob) for h in shared]
+    verdict = None if undecided else agrees
+    return Verification(verdict, certificate.level, max(differences, default=0.0))

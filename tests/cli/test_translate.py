@@ -11,8 +11,7 @@ from onmt_entmax.checksums import write_list
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import Answer, Summary
-from onmt_entmax.search import Diversity, LineConstraints, SearchConfig, SearchTask, decide
-from onmt_entmax.translator import TranslationError, Translator
+from onmt_entmax.search import decide
 from tests.commands import ROOT, fail, succeed, toy_ende
 
 
@@ -317,22 +316,6 @@ def test_the_output_of_minimum_bayes_risk(trained: Path, tmp_path: Path, search:
         assert written[2 * place : 2 * place + 2] == [*decision.texts, "", ""][:2]
     summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
     assert sum(summary["mbr"].values()) == 2
-
-
-def test_diverse_outputs_and_their_report(trained: Path, tmp_path: Path) -> None:
-    options = ["-beam_size", 4, "-beam_groups", 4, "-diversity_penalty", 50, "-n_best", 4]
-    records = translate(trained, tmp_path, "a b c\n\nd e\n", *options, "-verify")
-    assert len((tmp_path / "out").read_text().splitlines()) == 12
-    for record in records:
-        texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
-        assert len(texts) == len(set(texts)) <= record["finished"]
-        assert record.get("verified") is not False
-    again = translate(trained, tmp_path, "d e\n", *options)[0]
-    assert [h["text"] for h in again["hypotheses"]] == [h["text"] for h in records[2]["hypotheses"]]
-    task = SearchTask(SearchConfig(4), diversity=Diversity(2))
-    translator = Translator.from_folders(trained / "run", task)
-    with pytest.raises(TranslationError, match="constraints go with a beam search without groups"):
-        list(translator.answers(["a"], constraints=[LineConstraints()]))
 
 
 def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:

@@ -15,21 +15,18 @@ import random
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 import torch
 from tqdm import tqdm
 
-from onmt_entmax.nn import bf16_filter
-from onmt_entmax.nn.support import Support, as_support
 from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
 from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import (
     Budget,
     Constraints,
-    Diversity,
     EnsembleStepper,
     ListedSequences,
     Penalties,
@@ -38,11 +35,9 @@ from onmt_entmax.search import (
     Stepper,
     average_sequences,
     beam_search,
-    diverse_search,
     exact_search,
     score_targets,
 )
-from onmt_entmax.sparse.functional import log_entmax
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
 from tests.search.expressions import (
@@ -54,7 +49,6 @@ from tests.search.expressions import (
 from tests.search.networks import DECODERS, network, sentences, stepper, together
 from tests.search.tables import Table, TableStepper
 from tests.search.test_beam import OneOf
-from tests.search.test_constraints import CONSTRAINTS, allowed_part, score
 
 STOPS = ("exhaustive", "optimal", "first")
 PENALTIES = (
@@ -71,6 +65,60 @@ NETWORK_CONSTRAINTS = (
     Constraints(banned=frozenset({0})),
     Constraints(1, 2, frozenset({4}), frozenset({0})),
 )
+CONSTRAINTS = {
+    "minimum": Constraints(min_length=2),
+    "bigrams": Constraints(block_ngram_repeat=2),
+    "words": Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2})),
+    "banned": Constraints(banned=frozenset({3})),
+    "all": Constraints(1, 2, frozenset({4}), frozenset({2})),
+}
+
+
+def is_allowed(
+    tokens: tuple[int, ...], wish: Constraints, forced: Sequence[int], complete: bool
+) -> bool:
+    """Tell whether the constraints allow a sequence, or a prefix of one."""
+    known = min(len(forced), len(tokens))
+    if tokens[:known] != tuple(forced[:known]) or (complete and len(tokens) < len(forced)):
+        return False
+    if complete and len(tokens) < max(wish.min_length, len(forced)) and len(tokens) >= len(forced):
+        return False
+    if wish.banned & set(tokens[len(forced) :]):
+        return False
+    n = wish.block_ngram_repeat
+    grams = [tokens[i : i + n] for i in range(len(tokens) - n + 1)] if n else []
+    return not any(
+        gram in grams[:i] and not wish.ignore_when_blocking & set(gram)
+        for i, gram in enumerate(grams)
+        if i + n > len(forced)
+    )
+
+
+def allowed_part(
+    support: EnumeratedSupport, wish: Constraints, forced: Sequence[int] = ()
+) -> EnumeratedSupport:
+    """Return the part of the support that the constraints allow."""
+    return EnumeratedSupport(
+        {s: p for s, p in support.strings.items() if is_allowed(s, wish, forced, True)},
+        {s: p for s, p in support.prefixes.items() if is_allowed(s, wish, forced, False)},
+        {(): 0.0},  # what was excluded is checked by its mass
+    )
+
+
+def score(penalties: Penalties, tokens: tuple[int, ...], log_prob: float) -> float:
+    """Return OpenNMT-py's score; attention is that of `TableStepper`."""
+    divisor = {
+        "none": 1.0,
+        "wu": ((5 + len(tokens) + 2) / 6) ** penalties.alpha,
+        "avg": len(tokens) + 2.0,
+    }[penalties.length_penalty]
+    prefixes = [tokens[:i] for i in range(len(tokens) + 1)]
+    covered = sum(sum(prefix) + 10.0 * len(prefix) for prefix in prefixes)
+    penalty = {"none": 0.0, "summary": max(covered, 1.0) - 1.0}
+    penalty["wu"] = -math.log(min(covered, 1.0)) if covered else math.inf
+    return log_prob / divisor - penalties.beta * penalty[penalties.coverage_penalty]
+
+
 Levels = list[str]
 
 
@@ -115,6 +163,7 @@ def table_of(seed: int, draw: random.Random, least: int = 3) -> tuple[Table, Tab
     precise = draw.random() < 0.5
     dtype = torch.float64 if precise else torch.float32
     model = TableStepper(table.vocabulary_size, dtype=dtype, attention=True)
+    model.dense = draw.random() < 0.4  # then a search may begin with a single prefix
     return table, model, 1e-9 if precise else 1e-5
 
 
@@ -144,11 +193,16 @@ def constraints(seed: int, draw: random.Random) -> Levels:
     prefix = tuple(draw.choice([2, 3, 4]) for _ in range(draw.choice([0, 0, 1, 2])))
     config = config_of(draw, length, constraints=wish)
     whole = enumerate_support(model, [table], length, 5000)
-    result = beam_search(model, [table], config, [prefix])[0]
+    results = [
+        beam_search(model, [table], config, [prefix])[0],
+        exact_search(model, [table], config, Budget(draw.choice([5, 10_000])), prefix),
+    ]
     asked = allowed_part(whole, wish, prefix)
     others = [p for tokens, p in whole.strings.items() if tokens not in asked.strings]
     ruled_out = max([*others, *whole.excluded.values()], default=-math.inf)
-    return [check_result(result, asked, config, tolerance, ruled_out)]
+    for result in results:
+        check(result, asked, config, tolerance, ruled_out)
+    return [result.certificate.level for result in results]
 
 
 def check_scores(result: SearchResult, scores: dict[tuple[int, ...], float], limit: bool) -> str:
@@ -179,7 +233,12 @@ def penalties(seed: int, draw: random.Random) -> Levels:
     config = SearchConfig(config.beam_size, config.n_best, 4, config.stop, penalties=penalty)
     support = enumerate_support(model, [table], 4, 5000)
     scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
-    return [check_scores(beam_search(model, [table], config)[0], scores, bool(support.prefixes))]
+    result = beam_search(model, [table], config)[0]
+    whole = exact_search(model, [table], config, start=result)
+    assert whole.certificate.proven >= result.certificate.proven
+    if not support.prefixes:
+        assert whole.certificate.proven >= min(config.n_best, len(scores))
+    return [check_scores(each, scores, bool(support.prefixes)) for each in (result, whole)]
 
 
 def exact(seed: int, draw: random.Random) -> Levels:
@@ -187,12 +246,17 @@ def exact(seed: int, draw: random.Random) -> Levels:
     table, model, tolerance = table_of(seed, draw)
     length, n_best = draw.choice([1, 2, 3, 4]), draw.choice([0, 1, 1, 3])
     config = SearchConfig(draw.randint(1, 10), n_best, length)
-    budget = Budget(draw.choice([5, 10_000]), rows=draw.choice([1, 3, 64]))
+    budget = Budget(draw.choice([5, 10_000]), draw.choice([3, 20_000]), draw.choice([1, 3, 64]))
     mass = draw.choice([1.0, 0.9, 0.5])
     support = enumerate_support(model, [table], length, 5000)
     result = exact_search(model, [table], config, budget, mass=mass)
     check(result, support, config, tolerance)
-    if not n_best and budget.expansions > 5 and not support.prefixes:
+    whole = budget.expansions > 5 and budget.states > 3
+    if whole and n_best:
+        unseen = max(support.prefixes.values(), default=-math.inf) + tolerance
+        provable = sum(p > unseen for p in support.strings.values())
+        assert result.certificate.proven >= min(n_best, provable)
+    if whole and not n_best and not support.prefixes:
         assert result.certificate.mass >= min(mass, 1 - result.certificate.excluded) - tolerance
     return [result.certificate.level]
 
@@ -395,99 +459,11 @@ def network_ensemble(seed: int, draw: random.Random) -> Levels:
     return [*levels, result.certificate.level]
 
 
-# --- Diverse beam search ------------------------------------------------------------------------
-
-
-def diversity_of(draw: random.Random) -> tuple[int, Diversity]:
-    """Return a beam size and its groups."""
-    groups = draw.randint(2, 4)
-    penalty = draw.choice([0.0, 0.3, 1.0, 30.0])
-    return groups * draw.randint(1, 3), Diversity(groups, penalty)
-
-
-def diverse(seed: int, draw: random.Random) -> Levels:
-    """Groups of prefixes, of tables or a network: a batch, and each sentence alone."""
-    model: Any
-    batches: list[Any]
-    if draw.random() < 0.3:
-        (model, tolerance), batches = network_of(seed, draw), sentences(2, seed)
-        batch = together(batches)
-    else:
-        _, model, tolerance = table_of(seed, draw)
-        batch = [Table(seed + i, alpha_of(draw), model.vocabulary_size) for i in range(2)]
-        batches = [[table] for table in batch]
-    (beam, groups), length = diversity_of(draw), draw.choice([0, 1, 2, 3])
-    config = SearchConfig(beam, draw.randint(1, beam), length, draw.choice(STOPS[:2]))
-    levels = []
-    for one, other in zip(batches, diverse_search(model, batch, config, groups), strict=True):
-        result = diverse_search(model, one, config, groups)[0]
-        support = enumerate_support(model, one, length, 5000)
-        for each in (result, other):
-            check(each, support, config, tolerance)
-            # What was found is not known, but all above the bound must be, and nothing twice.
-            ranked, bound = sorted(support.strings.values(), reverse=True), each.certificate
-            above = [p for p in ranked if p > bound.log_bound + tolerance]
-            assert len(above) <= each.finished <= len(ranked)
-            assert sum(map(math.exp, above)) <= bound.mass + tolerance
-            assert bound.mass <= sum(map(math.exp, ranked[: each.finished])) + tolerance
-            assert max(support.prefixes.values(), default=-math.inf) <= bound.log_bound + tolerance
-        if tolerance < 1e-5:
-            assert other.certificate.level == result.certificate.level
-            assert [h.tokens for h in other.hypotheses] == [h.tokens for h in result.hypotheses]
-        levels.append(result.certificate.level)
-    return levels
-
-
-def diverse_penalties(seed: int, draw: random.Random) -> Levels:
-    """Groups under length and coverage penalties."""
-    table, model, _ = table_of(seed, draw)
-    (beam, groups), penalty = diversity_of(draw), draw.choice(PENALTIES)
-    config = SearchConfig(beam, draw.randint(1, beam), 4, draw.choice(STOPS[:2]), penalties=penalty)
-    support = enumerate_support(model, [table], 4, 5000)
-    scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
-    result = diverse_search(model, [table], config, groups)[0]
-    return [check_scores(result, scores, bool(support.prefixes))]
-
-
-# --- Candidate filtering ------------------------------------------------------------------------
-
-
-def bf16(seed: int, draw: random.Random) -> Levels:
-    """Scores near each other, up to roundings of float32 and bfloat16: the filter loses none."""
-    if not bf16_filter.has_fast_bfloat16():
-        return ["no bfloat16 here"]
-    torch.manual_seed(seed)
-    size, alpha = draw.choice([8, 64, 300]), max(alpha_of(draw), 1.1)
-    weight = torch.randn(1024, size) * draw.choice([0.5, 1.0, 3.0]) / size**0.5
-    near = draw.choice([2.0**-23, 2.0**-12, 2.0**-9, 2.0**-8])
-    weight[1::2] = weight[::2] * (1 + near * torch.randn(512, 1))
-    bias = torch.randn(1024) * draw.choice([0.0, 0.1, 3.0])
-    hidden = torch.tanh(torch.randn(16, size)) * draw.choice([3.0, 10.0, 30.0])
-    found = bf16_filter.Bf16Filter(weight, bias, alpha).candidates(hidden)
-    if found is None:
-        return ["too many"]
-    scores = hidden.double() @ weight.double().t() + bias.double()
-    truth = as_support(log_entmax(scores, alpha))
-    # Float32 decides who is in the support if the probability is that small.
-    certain = truth.log_prob > math.log(1e-12)
-    place = (truth.row * 1024 + truth.token)[certain]
-    assert torch.isin(place, found.position).all()
-    logs = log_entmax(found.scores, alpha).view(-1)[found.slot]
-    whole = Support(16, 1024, found.row, found.position - found.row * 1024, logs).dense()
-    eps = 1e-5 * (1 + float(scores.abs().max()))
-    assert (
-        (whole.double().exp() - truth.dense().exp()).abs() <= eps ** min(1, 1 / (alpha - 1))
-    ).all()
-    return ["filtered"]
-
-
 Kinds = dict[str, Callable[[int, random.Random], Levels]]
 KINDS: Kinds = {
     "beam": beam,
     "constraints": constraints,
     "penalties": penalties,
-    "diverse": diverse,
-    "diverse, penalties": diverse_penalties,
     "exact": exact,
     "ensemble": ensemble,
     "sequence ensemble": sequences,
@@ -497,7 +473,6 @@ KINDS: Kinds = {
     "network, options": network_options,
     "network, automata": network_automata,
     "network ensemble": network_ensemble,
-    "bfloat16 filter": bf16,
 }
 
 

@@ -26,7 +26,7 @@ from onmt_entmax.search import (
     exact_search,
     sample,
 )
-from onmt_entmax.search.mbr import _TABLES, UTILITIES, Decision, Utility
+from onmt_entmax.search.mbr import UTILITIES, Decision, Utility, utilities
 from tests.faults.certificates import (
     Kinds,
     Levels,
@@ -86,7 +86,7 @@ def check_decision(
     def expected(texts: list[str]) -> dict[str, float]:
         if found.utility == "exact_match":
             return {text: truth.get(text, 0.0) for text in texts}
-        table = _TABLES[found.utility](texts, list(truth))
+        table = utilities(found.utility, texts, list(truth))
         return dict(zip(texts, (table @ list(truth.values())).tolist(), strict=True))
 
     real = expected(list(truth))

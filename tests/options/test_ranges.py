@@ -38,7 +38,7 @@ ACCEPTED = {
         "dropout attention_dropout dropout_steps adam_beta1 adam_beta2 label_smoothing "
         "average_decay start_decay_steps num_workers attention_warmup_steps valid_decode_size "
         "valid_loss_size alpha beta min_length block_ngram_repeat param_init input_feed "
-        "random_sampling_topk random_sampling_topp diversity_penalty",
+        "random_sampling_topk random_sampling_topp",
         "a number of a thing": "gpu gpu_ranks seed replace_length",
     },
     "1000000000000": {
@@ -59,7 +59,6 @@ TOGETHER = {
     "enc_rnn_size": ["-dec_rnn_size", "500"],
     "budget": ["-search", "exact"],
     "mass": ["-search", "enumerate"],
-    "diversity_penalty": ["-beam_groups", "5"],
     "random_sampling_temp": ["-random_sampling_topk", "5"],
     "alpha": ["-length_penalty", "wu"],
     "beta": ["-coverage_penalty", "wu"],

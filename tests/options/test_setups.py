@@ -10,7 +10,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.options.reader import register
 from onmt_entmax.options.train import training_parser, training_setup
 from onmt_entmax.options.translate import translation_setup
-from onmt_entmax.search import Diversity, Penalties, Sampling
+from onmt_entmax.search import Penalties, Sampling
 from tests.commands import ROOT
 from tests.toy import write_config
 
@@ -237,30 +237,6 @@ def test_the_search_of_a_translation(tmp_path) -> None:
         translation_setup([*arguments, "-tgt_prefix"])
     with pytest.raises(UserError, match="or -config FILE with it"):
         translation_setup(["-src", str(source)])
-
-
-def test_the_groups_of_a_translation(tmp_path) -> None:
-    source = tmp_path / "s"
-    source.write_text("a\n")
-    arguments = ["-model", "m", "-src", str(source), "-output", "o", "-beam_size", "6"]
-    assert translation_setup([*arguments, "-beam_groups", "1"]).task.diversity is None
-    grouped = [*arguments, "-beam_groups", "3"]
-    assert translation_setup(grouped).task.diversity == Diversity(3, 0.5)
-    made = translation_setup([*grouped, "-diversity_penalty", "0.2", "-n_best", "6"])
-    assert made.task.diversity == Diversity(3, 0.2)
-    for more, message in (
-        ("-beam_size 5", "beam_groups: must divide beam_size, 5, into equal groups"),
-        ("-n_best 7", "n_best: is above beam_size, 6"),
-        ("-beam_groups 1 -diversity_penalty 1", "diversity_penalty: is only read with beam_groups"),
-        ("-search exact", "beam_groups: goes with search: beam"),
-        ("-stop first", "and not with stop: first"),
-        ("-mbr chrf", "mbr: goes with a beam search without beam_groups"),
-        ("-constraint_regex .*", "constraint_regex: goes with a beam search without beam_groups"),
-        (f"-constraints {source}", "constraints: goes with a beam search without beam_groups"),
-        ("-random_sampling_topk -1 -beam_size 1", "beam_groups: goes with a search"),
-    ):
-        with pytest.raises(UserError, match=message):
-            translation_setup([*grouped, *more.split()])
 
 
 def test_requests_and_limits_of_a_translation(tmp_path) -> None:

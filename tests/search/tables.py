@@ -60,14 +60,14 @@ def random_log_probs(table: Table, prefix: tuple[int, ...]) -> list[float]:
 
 
 class Fixed(Table):
-    """A model given as {prefix: {token: probability}}."""
+    """A model given as {prefix: {token: probability}}; other prefixes end."""
 
     def __init__(self, model: dict[tuple[int, ...], dict[int, float]]) -> None:
         super().__init__(0, 1.0, 7)
         object.__setattr__(self, "model", model)
 
     def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-        row = self.model[prefix]
+        row = self.model.get(prefix, {EOS: 1.0})
         return [
             math.log(row[token]) if token in row else -math.inf
             for token in range(self.vocabulary_size)

@@ -1,7 +1,5 @@
 """Search over real networks: recurrent, Transformer, ensembles."""
 
-import random
-
 import pytest
 import torch
 
@@ -9,39 +7,7 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabulary
 from onmt_entmax.search import EnsembleStepper, ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.beam import BeamSearch
-from onmt_entmax.search.ensemble import _mean_attention
-from tests.search.checks import check
-from tests.search.enumeration import enumerate_support
 from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
-
-
-@pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
-@pytest.mark.parametrize("kind", DECODERS)
-def test_no_certified_answer_differs_from_enumeration(kind: str, double: bool) -> None:
-    levels = set()
-    for seed in range(8):
-        draw = random.Random(seed)
-        model = stepper(network(kind, draw.choice([1.0, 1.2, 1.5, 2.0]), seed, double))
-        for sentence in sentences(2, seed):
-            support = enumerate_support(model, sentence, 4, 1000)
-            config = SearchConfig(draw.randint(1, 10), draw.choice([0, 1, 2]), 4)
-            result = beam_search(model, sentence, config)[0]
-            check(result, support, config, 1e-4)
-            levels.add(result.certificate.level)
-    assert "optimal" in levels or "exhaustive" in levels
-
-
-@pytest.mark.parametrize(
-    "kinds", [["input-feeding"] * 3, ["lstm", "transformer"], ["learned", "sparse-transformer"]]
-)
-def test_no_certified_answer_of_an_ensemble_differs_from_enumeration(kinds: list[str]) -> None:
-    for seed in range(5):
-        members = [network(kind, 1.5 + 0.5 * i, seed + i) for i, kind in enumerate(kinds)]
-        ensemble = EnsembleStepper([stepper(member) for member in members])
-        for sentence in sentences(2, seed):
-            support = enumerate_support(ensemble, sentence, 4, 1000)
-            config = SearchConfig(seed + 1, 0, 4)
-            check(beam_search(ensemble, sentence, config)[0], support, config, 1e-6)
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer", "learned"])
@@ -58,20 +24,6 @@ def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
             width = second.attention.size(1)
             torch.testing.assert_close(first.attention[:, :width], second.attention)
             assert not first.attention[:, width:].any()
-
-
-@pytest.mark.parametrize("kind", DECODERS)
-@pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_a_batch_gives_what_its_sentences_give_alone(kind: str, alpha: float) -> None:
-    model, batches, config = stepper(network(kind, alpha, 3)), sentences(6), SearchConfig(4, 2, 6)
-    alone = [beam_search(model, batch, config)[0] for batch in batches]
-    for one, other in zip(beam_search(model, together(batches), config), alone, strict=True):
-        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
-        assert [h.log_prob for h in one.hypotheses] == pytest.approx(
-            [h.log_prob for h in other.hypotheses], abs=1e-5
-        )
-        assert one.certificate.level == other.certificate.level
-        assert (one.rows, one.support) == (other.rows, other.support)
 
 
 @pytest.mark.parametrize("kind", DECODERS)
@@ -132,16 +84,6 @@ def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
     assert torch.equal(once.log_probs, again.log_probs)
 
 
-@pytest.mark.parametrize("kind", ["gru", "transformer"])
-def test_the_source_is_kept_once_a_sentence_and_no_longer_than_its_rows(kind: str) -> None:
-    model = stepper(network(kind, 1.5, 7))
-    with torch.inference_mode():
-        state = model.step(model.start(together(sentences(4))), torch.full((4,), model.bos)).state
-        wide = model.select(state, torch.tensor([0, 0, 0, 1, 2, 2, 3]))
-        assert (len(wide.source), len(wide.source_rows())) == (4, 7)
-        assert len(model.select(wide, torch.tensor([3, 3, 4])).source) == 2
-
-
 def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
     model = network("lstm", 1.5, 0)
     with pytest.raises(ValueError, match="output has size 6, the target vocabulary 5"):
@@ -163,28 +105,3 @@ def test_rows_may_be_chosen_before_the_first_step(kind: str, rows: list[int]) ->
         later = model.step(few.state, torch.tensor([4, 5, 4])[chosen])
     assert torch.allclose(few.log_probs, whole.log_probs[chosen])
     assert torch.allclose(later.log_probs, after.log_probs[chosen])
-
-
-@pytest.mark.parametrize("kinds", [["input-feeding"], ["sparse-transformer"], ["lstm", "gru"]])
-def test_a_gpus_way_to_find_supports_changes_no_result(kinds: list[str]) -> None:
-    members = [stepper(network(kind, 1.5, 2), attention=True) for kind in kinds]
-    ensemble, batch, config = (
-        EnsembleStepper(members),
-        together(sentences(6)),
-        SearchConfig(4, 2, 6),
-    )
-    expected = beam_search(ensemble, batch, config)
-    for member in members:
-        assert member._output._finds_support
-        member._output._finds_support = False
-    for one, other in zip(beam_search(ensemble, batch, config), expected, strict=True):
-        assert one.certificate.level == other.certificate.level
-        assert one.certificate.dropped == other.certificate.dropped
-        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
-        log_probs = ([h.log_prob for h in each.hypotheses] for each in (one, other))
-        assert [*next(log_probs)] == pytest.approx([*next(log_probs)], abs=1e-5)
-
-
-def test_a_mean_of_attentions_leaves_out_padding_that_a_model_lacks() -> None:
-    wide, narrow = torch.tensor([[0.5, 0.5, 0.0]]), torch.tensor([[1.0, 0.0]])
-    assert _mean_attention([wide, narrow]).tolist() == [[0.75, 0.25]]

@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.nn.support import as_support
-from onmt_entmax.search import expansion
 from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
-from onmt_entmax.search.hypotheses import Finished, Hypotheses, PrefixTree
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30))
@@ -72,52 +70,6 @@ def test_what_is_removed_is_gone_and_counted(seed: int, zeros: float, share: flo
     assert torch.equal(support.dense(), expected)
     assert all(np.array_equal(a, b) for a, b in zip(of_support, of_whole, strict=True))
     assert sorted(of_whole[1].tolist()) == gone
-
-
-def test_a_large_support_is_looked_at_as_whole_rows(monkeypatch) -> None:
-    log_probs = torch.randn(3, 2000, generator=torch.Generator().manual_seed(0)).log_softmax(1)
-    whole, support = expand(log_probs, 3, 5), expand(as_support(log_probs), 3, 5)
-    assert len(support.row) < 3 * 7
-    assert all(np.array_equal(a, b) for a, b in zip(whole, support, strict=True))
-    monkeypatch.setattr(expansion, "_DENSE_ABOVE", 10**6)
-    assert len(expand(as_support(log_probs), 3, 5).row) == 3 * 1999
-
-
-def test_a_tree_gives_back_what_was_added_and_forgets_what_is_dead() -> None:
-    draw = np.random.default_rng(0)
-    tree, strings = PrefixTree(), {-1: ()}
-    live = np.array([-1])
-    for _ in range(400):
-        parents = draw.choice(live, size=draw.integers(1, 9))
-        tokens = draw.integers(0, 100, size=len(parents))
-        live = tree.add(parents, tokens)
-        for node, parent, token in zip(
-            live.tolist(), parents.tolist(), tokens.tolist(), strict=True
-        ):
-            strings[node] = (*strings[parent], token)
-        if draw.random() < 0.05:
-            moved = tree.keep(live)
-            needed = {strings[node][:length] for node in live.tolist() for length in range(1, 500)}
-            strings = {int(moved[n]): s for n, s in strings.items() if n < 0 or moved[n] >= 0}
-            live = moved[live]
-            assert len(tree) >= len(needed)
-            assert set(strings.values()) == {(), *needed}
-        assert [tree.tokens(node) for node in live.tolist()] == [strings[n] for n in live.tolist()]
-
-
-def test_a_tree_takes_more_nodes_at_once_than_it_has() -> None:
-    tree = PrefixTree()
-    for start in (0, 9000):
-        nodes = tree.add(np.full(9000, -1), start + np.arange(9000))
-        assert tree.tokens(int(nodes[-1])) == (start + 8999,)
-
-
-def test_at_equal_scores_the_more_probable_hypothesis_is_first() -> None:
-    hypotheses = Hypotheses()
-    hypotheses.open([0])
-    for log_prob in (-2.0, -1.0, -3.0):
-        hypotheses.finish(0, Finished(-np.inf, log_prob, -1, None))
-    assert [hypothesis.log_prob for hypothesis in hypotheses.best(0, 2)] == [-1.0, -2.0]
 
 
 def test_a_step_that_rounding_lifts_above_one_counts_as_one() -> None:

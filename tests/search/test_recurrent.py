@@ -65,26 +65,6 @@ def test_a_step_is_opennmts(changes, alpha, double, monkeypatch) -> None:
         states = [fast.state, slow.state]
 
 
-@torch.inference_mode()
-def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
-    with_table = pair(COVERED[0], 1.5, True)[0]
-    monkeypatch.setattr("onmt_entmax.nn.lstm.stepping._TABLE_BYTES", 0)
-    without = pair(COVERED[0], 1.5, True)[0]
-    batch, tokens = together(sentences(4)), torch.tensor([4, 5, 4, 2])
-    first, second = (one.step(one.start(batch), tokens) for one in (with_table, without))
-    assert torch.allclose(first.log_probs, second.log_probs, rtol=0, atol=1e-12)
-
-
-@torch.inference_mode()
-def test_a_start_forgets_what_was_found_before() -> None:
-    """The bf16 filter changes last digits, so whether it runs must not depend on earlier batches:
-    several processes share a file."""
-    model = pair(COVERED[0], 1.5, False)[0]
-    model._output._pause = 7  # as after states with large supports
-    model.start(together(sentences(2)))
-    assert model._output._pause == 0
-
-
 @pytest.mark.parametrize("kind", ["lstm", "gru", "mean", "transformer"])
 def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
     """`mean` has a context gate; the others are no input-feeding LSTMs."""
@@ -110,12 +90,6 @@ def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> Non
     assert lengths.equal(other_lengths)
     for one, two in zip(final, other, strict=True):
         assert torch.allclose(one, two, rtol=0, atol=1e-12)
-
-
-def test_float64_is_computed_by_opennmt() -> None:
-    prepared, _ = pair(COVERED[0], 1.5, False)
-    with torch.inference_mode():
-        assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
 
 
 def test_both_give_the_same_answers_and_certificates() -> None:

@@ -103,15 +103,6 @@ def check_frequencies(counts: Counter[Any], probabilities: dict[Any, float]) -> 
     assert (root - mean) / math.sqrt(2 / (9 * freedom)) < 5
 
 
-def test_the_check_of_frequencies() -> None:
-    """A rare outcome may come about once, not often; frequent ones as often as expected."""
-    truth = {"a": 0.7 - 4e-5, "b": 0.3, "c": 4e-5}
-    check_frequencies(Counter(a=349, b=150, c=1), truth)
-    for wrong in (Counter(a=340, b=150, c=10), Counter(a=290, b=210)):
-        with pytest.raises(AssertionError):
-            check_frequencies(wrong, truth)
-
-
 def pairs(probabilities: dict[Any, float]) -> dict[Any, float]:
     """Probabilities of the first two draws without replacement."""
     return {

@@ -18,14 +18,12 @@ support of a trained 1.5-entmax model. Random models do not end sentences, so al
 tokens.
 
 Prints a JSON line for each side, then a table. `equal` is the share of first outputs that equal
-OpenNMT-py's (only the softmax model has its weights), `statistics` the share of our time that only
-certificates need (bounds, masses, counts), and `optimal` our search with `-stop optimal`.
+OpenNMT-py's (only the softmax model has its weights), `optimal` our search with `-stop optimal`.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import gc
 import io
@@ -38,7 +36,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -57,13 +55,9 @@ from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.statistics import Statistics
 from onmt_entmax.sparse.functional import log_entmax
 from onmt_entmax.translator import Translator
 from tools.bench.runner import COUNT
-
-# Methods of `Statistics`; the columns `top` and `bound` also decide the search.
-TIMED = ("raise_bound", "count", "certify")
 
 WORDS, SUPPORT, LENGTH = (
     18_000,
@@ -203,41 +197,6 @@ def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: S
     return run
 
 
-@contextlib.contextmanager
-def timed_statistics(clock: Callable[[], float]) -> Iterator[list[float]]:
-    """Add up, in the list, the seconds that the search statistics take."""
-    spent = [0.0]
-
-    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def run(*arguments: Any, **keywords: Any) -> Any:
-            begin = clock()
-            try:
-                return function(*arguments, **keywords)
-            finally:
-                spent[0] += clock() - begin
-
-        return run
-
-    with contextlib.ExitStack() as stack:
-        for name in TIMED:
-            stack.enter_context(
-                mock.patch.object(Statistics, name, timed(getattr(Statistics, name)))
-            )
-        yield spent
-
-
-def share_of_statistics(run: Side, clock: Callable[[], float], rounds: int) -> float:
-    """Return the median share of the time of `run` that the search statistics take."""
-    shares = []
-    for _ in range(rounds):
-        with timed_statistics(clock) as spent:
-            begin = clock()
-            run()
-            shares.append(spent[0] / (clock() - begin))
-    return statistics.median(shares)
-
-
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the sides; return a result for each."""
     if options.size == "words":
@@ -266,9 +225,6 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
     for name, taken in times.items():
         pairs = zip(outputs[name], outputs[reference], strict=True)
-        share = 0.0
-        if name != reference:
-            share = share_of_statistics(sides[name], clock, options.rounds)
         results.append(
             {
                 "side": name,
@@ -282,7 +238,6 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
                 "per_second": round(len(lines) / statistics.median(taken), 1),
                 "ratio": round(statistics.median(base) / statistics.median(taken), 2),
                 "equal": round(sum(a == b for a, b in pairs) / len(lines), 4),
-                "statistics": round(share, 4),
             }
         )
     return results
@@ -319,12 +274,9 @@ def main(arguments: Sequence[str]) -> int:
         results = measure(options)
     for result in results:
         print(json.dumps(result))
-    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7} {'statistics':>10}")
+    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7}")
     for r in results:
-        print(
-            f"{r['side']:20} {r['per_second']:>10} {r['ratio']:>6} {r['equal']:>7.2%} "
-            f"{r['statistics']:>10.1%}"
-        )
+        print(f"{r['side']:20} {r['per_second']:>10} {r['ratio']:>6} {r['equal']:>7.2%}")
     return 0
 
 
