@@ -174,7 +174,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         metavar="MODEL",
         dest="models",
-        help="run or model folder, or zip archive of a model folder; repeat for several",
+        help="run or model folder; repeat for several",
     )
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
