@@ -117,7 +117,7 @@ def ending(program: str, work: Callable[[], int]) -> int:
         where = error.filename or ("" if error.errno != 9 else "the standard output is closed")
         message = f"{where}: {error.strerror or error}" if where else str(error.strerror or error)
     except UnicodeEncodeError as error:
-        text = error.object[error.start : error.start + 20]
+        text = error.object[error.start : error.end][:20]
         message = (
             f"{text!a} cannot be written in {error.encoding}; mend the input, or set "
             "PYTHONIOENCODING=utf-8"

@@ -17,7 +17,7 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import run
 from tests.ended import ended, refused
-from tests.inflection_models import VOCABULARIES, write_model, zipped
+from tests.inflection_models import VOCABULARIES, write_model
 
 
 @pytest.fixture(scope="module")
@@ -238,15 +238,6 @@ class TestCommand:
         (line,) = captured.err.splitlines()
         assert message in line
 
-    def test_an_archive_is_a_model(self, model, tmp_path, capsys):
-        archive = tmp_path / "model.zip"
-        zipped(model, archive)
-        for path in (model, archive):
-            query = ["english", "ab", "V;PST", "--model", str(path)]
-            assert ended(inflect.main, query) == 0
-        first, second = capsys.readouterr().out.splitlines()
-        assert first == second
-
     def test_an_output_without_such_letters(self, model, capsys, monkeypatch):
         """One line that says what to do, as `PYTHONIOENCODING=latin-1` has it."""
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("english שא V\n".encode())))
@@ -254,7 +245,7 @@ class TestCommand:
         monkeypatch.setattr("sys.stdout", output)
         assert ended(inflect.main, ["--model", str(model)]) == 2
         assert capsys.readouterr().err == (
-            "inflect.py: error: the output is in latin-1, which has no '\\u05e9\\u05d0'; "
+            "inflect.py: error: '\\u05e9\\u05d0' cannot be written in latin-1; mend the input, or "
             "set PYTHONIOENCODING=utf-8\n"
         )
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from onmt_entmax import memory
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import score, suggest, translate
 from onmt_entmax.data.batch import Example, make_batch
@@ -232,10 +231,15 @@ def test_a_very_long_line_is_named(tmp_path, monkeypatch) -> None:
         "line 3: its 3 target tokens take a step of the decoder each"
     ]
     write_lines(tmp_path / "src", ["a", "b", "a " * 2000, "b"])
-    monkeypatch.setattr(memory, "_SMALL", 0)
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 200_000)
+
+    def check_free(needed: int, device: object) -> None:
+        if needed > 200_000:
+            raise MemoryError("needs more")
+
+    for module in ("model", "translator"):
+        monkeypatch.setattr(f"onmt_entmax.{module}.check_free", check_free)
     monkeypatch.setattr(score, "LONG", 3)
-    check_refused(tmp_path, "line 3: its 2,000 tokens: does not fit in memory (needs 0.")
+    check_refused(tmp_path, "line 3: its 2,000 tokens: does not fit in memory (needs more)")
 
 
 def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
