@@ -7,7 +7,7 @@ A model folder holds
                        of inflection also "seen": {LANGUAGE: tokens of its sources in training}
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
-    SHA256SUMS         the checksum of each file; since format 1.1
+    SHA256SUMS         the checksum of each file
 
 A run folder holds a model folder `step_N` for each checkpoint, and `best.json`, which names the
 best one.
@@ -15,15 +15,14 @@ best one.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import os
+import math
 import re
 import shutil
 import warnings
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,44 +33,35 @@ import yaml
 from safetensors import SafetensorError
 from torch import Tensor
 
-from onmt_entmax.checksums import LIST_NAME, CheckedFolder, digests, write_list
-from onmt_entmax.data.vocabulary import (
-    Vocabularies,
-    VocabularyError,
-    as_content,
-    read_vocabularies,
-)
+from onmt_entmax.checksums import LIST_NAME, is_listed, read_checked, write_list
+from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, read_bytes, write_folder, write_text
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
-from onmt_entmax.network import ModelConfig, NetworkError, weights_of
-from onmt_entmax.parsing import ParseError, parse_json, parse_yaml
+from onmt_entmax.network import ModelConfig
+from onmt_entmax.parsing import parse_json, parse_yaml
 from onmt_entmax.rules import shown
 from onmt_entmax.version import __version__
-from onmt_entmax.weights import WeightsError, copy_weights, parsed_weights
 
-# Retired keys of the network in older folders, with the value that turned each off.
-_RETIRED: Mapping[str, Any] = {"tag_head": None}
-FORMAT_VERSION = (1, 1)  # folders with a larger first number are refused
-_FIRST_WITH_CHECKSUMS = (1, 1)
-# Largest sizes in bytes; each is read within a second or two.
-_LARGEST_TEXT = {"config.yaml": 2**20, "vocab.json": 2**26, "best.json": 2**16}
+FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"
 # Options that name files of a subword model, which decoding reads again. A model folder has a copy.
 _SUBWORD_OPTIONS = tuple(
     f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
 )
-_LARGEST_SUBWORDS = 2**28
-_LARGEST_STATE = 2**34
+_LARGEST = 2**34  # bytes of weights or a training state
+_LARGEST_TEXT = 2**28
 # The option with which an exported folder says that its outputs begin with their last token.
 TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
-_ORDERS = ("left_to_right", RIGHT_TO_LEFT)
-_LOOKS = 10  # how often `load` looks for a checkpoint that stays while it is read
-_STEP = re.compile(r"step_(\d+)")
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class CheckpointError(UserError):
     """A model folder that cannot be read or written; the message names the file."""
+
+
+class WeightsError(UserError):
+    """Weights that are damaged, or not those of a network; the message names the first."""
 
 
 @dataclass(frozen=True)
@@ -113,116 +103,92 @@ def save(
     Raises:
         FileError: the folder cannot be written.
     """
+    described = {
+        "format_version": FORMAT_VERSION,
+        "package_version": __version__,
+        "model": asdict(config),
+        "options": dict(options),
+    }
+    texts = {
+        "config.yaml": yaml.safe_dump(described, sort_keys=False, allow_unicode=True).encode(),
+        "vocab.json": json.dumps(as_content(vocabularies), ensure_ascii=False, indent=0).encode(),
+    }
 
     def write(temporary: Path) -> None:
-        temporary.mkdir()
-        described = {
-            "format_version": ".".join(map(str, FORMAT_VERSION)),
-            "package_version": __version__,
-            "model": asdict(config),
-            "options": dict(options),
-        }
-        text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True)
-        (temporary / "config.yaml").write_text(text, encoding="utf-8")
-        text = json.dumps(as_content(vocabularies), ensure_ascii=False, indent=0)
-        (temporary / "vocab.json").write_text(text, encoding="utf-8")
-        for name, content in (others or {}).items():
+        (temporary / "training").mkdir(parents=True)
+        for name, content in {**texts, **(others or {})}.items():
             (temporary / name).write_bytes(content)
+        weights = temporary / "model.safetensors"
         try:
-            weights = temporary / "model.safetensors"
-            safetensors.torch.save_model(_Weights(model), str(weights))
-            # safetensors makes a file that only its owner can read.
-            shutil.copymode(temporary / "vocab.json", weights)
+            safetensors.torch.save_file(_weights_by_name(model), weights)
             if training_state is not None:
-                (temporary / "training").mkdir()
                 with open(temporary / STATE, "wb") as file:
                     torch.save(dict(training_state), file)
-        except (SafetensorError, RuntimeError) as error:
-            raise _system_error(error) or error from None
+        except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
+            reason = str(error.__context__ or error).splitlines()[0]
+            raise FileError(f"{folder}: cannot be written ({reason})") from None
+        # safetensors makes a file that only its owner can read.
+        shutil.copymode(temporary / "vocab.json", weights)
+        if training_state is None:
+            (temporary / "training").rmdir()
         write_list(temporary)
 
     write_folder(folder, write)
 
 
-def _system_error(error: BaseException | None) -> OSError | None:
-    """Return the error of the system, such as a full disk, that a library met while writing.
-
-    torch raises another error while it handles that of the file; safetensors has only its number.
-    """
-    while error is not None:
-        if isinstance(error, OSError):
-            return error
-        if number := re.search(r"\(os error (\d+)\)", str(error)):
-            return OSError(int(number[1]), os.strerror(int(number[1])))
-        error = error.__context__
-    return None
-
-
-class _Weights(torch.nn.Module):
-    """A model's weights, each in memory of its own.
+def _weights_by_name(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Return each weight once, in memory of its own, under the first of its names.
 
     On a GPU the weights of an LSTM are views of one block, which safetensors refuses. The model
     itself keeps its memory, since CUDA graphs hold the addresses.
     """
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
-        self._given = model.state_dict()
-
-    def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
-        """Return the weights by name; views of a larger block are copied."""
-        return {
-            name: weight.clone() if weight.untyped_storage().nbytes() > weight.nbytes else weight
-            for name, weight in self._given.items()
-        }
+    named = {id(w): (name, w) for name, w in reversed(model.state_dict(keep_vars=True).items())}
+    return {
+        name: (w.clone() if w.untyped_storage().nbytes() > w.nbytes else w.contiguous()).detach()
+        for name, w in named.values()
+    }
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
     """Write `best.json`: checkpoint `step` is the best of the run."""
-    write_text(run / "best.json", _best_text({"step": step, "metric": metric, "value": value}))
-
-
-def _best_text(fields: Mapping[str, Any]) -> str:
-    """Return the content of `best.json`, with its checksum."""
-    digest = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
-    return json.dumps({**fields, "sha256": digest}) + "\n"
+    content = {"step": step, "metric": metric, "value": value}
+    write_text(run / "best.json", json.dumps(content) + "\n")
 
 
 # --- reading ---------------------------------------------------------------------------------
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Raise the errors of reading a file as a CheckpointError that names it."""
+    try:
+        yield
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
+    except (UserError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
 def checkpoint_steps(run: Path) -> list[int]:
     """Return the steps of the checkpoints in a run folder, oldest first."""
     names = [path.name for path in run.iterdir()] if run.is_dir() else []
-    return sorted(int(match[1]) for match in map(_STEP.fullmatch, names) if match)
+    return sorted(int(name[5:]) for name in names if re.fullmatch(r"step_\d+", name))
 
 
-def read_best(run: Path, accepted: bool = False) -> dict[str, Any] | None:
+def read_best(run: Path) -> dict[str, Any] | None:
     """Return the fields of `best.json`: step, metric and value; None if there is no such file.
 
-    With `accepted`, its checksum is not compared.
-
     Raises:
-        CheckpointError: it is damaged, or its checksum differs. Files of versions that wrote none
-            are not checked.
+        CheckpointError: it is damaged.
     """
     path = run / "best.json"
-    if not path.exists() and not path.is_symlink():
+    if not path.exists():
         return None
-    try:
-        text = read_bytes(path, _LARGEST_TEXT["best.json"]).decode("utf-8")
-        fields = parse_json(text)
-    except (FileError, ParseError, UnicodeDecodeError):
-        text, fields = "", None
-    listed = isinstance(fields, dict) and fields.pop("sha256", None) is not None
-    whole = isinstance(fields, dict) and fields.keys() == {"step", "metric", "value"}
-    whole = whole and type(fields["step"]) is int and fields["step"] >= 0
-    if not whole or (listed and not accepted and text != _best_text(fields)):
-        raise CheckpointError(
-            f"{path}: damaged; name a checkpoint instead, such as {run}/step_N, or accept a change "
-            f"made by hand with onmt-entmax verify --accept {run}"
-        )
-    return dict(fields)
+    with _naming(path):
+        content = parse_json(read_bytes(path, _LARGEST_TEXT).decode("utf-8"))
+    if not isinstance(content, dict) or type(content.get("step")) is not int:
+        raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
+    return content
 
 
 def best_step(run: Path) -> int | None:
@@ -249,8 +215,6 @@ def find_model(path: Path, newest: bool = False) -> Path:
         return path / f"step_{step}"
     if not path.exists():
         raise CheckpointError(f"{path}: no such model folder")
-    if path.suffix == ".zip" and path.is_file():
-        raise CheckpointError(f"{path}: an archive, which only inflect and serve read; unpack it")
     if path.is_file():
         raise CheckpointError(
             f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "
@@ -264,138 +228,93 @@ def find_model(path: Path, newest: bool = False) -> Path:
     )
 
 
-def _read(files: CheckedFolder, name: str, at_most: int) -> bytes:
-    """Return the content of a file of a model folder.
-
-    Raises:
-        CheckpointError: it cannot be read, is larger than `at_most` bytes, or its checksum differs.
-    """
-    try:
-        return files.read(name, at_most)
-    except FileError as error:
-        raise CheckpointError(str(error)) from None
-
-
-def _parsed(files: CheckedFolder, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
+def _read_mapping(folder: Path, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
     """Return the mapping that a text file of a model folder holds."""
-    path = files.path / name
-    raw = _read(files, name, _LARGEST_TEXT[name])
-    try:
-        content = parse(raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise CheckpointError(f"{path}: damaged: not UTF-8") from None
-    except ParseError as error:
-        raise CheckpointError(f"{path}: damaged: {error}") from None
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path}: damaged, it does not hold what a model folder holds there")
+    with _naming(folder / name):
+        content = parse(read_checked(folder, name, _LARGEST_TEXT).decode("utf-8"))
+        if not isinstance(content, dict):
+            raise UserError("it does not hold what a model folder holds there")
     return content
-
-
-def _opened(folder: Path) -> CheckedFolder:
-    """Return the files of a model folder.
-
-    Raises:
-        CheckpointError: its list of checksums is damaged.
-    """
-    try:
-        return CheckedFolder(folder)
-    except FileError as error:
-        raise CheckpointError(str(error)) from None
-
-
-def _check_format(files: CheckedFolder, version: object) -> None:
-    path = files.path / "config.yaml"
-    match = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", str(version))
-    if match is None:
-        model = path.parent / "model"  # as in the folders of `onmt-entmax experiment`
-        there = f"; is it {model} that you mean?" if model.is_dir() else ""
-        raise CheckpointError(f"{path}: no format_version of the form 1.0{there}")
-    if int(match[1]) > FORMAT_VERSION[0]:
-        raise CheckpointError(
-            f"{path}: format {version} is newer than this program reads "
-            f"({FORMAT_VERSION[0]}.x); install a newer onmt_entmax"
-        )
-    if files.listed:
-        return
-    if (int(match[1]), int(match[2])) >= _FIRST_WITH_CHECKSUMS:
-        raise CheckpointError(
-            f"{files.path / LIST_NAME}: is missing; restore it, or accept the files as they "
-            f"are with onmt-entmax verify --accept {files.path}"
-        )
-    warnings.warn(
-        f"{files.path}: format {version}, which has no checksums: its files are not checked",
-        stacklevel=2,
-    )
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """Return the network and the options of a model folder.
 
     Raises:
-        CheckpointError: config.yaml is missing, damaged or of a newer format, or the network has a
-            retired part.
+        CheckpointError: config.yaml is missing, damaged or of a newer format.
     """
-    return _config(_opened(folder))[:2]
+    return _read_config(folder)[:2]
 
 
-def _config(files: CheckedFolder) -> tuple[ModelConfig, dict[str, Any], str]:
+def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
     """Return the network, the options and the version of the program that wrote them."""
-    path = files.path / "config.yaml"
-    described = _parsed(files, "config.yaml", parse_yaml)
-    _check_format(files, described.get("format_version"))
+    content = _read_mapping(folder, "config.yaml", parse_yaml)
+    path, version = folder / "config.yaml", str(content.get("format_version"))
+    if not re.fullmatch(r"\d{1,4}\.\d{1,4}", version):
+        model = folder / "model"  # as in the folders of `experiment`
+        hint = f"; did you mean {model}?" if model.is_dir() else ""
+        raise CheckpointError(f"{path}: no format_version of the form {FORMAT_VERSION}{hint}")
+    if float(version) >= 2:
+        raise CheckpointError(
+            f"{path}: format {version} is newer than this program reads (1.x); install a newer "
+            "onmt_entmax"
+        )
     for key in ("model", "options"):
-        if not isinstance(described.get(key), dict):
+        if not isinstance(content.get(key), dict):
             raise CheckpointError(
-                f"{path}: {key}: must be a mapping, not {shown(described.get(key))}"
+                f"{path}: {key}: must be a mapping, not {shown(content.get(key))}"
             )
-    network, options = described["model"], described["options"]
-    for key, off in _RETIRED.items():
-        if (value := network.pop(key, off)) != off:
-            raise CheckpointError(
-                f"{path}: {key}: is retired, and this model has it: {shown(value)}"
-            )
-    try:
-        return ModelConfig.read(network), options, str(described.get("package_version"))[:20]
-    except NetworkError as error:
-        raise CheckpointError(f"{path}: model: {error}") from None
-
-
-def _vocabularies(files: CheckedFolder) -> Vocabularies:
-    """Return the vocabularies of a model folder."""
-    path = files.path / "vocab.json"
-    content = _parsed(files, "vocab.json", parse_json)
-    try:
-        return read_vocabularies(content.get("source"), content.get("target"), content.get("seen"))
-    except VocabularyError as error:
-        raise CheckpointError(f"{path}: damaged: {error}") from None
+    if content["model"].get("tag_head", ...) is None:  # of models before 1.1
+        del content["model"]["tag_head"]
+    with _naming(path):
+        network = ModelConfig.read(content["model"])
+    return network, content["options"], str(content.get("package_version"))[:20]
 
 
 def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
     """Load a model folder, or the best checkpoint of a run folder, in evaluation mode.
 
-    A run may delete or replace a checkpoint while it is read; then this looks again.
+    A run may delete a checkpoint while it is read; then this reads the one that is best now.
 
     Raises:
         CheckpointError: a file is missing, damaged or of a newer format.
     """
-    for _ in range(_LOOKS):
-        folder = find_model(Path(path))
-        before = _identity(folder)
+    folder = find_model(Path(path))
+    while True:
         try:
-            return _load(_opened(folder), device)
+            return _load(folder, device or torch.device("cpu"))
         except CheckpointError:
-            if before is not None and before == _identity(folder):
+            before, folder = folder, find_model(Path(path))
+            if folder == before:
                 raise
-    raise CheckpointError(f"{path}: changes while it is read; try again when its run has ended")
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a folder from another of the same name; None if there is no folder."""
-    try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
+def _load(folder: Path, device: torch.device) -> LoadedModel:
+    if not is_listed(folder):
+        warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
+    config, options, version = _read_config(folder)
+    for name in _SUBWORD_OPTIONS:  # the folder's own files
+        value = options.get(name)
+        if isinstance(value, str) and Path(value).name == value and (folder / value).is_file():
+            with _naming(folder / value):
+                read_checked(folder, value, _LARGEST_TEXT)
+            options[name] = str(folder / value)
+    content = _read_mapping(folder, "vocab.json", parse_json)
+    with _naming(folder / "vocab.json"):
+        vocabularies = read_vocabularies(
+            content.get("source"), content.get("target"), content.get("seen")
+        )
+    with _naming(folder / "config.yaml"), Undrawn():
+        model = build_model(config, vocabularies)
+    with _naming(folder / "model.safetensors"):
+        weights = read_checked(folder, "model.safetensors", _LARGEST)
+        copy_weights(model, parsed_weights(weights))
+    order = options.get(TARGET_ORDER, "left_to_right")
+    if order not in ("left_to_right", RIGHT_TO_LEFT):
+        raise CheckpointError(f"{folder / 'config.yaml'}: {TARGET_ORDER}: not {shown(order)}")
+    model.to(device).eval()
+    backwards = order == RIGHT_TO_LEFT
+    return LoadedModel(folder, model, config, vocabularies, options, version, backwards)
 
 
 def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -408,115 +327,19 @@ def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict
         FileError: a file cannot be read.
     """
     changed, contents = dict(options), {}
-    named: dict[str, str] = {}  # by path: both sides may share a file
+    names: dict[str, str] = {}  # by path: both sides may share a file
     for option in _SUBWORD_OPTIONS:
         path = options.get(option)
         if isinstance(path, str) and path:
-            changed[option] = name = named.setdefault(path, option + Path(path).suffix)
-            if name in contents:
-                continue
+            changed[option] = name = names.setdefault(path, option + Path(path).suffix)
             try:
-                contents[name] = read_bytes(Path(path), _LARGEST_SUBWORDS)
+                contents[name] = read_bytes(Path(path), _LARGEST_TEXT)
             except FileError as error:
                 raise FileError(f"{option}: {error}") from None
     return changed, contents
 
 
-def accept(folder: Path) -> None:
-    """Record the files of a model folder as they are, after a change by hand.
-
-    Raises:
-        CheckpointError: the folder cannot be loaded; nothing was recorded.
-        FileError: a file cannot be read, or the list cannot be written.
-    """
-    sums = digests(folder)
-    files = CheckedFolder(folder, sums)
-    _load(files)
-    if STATE in sums:
-        _training_state(files, _LARGEST_STATE)
-    write_list(folder, sums)
-
-
-def _load(files: CheckedFolder, device: torch.device | None = None) -> LoadedModel:
-    config, options, version = _config(files)
-    options |= _subword_files(files, options)
-    vocabularies = _vocabularies(files)
-    _check_size(files, config, vocabularies)
-    try:
-        with Undrawn():
-            model = build_model(config, vocabularies)
-    except NetworkError as error:
-        raise CheckpointError(f"{files.path / 'config.yaml'}: model: {error}") from None
-    _fill(model, files, config)
-    model.to(device or torch.device("cpu")).eval()
-    order = options.get(TARGET_ORDER, _ORDERS[0])
-    if order not in _ORDERS:
-        raise CheckpointError(
-            f"{files.path / 'config.yaml'}: {TARGET_ORDER}: must be {' or '.join(_ORDERS)}, "
-            f"not {shown(order)}"
-        )
-    backwards = order == RIGHT_TO_LEFT
-    return LoadedModel(files.path, model, config, vocabularies, options, version, backwards)
-
-
-def _subword_files(files: CheckedFolder, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the paths of a folder's own subword files by option, checked."""
-    found = {}
-    for name in _SUBWORD_OPTIONS:
-        value = options.get(name)
-        if not isinstance(value, str) or not value or value != Path(value).name:
-            continue
-        if (files.path / value).is_file():
-            _read(files, value, _LARGEST_SUBWORDS)
-            found[name] = str(files.path / value)
-    return found
-
-
-def _check_size(files: CheckedFolder, config: ModelConfig, vocabularies: Vocabularies) -> None:
-    """Refuse a network that is larger than its file of weights, before it takes memory.
-
-    Raises:
-        CheckpointError: names both.
-    """
-    path = files.path / "model.safetensors"
-    weights = sum(weights_of(config, *map(len, vocabularies)).values())
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
-    if size < 2 * weights:  # in half precision
-        raise CheckpointError(
-            f"{path}: cut short or damaged: has {size:,} bytes, too few for the {weights:,} "
-            f"weights that config.yaml and vocab.json describe"
-        )
-
-
-def _fill(model: SparseNMTModel, files: CheckedFolder, config: ModelConfig) -> None:
-    """Copy the saved weights into a model.
-
-    Raises:
-        CheckpointError: names the file and the first weight that does not fit.
-    """
-    path = files.path / "model.safetensors"
-    # In double precision, and with a description of each.
-    weights = model.state_dict().values()
-    at_most = sum(8 * weight.numel() + 2**10 for weight in weights) + 2**20
-    content = _read(files, path.name, at_most)
-    try:
-        saved = parsed_weights(content)
-        positions = any(name.startswith("decoder.") and "pe.pe" in name for name in saved)
-        if positions and config.position_encoding and config.decoder_type == "rnn":
-            raise CheckpointError(
-                f"{files.path}: was trained with position_encoding in a recurrent decoder, which "
-                f"is no more: such a model was searched as if all steps were the first; train it "
-                f"anew"
-            )
-        copy_weights(model, saved)
-    except WeightsError as error:
-        raise CheckpointError(f"{path}: {error}") from None
-
-
-def read_training_state(folder: Path, at_most: int = _LARGEST_STATE) -> dict[str, Any]:
+def read_training_state(folder: Path, at_most: int = _LARGEST) -> dict[str, Any]:
     """Return the `training_state` that was given to `save`; its file has `at_most` bytes.
 
     Raises:
@@ -524,19 +347,53 @@ def read_training_state(folder: Path, at_most: int = _LARGEST_STATE) -> dict[str
     """
     if not (folder / STATE).exists():
         raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
-    return _training_state(_opened(folder), at_most)
-
-
-def _training_state(files: CheckedFolder, at_most: int) -> dict[str, Any]:
-    path = files.path / STATE
-    content = io.BytesIO(_read(files, STATE, at_most))
+    with _naming(folder / STATE):
+        content = io.BytesIO(read_checked(folder, STATE, at_most))
     try:
-        with zipfile.ZipFile(content) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > at_most:  # compressed, which torch never does
-            raise zipfile.BadZipFile
-        content.seek(0)
         state: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
     except Exception:  # a damaged file raises many kinds, none documented
-        raise CheckpointError(f"{path}: cut short or damaged") from None
+        raise CheckpointError(f"{folder / STATE}: cut short or damaged") from None
     return state
+
+
+def parsed_weights(content: bytes) -> dict[str, Tensor]:
+    """Return the weights by name, given the content of a safetensors file.
+
+    Raises:
+        WeightsError: it is damaged.
+    """
+    try:
+        return safetensors.torch.load(content)
+    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        raise WeightsError(f"cut short or damaged ({str(error).strip().splitlines()[0]})") from None
+
+
+@torch.no_grad()
+def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
+    """Copy weights, of any precision, into a model.
+
+    Args:
+        model: has other weights afterwards, even after an error.
+        saved: tensors by name; of a weight that is shared, at least one of its names.
+
+    Raises:
+        WeightsError: a weight is missing, unknown, not finite, or of another type or shape.
+    """
+    state = model.state_dict(keep_vars=True)
+    for name in saved.keys() - state.keys():
+        raise WeightsError(f"{shown(name)}: the model has no such weight")
+    filled = {id(state[name]) for name in saved}
+    for name, weight in state.items():
+        if name not in saved:
+            if id(weight) not in filled:
+                raise WeightsError(f"{name}: is missing")
+            continue
+        value = saved[name]
+        if not isinstance(value, Tensor) or value.dtype not in _FLOATS:
+            raise WeightsError(f"{name}: not a tensor of floats")
+        if value.shape != weight.shape:
+            raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
+        weight.copy_(value)
+        # A hundred times as fast as `isfinite().all()`.
+        if not all(map(math.isfinite, map(float, weight.aminmax()))):
+            raise WeightsError(f"{name}: holds values that are not finite")

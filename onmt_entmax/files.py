@@ -1,8 +1,7 @@
-"""Reading text line by line, and atomic writing."""
+"""Text files, and writing that leaves either the old file or the whole new one."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -14,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -30,7 +28,7 @@ class FileError(UserError):
 def naming(path: Path, failed: str = "written") -> Iterator[None]:
     """Raise errors of the system as a FileError that names the file.
 
-    A closed pipe is left to `cli.ending`: the reader has had enough.
+    A closed pipe is left to `cli.ending`: the reader closed it on purpose.
 
     Args:
         path: the file.
@@ -93,10 +91,9 @@ def read_aligned(*paths: Path) -> list[list[str]]:
     columns = [list(read_lines(path)) for path in paths]
     for path, lines in zip(paths, columns, strict=True):
         if len(lines) != len(columns[0]):
-            found = counted(len(lines), "line")
             raise FileError(
-                f"{path}: {found}, but {paths[0]} has {len(columns[0]):,}; they must correspond "
-                "line by line"
+                f"{path}: {counted(len(lines), 'line')}, but {paths[0]} has {len(columns[0]):,}; "
+                "they must correspond line by line"
             )
     return columns
 
@@ -118,20 +115,18 @@ def read_object(path: Path) -> dict[str, Any]:
         FileError: it cannot be read, or holds something else.
     """
     with naming(path, "read"):
-        content = path.read_bytes()
+        text = path.read_bytes()
     try:
-        found = json.loads(content)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise FileError(f"{path}: damaged; delete it, and run again")
-    return found
+    return content
 
 
 def read_bytes(path: Path, at_most: int) -> bytes:
-    """Return the content of a regular file of bounded size.
-
-    For files that may come from a stranger: a pipe or a device would block, or never end.
+    """Return the content of a regular file, which is the only kind that cannot block.
 
     Args:
         path: links are followed.
@@ -140,130 +135,57 @@ def read_bytes(path: Path, at_most: int) -> bytes:
     Raises:
         FileError: it is no regular file, larger than `at_most`, or cannot be read.
     """
-    if "\0" in str(path):
-        raise FileError(f"{str(path)!a}: a null byte, which no file name has")
-    try:
-        # Without O_NONBLOCK, opening a pipe waits for a writer.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise FileError(f"{path}: is not a regular file")
-            # Not `at_most`: Python reserves as much memory as it is asked to read.
-            content = file.read(min(status.st_size, at_most) + 1)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror})") from None
-    if len(content) > at_most:
-        raise FileError(f"{path}: is larger than the {at_most:,} bytes that such a file may have")
-    return content
+    with naming(path, "read"):
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is not a regular file")
+        if path.stat().st_size > at_most:
+            raise FileError(f"{path}: is larger than the {at_most:,} bytes that it may have")
+        return path.read_bytes()
 
 
 # --- writing ---------------------------------------------------------------------------------
 
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
-# Open files of this process; `/proc/self/fd/1` is what the link `/dev/stdout` leads to.
-_OPEN_FILE = re.compile(r"/dev/(?:stdin|stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
-_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-_LONGEST_CHAIN = 40  # links that Linux follows
+# Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
+_OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
+_STANDARD = ("stdin", "stdout", "stderr")
 _KEPT = 40  # characters of a name that its temporary name keeps; a file name has 255 bytes
 
 
-@dataclass(frozen=True)
-class _Output:
-    """A file, folder or stream to write.
-
-    Attributes:
-        path: as the user named it, for messages.
-        target: where links lead.
-        place: what to write: a temporary name beside `target`, or `target` if it is a stream.
-        mode: type and permissions of what is there now; 0 if nothing is.
-    """
-
-    path: Path
-    target: Path
-    place: Path
-    mode: int
-
-    @property
-    def stream(self) -> bool:
-        """Whether it is written in place."""
-        return self.place == self.target
-
-
-def _output(path: Path, folder: bool = False) -> _Output:
-    """Decide how to write a path: every writer of this package begins here.
-
-    Links are followed: a link stays, and what it leads to is replaced or created. Devices, pipes
-    and open files are written in place.
-
-    Args:
-        path: what to write.
-        folder: whether it is to become a folder.
-
-    Raises:
-        FileError: it is of another kind, or a disk, a loop of links, or protected.
-    """
-    mode = 0
-    with naming(path):
-        stream = is_stream(path)
-        target = path if stream else followed(path)
-        with suppress(FileNotFoundError):
-            mode = os.stat(target).st_mode
-        if stat.S_ISBLK(mode):
-            raise FileError(f"{path}: is a disk, not a file to write")
-        if stat.S_ISDIR(mode) and not folder:
-            raise FileError(f"{path}: is a folder, not a file to write")
-        if mode and folder and not stat.S_ISDIR(mode):
-            raise FileError(f"{path}: is a file, not a folder to write")
-        if mode and not os.access(target, os.W_OK):  # a rename would not mind
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # Nobody can plant a link at a name that nobody can guess; `_TEMPORARY` matches it.
-    temporary = f".{target.name[:_KEPT]}.{secrets.token_hex(8)}.tmp"
-    return _Output(path, target, target if stream else target.parent / temporary, mode)
-
-
 def is_stream(path: Path) -> bool:
-    """Whether a path is or leads to a device, a pipe or an open file, which no file can replace."""
-    place = os.path.abspath(path)
-    for _ in range(_LONGEST_CHAIN):
-        if _OPEN_FILE.fullmatch(place):
-            return True
-        if not os.path.islink(place):
-            break
-        place = os.path.abspath(os.path.join(os.path.dirname(place), os.readlink(place)))
+    """Whether a path is a device, a pipe or an open file, which is written in place."""
+    if _OPEN_FILE.fullmatch(str(path)):
+        return True
     # Unlike the methods of Path, these functions raise no errors.
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
-@contextmanager
-def _folders_for(path: Path) -> Iterator[None]:
-    """Create the missing folders above a path, and remove those that stay empty."""
-    missing = [folder for folder in path.absolute().parents if not folder.exists()]
-    try:
-        with naming(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    finally:
-        for folder in missing:  # the innermost comes first
-            with suppress(OSError):
-                folder.rmdir()
+def _temporary(path: Path, folder: bool = False) -> tuple[Path, Path]:
+    """Return where links lead, and a new name beside it; `folder`: whether to write a folder.
+
+    Raises:
+        FileError: what is there is of another kind, or must not be written.
+    """
+    target = followed(path)
+    with naming(path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            if target.is_dir() != folder:
+                raise FileError(f"{path}: is a {'file' if folder else 'folder'} already")
+            if not os.access(target, os.W_OK):  # a rename would not mind
+                raise FileError(f"{path}: cannot be written (Permission denied)")
+    return target, target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(8)}.tmp")
 
 
-def _open(output: _Output) -> TextIO:
-    """Open a stream, or a new temporary file with the permissions of the file it will replace."""
-    if not output.stream:
-        new = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        handle = os.open(output.place, os.O_WRONLY | new | os.O_CLOEXEC, 0o666)
-        if output.mode:
-            os.fchmod(handle, output.mode & 0o777)
-    elif own := _OPEN_FILE.fullmatch(os.path.abspath(output.place)):
-        # Opened anew, a regular file would have a position of its own, and what this process
-        # prints would overwrite the output.
-        sys.stdout.flush()
-        handle = os.dup(int(own[1]) if own[1] else _STANDARD[own[0]])
-    else:
-        handle = os.open(output.place, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-    return open(handle, "w", encoding="utf-8")
+def _open_stream(path: Path) -> TextIO:
+    """Open a device, a pipe or an open file for writing."""
+    if stat.S_ISBLK(os.stat(path).st_mode):
+        raise FileError(f"{path}: is a disk, not a file to write")
+    if not (own := _OPEN_FILE.fullmatch(str(path))):
+        return open(path, "a", encoding="utf-8")
+    # Opened anew, a regular file would have a position of its own.
+    sys.stdout.flush()
+    number = _STANDARD.index(own[1]) if own[1] else int(own[2])
+    return open(os.dup(number), "w", encoding="utf-8")
 
 
 @contextmanager
@@ -277,40 +199,41 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
         FileError: a file cannot be written, or two are the same; if possible, before the block
             starts.
     """
-    outputs = [_output(path) for path in paths]
-    for output in outputs:
-        if sum(output.target == other.target for other in outputs) > 1:
-            raise FileError(
-                f"{output.path}: is to be written twice; give each output a file of its own"
-            )
     with ExitStack() as stack:
         stack.enter_context(ended_by_exception())
         files: list[TextIO] = []
-        for output in outputs:
-            stack.enter_context(_folders_for(output.path))
-            if not output.stream:
-                stack.callback(_remove, output.place)
-            with naming(output.path):
-                files.append(_open(output))
+        renamed: dict[Path, TextIO] = {}  # by target
+        for path in paths:
+            with naming(path):
+                if is_stream(path):
+                    files.append(_open_stream(path))
+                else:
+                    target, temporary = _temporary(path)
+                    if target in renamed:
+                        raise FileError(f"{path}: is to be written twice; name two files")
+                    stack.callback(_remove, temporary)
+                    # Not `tempfile`, whose files only their owner can read.
+                    files.append(open(temporary, "x", encoding="utf-8"))  # noqa: SIM115
+                    renamed[target] = files[-1]
+                    if target.exists():
+                        shutil.copymode(target, temporary)
             stack.callback(_discard, files[-1])
         try:
             yield files
-        except OSError as error:
-            if error.filename is not None or isinstance(error, BrokenPipeError):
-                raise  # not about these files
-            names = " or ".join(map(str, paths))
-            raise FileError(f"{names}: cannot be written ({error.strerror or error})") from None
-        for output, file in zip(outputs, files, strict=True):
-            with naming(output.path):
+            for file in files:
                 file.flush()
-                if not output.stream:
+                if file in renamed.values():
                     os.fsync(file.fileno())
                 file.close()
-        for output in outputs:
-            if not output.stream:
-                with naming(output.path):
-                    os.replace(output.place, output.target)
-                    _flush(output.target.parent)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError) or error.filename is not None:
+                raise  # of another file
+            names = " or ".join(map(str, paths))
+            raise FileError(f"{names}: cannot be written ({error.strerror or error})") from None
+        for target, file in renamed.items():
+            with naming(target):
+                os.replace(file.name, target)
+                _flush(target.parent)
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:
@@ -330,7 +253,7 @@ def write_text(path: Path, text: str) -> None:
     write_files({path: text})
 
 
-def write_folder(folder: Path, write: Callable[[Path], None]) -> None:
+def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Write a temporary folder, flush it to disk, and rename it to `folder`.
 
     After an error or a kill, `folder` is either unchanged or complete. Replacing it takes two
@@ -343,34 +266,24 @@ def write_folder(folder: Path, write: Callable[[Path], None]) -> None:
     Raises:
         FileError: it cannot be written.
     """
-    output = _output(folder, folder=True)
-    with ExitStack() as stack:
-        stack.enter_context(ended_by_exception())
-        stack.enter_context(_folders_for(folder))
-        stack.callback(_remove, output.place)
-        with naming(folder):
-            write(output.place)
-            for path in [*output.place.rglob("*"), output.place]:
-                _flush(path)
-            _take_place(output.place, output.target)
-            _flush(output.target.parent)
-
-
-def _take_place(temporary: Path, target: Path) -> None:
-    """Rename a folder to `target`, which it replaces."""
-    if not target.is_dir():
-        os.replace(temporary, target)
-        return
+    target, temporary = _temporary(folder, folder=True)
     old = target.with_name(f".{target.name}.old")  # a folder cannot be renamed over another
-    _remove(old)
-    os.replace(target, old)
-    try:
-        os.replace(temporary, target)
-    except BaseException:  # also an interrupt, which may come after the rename
-        if not target.exists():
-            os.replace(old, target)
-        raise
-    shutil.rmtree(old)
+    with ended_by_exception(), naming(folder):
+        try:
+            write(temporary)
+            for path in [*temporary.rglob("*"), temporary]:
+                _flush(path)
+            if target.exists():
+                _remove(old)
+                os.replace(target, old)
+            os.replace(temporary, target)
+        except BaseException:  # also an interrupt
+            if old.exists() and not target.exists():
+                os.replace(old, target)
+            _remove(temporary)
+            raise
+        _remove(old)
+        _flush(target.parent)
 
 
 @contextmanager
@@ -383,17 +296,17 @@ def ended_by_exception() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    heard = []
+    numbers = []
     if threading.current_thread() is threading.main_thread():
-        heard = [
+        numbers = [
             n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL
         ]
-    for number in heard:
+    for number in numbers:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in heard:
+        for number in numbers:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -424,13 +337,12 @@ def _remove(path: Path) -> None:
 
 def remove_temporaries(folder: Path) -> None:
     """Delete what killed writers left in a folder; the caller has locked it."""
-    for path in folder.iterdir():
-        if _TEMPORARY.fullmatch(path.name):
-            _remove(path)
+    for path in folder.glob(".*.tmp"):
+        _remove(path)
 
 
 def _discard(file: TextIO) -> None:
-    """Close a file; of a failed output, what is still in memory may go."""
+    """Close a file; unwritten data is discarded."""
     with suppress(OSError):
         file.close()
 

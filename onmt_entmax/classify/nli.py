@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from onmt_entmax.checksums import CheckedFolder, write_list
+from onmt_entmax.checkpoint import WeightsError, copy_weights, parsed_weights
+from onmt_entmax.checksums import read_checked, write_list
 from onmt_entmax.classify.nli_data import (
     LABELS,
     SPECIALS,
@@ -42,7 +43,6 @@ from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, positive, whole
 from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.train.progress import duration
 from onmt_entmax.version import __version__
-from onmt_entmax.weights import WeightsError, copy_weights, parsed_weights
 
 NONE, LOGISTIC = "none", "logistic"
 MAPPINGS = tuple(name for name, alpha in ALPHAS.items() if alpha is not None)
@@ -473,9 +473,9 @@ def load(folder: Path) -> Trained:
     """
     if not (folder / DESCRIPTION).is_file():
         raise NLIError(f"{folder}: no {DESCRIPTION}; is it a folder that `nli train` has written?")
-    files, path = CheckedFolder(folder), folder / DESCRIPTION
+    path = folder / DESCRIPTION
     try:
-        described = parse_json(files.read(DESCRIPTION, _LARGEST).decode("utf-8"))
+        described = parse_json(read_checked(folder, DESCRIPTION, _LARGEST).decode("utf-8"))
     except (ParseError, UnicodeDecodeError) as error:
         raise NLIError(f"{path}: {error}") from None
     if not isinstance(described, dict) or described.get("format") != FORMAT:
@@ -490,13 +490,13 @@ def load(folder: Path) -> Trained:
         raise NLIError(f"{path}: {error}") from None
     if tuple(words[: len(SPECIALS)]) != SPECIALS:
         raise NLIError(f"{path}: words must begin with {', '.join(SPECIALS)}")
-    return Trained(settings, vocabulary, _with_weights(settings, len(vocabulary), files))
+    return Trained(settings, vocabulary, _with_weights(settings, len(vocabulary), folder))
 
 
-def _with_weights(settings: Settings, words: int, files: CheckedFolder) -> Classifier:
+def _with_weights(settings: Settings, words: int, folder: Path) -> Classifier:
     """Return the saved classifier; a network larger than its file is refused before it is made."""
-    path = files.path / WEIGHTS
-    content = files.read(WEIGHTS, _LARGEST)
+    path = folder / WEIGHTS
+    content = read_checked(folder, WEIGHTS, _LARGEST)
     with torch.device("meta"):
         size = sum(weight.numel() for weight in Classifier(settings, words).parameters())
     if len(content) < 4 * size:

@@ -7,26 +7,24 @@ import io
 import itertools
 import os
 import re
-import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from onmt_entmax.errors import UserError, nearest, printable
 from onmt_entmax.memory import exhaustion
 from onmt_entmax.rules import Rule, shown
 
+_CUT = 200  # characters that a long message keeps at its beginning and at its end
+
 
 class _ArgumentParser(argparse.ArgumentParser):
     """A parser whose errors are one line, without the usage, and that refuses empty paths."""
 
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.register("type", Path, _path)
-        self._words: Sequence[str] = ()
+    _words: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments, and keep them for `error`."""
@@ -39,31 +37,19 @@ class _ArgumentParser(argparse.ArgumentParser):
         return super().parse_known_intermixed_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        options = self._options()
-        name, hint = self._unknown_option(options), ""
-        if name is not None:
-            message, hint = f"{name:.80}: no such option", nearest(name, options)
-        raise UserError(message + (hint or "; -h explains the arguments"))
-
-    def _options(self) -> list[str]:
-        """Return the options, those of subparsers too."""
-        parsers: list[argparse.ArgumentParser] = [self]
+        """Name the first unknown option, which argparse does only if no argument is missing."""
+        options = set(self._option_string_actions)
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
-                parsers += action.choices.values()
-        return sorted({option for each in parsers for option in each._option_string_actions})
-
-    def _unknown_option(self, options: Iterable[str]) -> str | None:
-        """Return the first word that is read as an option and is none.
-
-        argparse names such words only if all required arguments are there.
-        """
+                for parser in action.choices.values():
+                    options |= parser._option_string_actions.keys()
         for word in itertools.takewhile(lambda word: word != "--", self._words):
             name = word.partition("=")[0]
             known = any(option.startswith(name) for option in options)
-            if re.match(r"--?[A-Za-z]", name) and " " not in word and not known:
-                return name
-        return None
+            if re.fullmatch(r"--?[A-Za-z]\S*", name) and not known:
+                hint = nearest(name, sorted(options)) or "; -h explains the arguments"
+                raise UserError(f"{name}: no such option{hint}")
+        raise UserError(f"{message}; -h explains the arguments")
 
 
 def _path(text: str) -> Path:
@@ -78,9 +64,11 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
 
     Its errors are UserErrors of one line.
     """
-    return _ArgumentParser(
+    parser = _ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.register("type", Path, _path)
+    return parser
 
 
 def following(rule: Rule) -> Callable[[str], Any]:
@@ -113,27 +101,27 @@ def ending(program: str, work: Callable[[], int]) -> int:
         program: the name that error messages begin with.
         work: the command.
     """
-    with _lasting_messages():
-        return _ending(program, work)
-
-
-def _ending(program: str, work: Callable[[], int]) -> int:
+    _open_streams()
     try:
         try:
             return work()
         finally:
             sys.stdout.flush()  # so that errors in writing are handled here, not at exit
     except UserError as error:
-        message, status = str(error), 2
+        message = str(error)
     except BrokenPipeError:
         _discard_output()
         return 141
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        message, status = f"{where}{error.strerror or error}", 2
         _discard_output()
+        where = error.filename or ("" if error.errno != 9 else "the standard output is closed")
+        message = f"{where}: {error.strerror or error}" if where else str(error.strerror or error)
     except UnicodeEncodeError as error:
-        message, status = _unencodable(error), 2
+        text = error.object[error.start : error.end][:20]
+        message = (
+            f"{text!a} cannot be written in {error.encoding}; mend the input, or set "
+            "PYTHONIOENCODING=utf-8"
+        )
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
@@ -141,17 +129,19 @@ def _ending(program: str, work: Callable[[], int]) -> int:
         # OpenNMT-py takes seconds to load: only a command that has loaded it can raise its error.
         loaded = sys.modules.get("onmt_entmax.opennmt")
         if loaded is not None and isinstance(error, loaded.SequenceTooLongError):
-            message, status = f"longer than a Transformer model reads ({error})", 2
+            message = f"longer than a Transformer model reads ({error})"
         elif (reason := exhaustion(error)) is not None:
-            message, status = f"this does not fit in memory ({reason})", 2
+            message = f"this does not fit in memory ({reason})"
         else:
             raise
+    if len(message) > 2 * _CUT:  # the end says what to do
+        message = f"{message[:_CUT]} ... {message[-_CUT:]}"
     print(f"{program}: error: {printable(message)}", file=sys.stderr)
-    return status
+    return 2
 
 
 class _Messages(io.FileIO):
-    """A file that takes everything, and discards what cannot be written."""
+    """A file that discards what cannot be written, as after its terminal was closed."""
 
     def write(self, content: Any) -> int:
         """Return the length of `content`."""
@@ -161,23 +151,18 @@ class _Messages(io.FileIO):
             return memoryview(content).nbytes
 
 
-@contextmanager
-def _lasting_messages() -> Iterator[None]:
-    """Discard messages if stderr is gone, as after its terminal was closed: work goes on or ends,
-    and is saved, whether or not it can be told."""
-    before: TextIO = sys.stderr
-    if sys.__stderr__ is None or before is not sys.__stderr__:  # not there, or replaced already
-        yield
-        return
-    messages = _Messages(before.fileno(), "w", closefd=False)
-    sys.stderr = io.TextIOWrapper(
-        io.BufferedWriter(messages), before.encoding, before.errors, line_buffering=True
-    )
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        sys.stderr = before
+def _open_streams() -> None:
+    """Let work go on if stderr is gone, and fail in one line if it needs a closed stdin or stdout.
+
+    Streams that a shell has closed, as by `>&-`, are None, and their numbers those of any file.
+    """
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            file = os.fdopen(os.open(os.devnull, flags), "r" if name == "stdin" else "w")
+            setattr(sys, name, file)
+    if (stderr := sys.stderr) is sys.__stderr__ and stderr is not None:
+        messages = io.BufferedWriter(_Messages(stderr.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(messages, stderr.encoding, stderr.errors, line_buffering=True)
 
 
 def _discard_output() -> None:
@@ -188,58 +173,12 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@contextmanager
-def interruptible_imports(program: str) -> Iterator[None]:
-    """End the process at once on an interrupt from the keyboard, with one line and status 130.
-
-    For the seconds in which libraries are imported: some of them catch every exception meanwhile,
-    a KeyboardInterrupt too, and the program would go on.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored, as in a shell's background commands
-        yield
-        return
-
-    def end(*_: object) -> None:
-        print(f"{program}: interrupted", file=sys.stderr, flush=True)
-        os._exit(130)
-
-    signal.signal(signal.SIGINT, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def warn(*messages: str) -> None:
     """Print each warning on one line of stderr."""
     for message in messages:
         print(f"warning: {printable(message)}", file=sys.stderr)
 
 
-@contextmanager
-def one_line_warnings() -> Iterator[None]:
+def show_warnings_in_one_line() -> None:
     """Print each Python warning as one line, without the source code it came from."""
-
-    def show(message: Warning | str, *_: object) -> None:
-        warn(str(message))
-
-    before, warnings.showwarning = warnings.showwarning, show  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        warnings.showwarning = before
-
-
-def _unencodable(error: UnicodeEncodeError) -> str:
-    """Say which text cannot be written and what to do; in ASCII, which every terminal shows."""
-    text, start = error.object, error.start
-    # Python keeps undecodable bytes of an argument as lone surrogates.
-    if "\ud800" <= text[start] <= "\udfff":
-        around = text[:start].rsplit("\n", 1)[-1][-20:] + text[start:].split("\n", 1)[0][:20]
-        return (
-            f"not UTF-8 text, and so not to be written: {around!a}; mend the argument, the name "
-            "of the file or the input that has it"
-        )
-    lacks = text[start : min(error.end, start + 20)]
-    return f"the output is in {error.encoding}, which has no {lacks!a}; set PYTHONIOENCODING=utf-8"
+    warnings.showwarning = lambda message, *_, **__: warn(str(message))

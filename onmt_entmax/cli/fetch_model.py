@@ -8,7 +8,7 @@ checkout of the repository has the model in data/models, and this makes an archi
     python -m zipfile -c inflection-86.zip data/models/inflection-86
     sha256sum inflection-86.zip
 
-Whoever has such a file needs no download: onmt-entmax inflect --model inflection-86.zip.
+Of an archive on this machine, the address is file:///FOLDER/inflection-86.zip.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.released import LARGEST, cache_folder, unpack
-
-LIMITS = Limits(response=30, seconds=3600, size=LARGEST)
 
 
 def checksum(text: str) -> str:
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     add("address", metavar="ADDRESS", help="of the archive, a zip file")
     add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
     options = parser.parse_args(arguments)
-    content = download(options.address, LIMITS, progress=True)
+    content = download(options.address, Limits(30, 3600, LARGEST), progress=True)
     check(content, options.sha256, options.address)
     folder = unpack(content, options.address, cache_folder())
     print(f"{folder}: fetched, {len(content) / 1e6:.1f} MB, checksums as released")

@@ -22,7 +22,6 @@ from onmt_entmax.cli.fetch_model import checksum
 from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_bytes, replaced_when_done
-from onmt_entmax.released import reading_zip
 
 URL = "https://nlp.stanford.edu/projects/snli/snli_1.0.zip"
 FOLDER = "snli_1.0"  # in the archive
@@ -45,7 +44,6 @@ def unpack(content: bytes, name: str, out: Path) -> None:
     """
     with (
         replaced_when_done([out / file for file in FILES]) as files,
-        reading_zip(name),
         zipfile.ZipFile(io.BytesIO(content)) as archive,
     ):
         try:

@@ -27,16 +27,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import save
+from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.network import RULES, ModelConfig, NetworkError, weights_of
+from onmt_entmax.network import RULES, ModelConfig, NetworkError
 from onmt_entmax.options.reader import canonical, register
 from onmt_entmax.options.train import training_parser
 from onmt_entmax.rules import shown
-from onmt_entmax.weights import WeightsError, copy_weights
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
 # with copy attention or alignments, which are read only to be refused by name.
@@ -245,11 +244,6 @@ def converted(
     weights |= {
         f"generator.{str(name).removeprefix('0.')}": w for name, w in content["generator"].items()
     }
-    described = sum(weights_of(config, *map(len, vocabularies)).values())
-    if _bytes(weights.values()) < 2 * described:  # in half precision
-        raise ImportingError(
-            f"the weights do not fit the options, which describe {described:,} weights"
-        )
     try:
         model = build_model(config, vocabularies)
         copy_weights(model, weights)

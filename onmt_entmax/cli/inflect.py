@@ -32,7 +32,6 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.inflector import Inflection, Inflector, Question
-from onmt_entmax.released import model_folder, pretrained
+from onmt_entmax.released import pretrained
 from onmt_entmax.rules import whole
 
 
@@ -177,7 +176,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         metavar="MODEL",
         dest="models",
-        help="run or model folder, or zip archive of a model folder; repeat for several",
+        help="run or model folder; repeat for several",
     )
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
@@ -233,12 +232,9 @@ def main(arguments: Sequence[str]) -> int:
     n_best = 0 if options.all else options.n_best
     if not options.models and not options.reversed:
         options.models = [pretrained()]
-    with ExitStack() as stack:
-        models, backwards = (
-            [stack.enter_context(model_folder(path)) for path in paths]
-            for paths in (options.models, options.reversed)
-        )
-        inflector = Inflector(models, n_best, options.beam_size, reversed_folders=backwards)
+    inflector = Inflector(
+        options.models, n_best, options.beam_size, reversed_folders=options.reversed
+    )
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in predictions(inflector, options))

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from onmt_entmax.cli.ending import ending, interruptible_imports, one_line_warnings
+from onmt_entmax.cli.ending import ending, show_warnings_in_one_line
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.version import __version__
 
@@ -82,8 +83,11 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
         # they are imported, nor later, nor when the process ends, which saves a third of the time.
         gc.disable()
         try:
-            with interruptible_imports(program):
-                main = import_module(f"onmt_entmax.cli.{COMMANDS[name]}").main
+            # Some libraries catch every exception meanwhile, a KeyboardInterrupt too.
+            if (before := signal.getsignal(signal.SIGINT)) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+            main = import_module(f"onmt_entmax.cli.{COMMANDS[name]}").main
+            signal.signal(signal.SIGINT, before)
         finally:
             gc.freeze()
             gc.enable()
@@ -91,14 +95,14 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
 
     typed, sys.argv = sys.argv, [program, *arguments]  # argparse takes the program's name from here
     try:
-        with one_line_warnings():
-            return ending(program, work)
+        show_warnings_in_one_line()
+        return ending(program, work)
     finally:
         sys.argv = typed
 
 
 def door(name: str) -> None:
-    """Be a script of a checkout that runs a command, and exit."""
+    """Run a command as train.py and translate.py do, and exit."""
     sys.exit(run(name, sys.argv[1:], Path(sys.argv[0]).name))
 
 

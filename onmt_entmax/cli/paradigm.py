@@ -32,7 +32,6 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -44,7 +43,7 @@ from onmt_entmax.data.inflection import CELLS, encode_tag, encode_word, read_cel
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector, Question
-from onmt_entmax.released import model_folder, pretrained
+from onmt_entmax.released import pretrained
 from onmt_entmax.rules import positive, whole
 
 OTHER = "other"  # the dimension of tags that are not in unimorph.tsv
@@ -463,15 +462,14 @@ def main(arguments: Sequence[str]) -> int:
     lemmas = read_lemmas(options)
     if not options.models and not options.reversed:
         options.models = [pretrained()]
-    with ExitStack() as stack:
-        models, backwards = (
-            [stack.enter_context(model_folder(path)) for path in paths]
-            for paths in (options.models, options.reversed)
-        )
-        inflector = Inflector(
-            models, 0, options.beam_size, reversed_folders=backwards, budget=options.budget
-        )
-        cells = read_cells(options.cells or inflector.folders[0] / CELLS)
+    inflector = Inflector(
+        options.models,
+        0,
+        options.beam_size,
+        reversed_folders=options.reversed,
+        budget=options.budget,
+    )
+    cells = read_cells(options.cells or inflector.folders[0] / CELLS)
     questions = [
         [Question(options.language, lemma, tags) for tags in cells_of(cells, options.language, pos)]
         for lemma, pos in lemmas

@@ -42,7 +42,7 @@ from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
-from onmt_entmax.released import model_folder, pretrained
+from onmt_entmax.released import pretrained
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, live_page, to_json
 from onmt_entmax.rules import whole
@@ -268,7 +268,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add(
         "model", type=Path, nargs="?", metavar="MODEL",
-        help="run or model folder, or zip archive of one (default: the pretrained model)",
+        help="run or model folder (default: the pretrained model)",
     )  # fmt: skip
     add("--port", type=following(whole(0, 65535)), default=8000, help="0: any (default 8000)")
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
@@ -322,8 +322,7 @@ def main(arguments: Sequence[str]) -> int:
     address = f"http://{where}:{bound.getsockname()[1]}"
     config = SearchConfig(beam_size=options.n_best, n_best=options.n_best)
     task = SearchTask(config, options.search, Budget(expansions=options.budget))
-    with model_folder(path) as folder:
-        answering = Answering(folder, task, options.transforms)
+    answering = Answering(path, task, options.transforms)
     local = is_loopback(options.host)
     name = str(options.model or path.name)
     app = application(answering, f"{name}: outputs and proofs", local)

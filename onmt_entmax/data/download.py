@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import threading
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -14,9 +14,6 @@ from tqdm import tqdm
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes
-
-_BLOCK = 1 << 16
-_REMEDY = "run again, or use a local copy (-h says how)"
 
 
 class DownloadError(UserError):
@@ -54,61 +51,33 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
         NotThereError: the server has no such file.
         DownloadError: there is no connection, another response, or a limit was reached.
     """
-    outcome: list[bytes | BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(_read(address, limits, progress))
-        except BaseException as error:
-            outcome.append(error)
-
-    # Looking up an address and reading the headers have no time limit of their own.
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(limits.seconds)
-    if not outcome:
-        raise DownloadError(
-            f"{address}: cannot download: not complete after {limits.seconds:g} seconds; {_REMEDY}"
-        )
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
-
-
-def _read(address: str, limits: Limits, progress: bool) -> bytes:
     if "://" not in address:
         raise DownloadError(
             f"{address}: is no address: it begins with https://, or with file:// for a local file"
         )
-    content = bytearray()
+    content, end = bytearray(), time.monotonic() + limits.seconds
     try:
         with urllib.request.urlopen(address, timeout=limits.response) as answer:
             if address.startswith("https:") and not answer.geturl().startswith("https:"):
-                raise DownloadError(
-                    f"{address}: leads to {answer.geturl()}, which is not encrypted"
-                )
-            total = int(answer.headers.get("Content-Length") or 0) or None
-            name = address.rsplit("/", 1)[-1]
-            hidden = None if progress else True
+                raise ValueError(f"leads to {answer.geturl()}, which is not encrypted")
+            total = int(answer.headers.get("Content-Length") or 0)
+            name, hidden = address.rsplit("/", 1)[-1], None if progress else True
             with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=hidden) as bar:
-                while block := answer.read(_BLOCK):
+                while block := answer.read1(2**16):
                     content += block
                     bar.update(len(block))
                     if len(content) > limits.size:
-                        raise DownloadError(f"{address}: is larger than {limits.size:,} bytes")
-            # `read` returns what came before a connection was cut.
-            if total is not None and len(content) < total:
-                raise DownloadError(
-                    f"{address}: was cut after {len(content):,} of {total:,} bytes; {_REMEDY}"
-                )
+                        raise ValueError(f"is larger than {limits.size:,} bytes")
+                    if time.monotonic() > end:
+                        raise ValueError(f"not complete after {limits.seconds:g} seconds")
+            if len(content) < total:  # `read` returns what came before a connection was cut
+                raise ValueError(f"was cut after {len(content):,} of {total:,} bytes")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if isinstance(error, DownloadError):
-            raise
-        if isinstance(error, urllib.error.HTTPError):
-            kind = NotThereError if error.code == 404 else DownloadError
-            raise kind(f"{address}: cannot download: {error.code} {error.reason}") from None
-        reason = getattr(error, "reason", None) or error or type(error).__name__
-        raise DownloadError(f"{address}: cannot download: {reason}; {_REMEDY}") from None
+        status = error.code if isinstance(error, urllib.error.HTTPError) else None
+        reason = error if status else getattr(error, "reason", "") or error or type(error)
+        raise (NotThereError if status == 404 else DownloadError)(
+            f"{address}: cannot download: {reason}; run again, or use a local copy (-h says how)"
+        ) from None
     return bytes(content)
 
 
@@ -118,13 +87,11 @@ def is_there(path: Path, sha256: str | None, largest: int) -> bool:
     Raises:
         FileError: it cannot be read, or is larger.
     """
-    if not path.is_file():
-        return False
     try:
-        check(read_bytes(path, largest), sha256, str(path))
-    except DownloadError:  # damaged
+        check(read_bytes(path, largest) if path.is_file() else b"", sha256, str(path))
+    except DownloadError:  # missing or damaged
         return False
-    return True
+    return path.is_file()
 
 
 def check(content: bytes, sha256: str | None, name: str) -> None:

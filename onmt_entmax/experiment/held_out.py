@@ -113,8 +113,8 @@ def _measured(work: Work) -> dict[str, Any]:
 def _measure(matrix: Matrix, work: Work, processes: Processes) -> None:
     """Decode and measure the test set with one model or ensemble; add it to the record."""
     work.folder.mkdir(exist_ok=True)
-    with locked(work.folder) as lock:
-        processes.run(decoding_command(work), work.folder / "log.txt", None, lock)
+    with locked(work.folder):
+        processes.run(decoding_command(work), work.folder / "log.txt", None)
         figures = EVALUATIONS[matrix.evaluate](work)
     entry = {
         "name": work.name,

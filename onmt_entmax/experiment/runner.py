@@ -39,7 +39,7 @@ from onmt_entmax.experiment.matrix import (
 )
 from onmt_entmax.experiment.measures import figures_of, measure
 from onmt_entmax.files import remove_temporaries
-from onmt_entmax.locks import FolderLock, LockedError, is_locked, locked
+from onmt_entmax.locks import LockedError, is_locked, locked
 from onmt_entmax.options.reader import no_such_file
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
@@ -74,7 +74,6 @@ class Processes:
         command: Sequence[str],
         log: Path,
         core: int | None,
-        lock: FolderLock,
         watch: Callable[[int], None] = lambda start: None,
     ) -> None:
         """Run a command to its end.
@@ -83,7 +82,6 @@ class Processes:
             command: a command of `onmt-entmax` and its arguments.
             log: the file to append its output to.
             core: the processor to run on, or None for any.
-            lock: of the folder that the process works in; it inherits the lock.
             watch: called every few seconds with the size that the log had at first, in bytes.
 
         Raises:
@@ -102,11 +100,9 @@ class Processes:
                     stdout=output,
                     stderr=output,
                     env=environment,
-                    pass_fds=[lock.file.fileno()],
                     start_new_session=True,  # else a terminal would signal it too
                 )
                 self._running.add(process)
-            lock.name(process.pid)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
             while (status := _wait(process)) is None:
@@ -115,8 +111,6 @@ class Processes:
                 self._running.remove(process)
         if self.received:
             raise Stopped
-        if lock.place() != lock.folder:
-            raise ExperimentError(f"{lock.folder}: was renamed, deleted or replaced meanwhile")
         if status != 0:
             raise ExperimentError(
                 f"{command[0]} ended with status {status}: {last_line(log, start)}"
@@ -280,13 +274,13 @@ class Runner:
                 return
             if isinstance(work, Ensemble) and not self._claim(work):
                 return
-            with locked(work.folder) as lock:
+            with locked(work.folder):
                 remove_temporaries(work.folder)
                 log = work.folder / "log.txt"
                 if isinstance(work, Training):
-                    self._train_watched(work, log, core, lock)
+                    self._train_watched(work, log, core)
                 self._say(f"{work.name}: decoding")
-                self.processes.run(decoding_command(work), log, core, lock)
+                self.processes.run(decoding_command(work), log, core)
                 figures = measure(work)
         except Stopped:
             self._say(f"{work.name}: stopped")
@@ -299,9 +293,7 @@ class Runner:
             minutes = (time.monotonic() - started) / 60
             self._say(f"{work.name}: {first} {figures[first]:.2f}, {minutes:.1f} minutes")
 
-    def _train_watched(
-        self, training: Training, log: Path, core: int | None, lock: FolderLock
-    ) -> None:
+    def _train_watched(self, training: Training, log: Path, core: int | None) -> None:
         place = f"{self.trainings.index(training) + 1} of {len(self.trainings)}"
         self._say(f"{training.name}: training ({place})")
         name = f"{training.name} ({place})"
@@ -310,7 +302,7 @@ class Runner:
         )
         with bar:
             watch = Watch(name, log, self._say, bar)
-            self.processes.run(training_command(training), log, core, lock, watch)
+            self.processes.run(training_command(training), log, core, watch)
 
     def _claim(self, ensemble: Ensemble) -> bool:
         """Return whether all members are done and no job here has started the ensemble."""

@@ -45,7 +45,7 @@ from onmt_entmax.data.vocabulary import (
 )
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import FileError, write_files
-from onmt_entmax.locks import FolderLock, locked
+from onmt_entmax.locks import locked
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.network import ModelConfig, refuse_too_large
 from onmt_entmax.processes import ProcessError, Processes, device_for, say, silent
@@ -107,7 +107,7 @@ def run_training(
     record, subwords = with_subword_files(record)
     with (
         _connected(processes, device, folder),
-        _alone(folder, processes) as lock,
+        _alone(folder, processes),
         ExitStack() as stack,
     ):
         resumed = resume(run, model, training, tell)
@@ -136,7 +136,7 @@ def run_training(
             records = stack.enter_context(Records(folder, done, progress, board))
         saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, subwords)
         batches = TrainingBatches(data, vocabularies, pairs=pairs)
-        trainer = Trainer(network, batches, training, evaluate, saves, records, processes, lock)
+        trainer = Trainer(network, batches, training, evaluate, saves, records, processes)
         if trainer.no_graphs is not None:
             tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
         if resumed is not None and resumed.state is not None:
@@ -179,7 +179,7 @@ def _read_data(
 
 
 @contextmanager
-def _alone(folder: Path, processes: Processes) -> Iterator[FolderLock | None]:
+def _alone(folder: Path, processes: Processes) -> Iterator[None]:
     """Lock the run folder in the first process; two runs at once would delete each other's files.
 
     Reading needs no lock: a checkpoint gets its name when it is complete.
@@ -189,15 +189,15 @@ def _alone(folder: Path, processes: Processes) -> Iterator[FolderLock | None]:
         SystemExit: the first process was refused, and says so; this is another process.
     """
     with ExitStack() as stack:
-        lock = refusal = None
+        refusal = None
         if processes.writes:
             try:
-                lock = stack.enter_context(locked(folder))
+                stack.enter_context(locked(folder))
             except FileError as error:
                 refusal = error
         if processes.from_first(refusal is not None):
             raise refusal or SystemExit(2)
-        yield lock
+        yield
 
 
 def _clean_folder(

@@ -8,11 +8,9 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import islice
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import torch
@@ -22,15 +20,13 @@ from onmt_entmax.checkpoint import checkpoint_steps, remember_best
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.errors import UserError
-from onmt_entmax.locks import FolderLock
 from onmt_entmax.memory import most_reserved, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.processes import Processes
 from onmt_entmax.train import graphs
-from onmt_entmax.train.config import Outcome, TrainingConfig, TrainingError, value_at
+from onmt_entmax.train.config import Outcome, TrainingConfig, value_at
 from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
 from onmt_entmax.train.nonfinite import NonfiniteRule
 from onmt_entmax.train.optimiser import (
@@ -111,7 +107,6 @@ class Trainer:
         run: the folder for checkpoints.
         records: the log; None in all processes but the first.
         processes: the processes of the run.
-        lock: of the run folder, which may be moved or deleted; None in all processes but the first.
     """
 
     def __init__(
@@ -123,11 +118,10 @@ class Trainer:
         run: RunFolder,
         records: Records | None,
         processes: Processes,
-        lock: FolderLock | None = None,
     ) -> None:
         self.model, self.batches, self.config = model, batches, config
         self.evaluate, self.run, self.records = evaluate, run, records
-        self.processes, self.lock = processes, lock
+        self.processes = processes
         self.state = RunState()
         self.optimizer = build_optimizer(model, config.optimizer)
         self.schedule = learning_rate_schedule(config.optimizer, config.train_steps)
@@ -160,8 +154,6 @@ class Trainer:
                 epochs = self.batches.position.epoch
                 with self.warmup.applied(self.state.step):
                     self._update(self._next_batches(stream), received)
-                if self.state.step % self.config.report_every == 0 and self._moved():
-                    received.append(signal.SIGTERM)  # all processes end; `_save` says why
                 if self._due(epochs):
                     self._validate()
                 elif self.state.step % self.config.save_checkpoint_steps == 0:
@@ -431,43 +423,12 @@ class Trainer:
         saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
             with self.average.applied() as raw:
-                self._write(saved | {"raw_weights": raw})
+                self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
         self._saved = self.state.step
-
-    def _write(self, state: Mapping[str, Any]) -> None:
-        """Write a checkpoint to the run folder; if this is no longer there, save the run elsewhere.
-
-        Raises:
-            TrainingError: the run folder was renamed, deleted or replaced; names the checkpoint.
-        """
-        run, step = self.run, self.state.step
-        if not self._moved():
-            try:
-                run.save(step, self.model, state)
-            except (UserError, OSError):
-                if not self._moved():
-                    raise
-        if not self._moved():
-            return
-        assert self.lock is not None
-        place = self.lock.place()
-        if place is None:
-            parent = run.path.parent
-            parent.mkdir(parents=True, exist_ok=True)
-            place = Path(mkdtemp(prefix=f"{run.path.name}.rescued-", dir=parent))
-        replace(run, path=place).save(step, self.model, state)
-        raise TrainingError(
-            f"{run.path}: was renamed, deleted or replaced while this run trained, which has ended "
-            f"at step {step}; continue with -train_from {place} -save_model {place}"
-        )
-
-    def _moved(self) -> bool:
-        """Whether the run folder is no longer the one that this process has locked."""
-        return self.lock is not None and self.lock.place() != self.run.path
 
     def _may_write(self) -> bool:
         """Whether this process may write to the run folder."""
-        return self.processes.writes and not self._moved()
+        return self.processes.writes
 
     def state_dict(self) -> dict[str, Any]:
         """Return what resuming needs besides the weights: tensors, numbers and dicts."""

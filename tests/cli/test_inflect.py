@@ -16,7 +16,7 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import run
 from tests.ended import ended, refused
-from tests.inflection_models import VOCABULARIES, write_model, zipped
+from tests.inflection_models import VOCABULARIES, write_model
 
 
 @pytest.fixture(scope="module")
@@ -214,15 +214,6 @@ class TestCommand:
         assert captured.out == ""
         (line,) = captured.err.splitlines()
         assert message in line
-
-    def test_an_archive_is_a_model(self, model, tmp_path, capsys):
-        archive = tmp_path / "model.zip"
-        zipped(model, archive)
-        for path in (model, archive):
-            query = ["english", "ab", "V;PST", "--model", str(path)]
-            assert ended(inflect.main, query) == 0
-        first, second = capsys.readouterr().out.splitlines()
-        assert first == second
 
     def test_json_with_one_language_to_a_file(self, model, capsys, monkeypatch, tmp_path):
         (tmp_path / "in.tsv").write_text("ab\tV;PST\nb\tV\n", encoding="utf-8")

@@ -1,34 +1,25 @@
 """Paths that nobody can read or write end every command with one line, and nothing is written."""
 
-import ast
 import json
 from pathlib import Path
 
 import pytest
 
-import onmt_entmax
 from onmt_entmax.cli import (
     bleu,
     combine,
     distill,
     evaluate,
-    experiment,
-    fetch_sigmorphon,
-    fetch_snli,
-    figures,
     import_onmt,
     inflect,
-    nli,
-    prepare_mt,
     prepare_sigmorphon,
     report,
     score,
-    sparsity,
     suggest,
     train,
     translate,
 )
-from tests.ended import ended
+from tests.ended import ended, refused
 
 MODEL = str(Path(__file__).parents[1] / "data" / "model_1.0")
 RECORD = {
@@ -46,22 +37,12 @@ CALLS = {
         evaluate.main,
         "--source @queries --reference @text --predictions @text --json @out",
     ),
-    "experiment": (experiment.main, "table @matrix"),
-    "fetch": (fetch_sigmorphon.main, "--from @folder --out @out --languages norman"),
-    "figures": (figures.main, "attention @model --source a --output @out"),
-    "figures time": (figures.main, "time @run --output @out"),
     "import": (import_onmt.main, "@checkpoint @out --yes"),
     "inflect": (inflect.main, "--model @model --input @queries --output @out"),
-    "mt": (prepare_mt.main, "files --languages a b --train @text @text --out @out"),
-    "mt from": (prepare_mt.main, "kftt --from @folder --out @out"),
-    "nli": (nli.main, "train --config @config --out out"),
-    "nli model": (nli.main, "evaluate @model --data @text --output @out"),
-    "snli": (fetch_snli.main, "--from @text --out @out"),
     "sigmorphon": (prepare_sigmorphon.main, "--data @folder --out @out"),
     "report": (report.main, f"-model {MODEL} -report @report -output @out"),
     "report model": (report.main, "-model @model -report report -output out"),
     "score": (score.main, f"-model {MODEL} -src @text -tgt @text -output @out"),
-    "sparsity": (sparsity.main, f"{MODEL} --source @text --target @text --out @out"),
     "suggest": (suggest.main, "@model --source a --prefix b"),
     "train": (train.main, "-config @config"),
     "translate": (
@@ -76,7 +57,7 @@ CASES = [
     for place, word in enumerate(words.split())
     if word.startswith("@")
 ]
-NAMES = {"loop": "loop", "below": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
+NAMES = {"below": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
 
 
 @pytest.fixture
@@ -110,38 +91,26 @@ def test_a_path_that_cannot_be_used_is_one_line(
     assert sorted(files.rglob("*")) == before
 
 
-def test_a_beginning_of_names_needs_a_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main, text = CALLS["distill"]
-    words = ["." if word == "@out" else word.removeprefix("@") for word in text.split()]
-    assert ended(main, words) == 2
-    assert capsys.readouterr().err.endswith(" .: names no file\n")
+EVALUATION = ["--source", "s", "--reference", "r", "--predictions", "f"]
+OVERWRITING = [
+    (bleu.main, ["f", "--reference", "r", "--output", "f"]),
+    (bleu.main, ["s", "--reference", "f", "--output", "f"]),
+    (combine.main, ["--reports", "f", "--output", "f"]),
+    (combine.main, ["--reports", "r", "--reversed", "f", "--output", "o", "--report", "f"]),
+    (combine.main, ["--reports", "o.summary.json", "--output", "f", "--report", "o"]),
+    (inflect.main, ["--model", "m", "--input", "f", "--output", "f"]),
+    (report.main, ["-model", "m", "-report", "f", "-output", "f"]),
+    (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
+    (evaluate.main, [*EVALUATION, "--json", "f"]),
+]
 
 
-def test_only_one_file_opens_others_for_writing() -> None:
-    """Every other module writes through `files`, which knows links, devices and full disks."""
-    root = Path(onmt_entmax.__file__).parent
-    found = set()
-    for path in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            if isinstance(node.func, ast.Name):
-                name = node.func.id
-            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
-            texts += [k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)]
-            opens = name in ("open", "fdopen") and any(
-                isinstance(t, str) and t[:1] in ("w", "a", "x") for t in texts
-            )
-            if opens or name in ("write_text", "write_bytes", "NamedTemporaryFile", "mkstemp"):
-                function = isinstance(node.func, ast.Name) and name == "write_text"
-                if not function:
-                    found.add(f"{path.relative_to(root).as_posix()}: {name}")
-    assert found == {
-        "files.py: open",
-        # Into a folder that `write_folder` has made.
-        "checkpoint.py: write_text",
-        "checkpoint.py: write_bytes",
-        "checkpoint.py: open",
-        "experiment/runner.py: open",  # a log that grows
-    }
+@pytest.mark.parametrize(("main", "words"), OVERWRITING)
+def test_an_output_that_is_an_input_is_refused(main, words, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ("f", "s", "r", "o.summary.json")
+    for name in names:
+        (tmp_path / name).write_text("what is there\n")
+    assert "is read, and would be overwritten" in refused(main, words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    assert all(path.read_text() == "what is there\n" for path in tmp_path.iterdir())

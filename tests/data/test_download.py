@@ -26,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/for-ever":  # a byte at a time, each within the limit of a response
-            self.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
             while not self.done.wait(0.01):
                 self.wfile.write(b"x")
             return
@@ -66,14 +66,14 @@ def test_a_file_is_downloaded_whole_also_from_elsewhere(url: str) -> None:
 
 
 def test_a_connection_that_is_cut_gives_no_file(url: str) -> None:
-    with pytest.raises(DownloadError, match="/cut: was cut after 7 of 9 bytes"):
+    with pytest.raises(DownloadError, match="/cut: cannot download: was cut after 7 of 9 bytes"):
         download(f"{url}/cut", LIMITS)
 
 
 def test_a_file_larger_than_the_limit_is_refused(url: str) -> None:
-    with pytest.raises(DownloadError, match=r"/large: is larger than 100,000 bytes"):
+    with pytest.raises(DownloadError, match=r"/large: .* is larger than 100,000"):
         download(f"{url}/large", LIMITS)
-    with pytest.raises(DownloadError, match=r"/dev/zero: is larger than 100,000 bytes"):
+    with pytest.raises(DownloadError, match=r"/dev/zero: .* is larger than 100,000"):
         download("file:///dev/zero", LIMITS)
 
 
@@ -85,9 +85,9 @@ def test_a_server_that_never_ends_is_left(url: str) -> None:
 
 
 def test_other_answers_are_one_line(url: str) -> None:
-    with pytest.raises(NotThereError, match="/none: cannot download: 404 Not Found"):
+    with pytest.raises(NotThereError, match=r"/none: cannot download: .*404.* Not Found"):
         download(f"{url}/none", LIMITS)
-    with pytest.raises(DownloadError, match="/broken: cannot download: 500 "):
+    with pytest.raises(DownloadError, match=r"/broken: cannot download: .*500.*"):
         download(f"{url}/broken", LIMITS)
     for address in ("http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"):
         with pytest.raises(DownloadError, match="cannot download"):

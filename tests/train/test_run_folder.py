@@ -1,14 +1,13 @@
-"""The folder of a run: one run at a time, no trace of a refused one, and what if it is moved."""
+"""The folder of a run: one run at a time, and no trace of a refused one."""
 
 import os
-import shutil
+import secrets
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-import torch
 
 from onmt_entmax.checkpoint import (
     best_step,
@@ -19,17 +18,12 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import _output
 from onmt_entmax.locks import LockedError, locked
 from onmt_entmax.model import build_model
 from onmt_entmax.processes import Processes
 from onmt_entmax.train import run as training_run
-from onmt_entmax.train import trainer
-from onmt_entmax.train.config import TrainingError
-from onmt_entmax.train.progress import Standing
 from onmt_entmax.train.run_folder import RunFolder, clear, prune, remove_leftovers
 from tests.commands import ENVIRONMENT, weights
-from tests.test_locks import deleted, deleted_and_made_again, moved_up, renamed, replaced, unlocked
 from tests.test_model import SMALL, VOCABULARIES
 from tests.test_processes import torchrun
 from tests.toy import write_config
@@ -103,10 +97,8 @@ def test_what_is_named_later_than_the_run_is_does_not_count(tmp_path: Path) -> N
 
 def test_leftovers_are_those_of_the_run(tmp_path: Path) -> None:
     """Older versions have numbers of processes in temporary names."""
-    places = [
-        _output(tmp_path / name).place.name
-        for name in ("step_3", "best.json", "metrics.jsonl", "nonfinite_step_3.json")
-    ]
+    names = ("step_3", "best.json", "metrics.jsonl", "nonfinite_step_3.json")
+    places = [f".{name}.{secrets.token_hex(8)}.tmp" for name in names]
     (tmp_path / places[0]).mkdir()
     (tmp_path / ".step_5.71.tmp").symlink_to("step_2")
     for name in (".step_3.71.tmp", ".step_2.old", "step_2", ".step_4.old"):
@@ -154,7 +146,7 @@ def test_a_second_run_is_refused_while_the_first_counts_its_vocabulary(
     arguments, refused = short(tmp_path), []
 
     def second() -> None:
-        with pytest.raises(LockedError, match=r"run: process .* works here; end it first"):
+        with pytest.raises(LockedError, match="run: another process works here; end it first"):
             train([*arguments, "-seed", "9", "-overwrite"])
         refused.append(True)
 
@@ -176,7 +168,7 @@ def test_a_second_run_is_refused_while_the_first_counts_its_vocabulary(
     ],
 )
 def test_a_refused_start_leaves_no_trace(tmp_path: Path, more: Sequence[str], message: str) -> None:
-    arguments = short(tmp_path, save_model=str(tmp_path / "new" / "run"))
+    arguments = short(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(UserError, match=message):
         train([*arguments, *more])
@@ -201,8 +193,8 @@ def test_no_process_goes_on_if_the_first_is_refused(tmp_path: Path, monkeypatch)
         pytest.fail("it goes on")
     assert raised.value.code == 2
     monkeypatch.setattr(processes, "from_first", lambda value: False)
-    with training_run._alone(tmp_path / "run", processes) as lock:
-        assert lock is None
+    with training_run._alone(tmp_path / "run", processes):
+        pass
     assert not (tmp_path / "run").exists()
 
 
@@ -215,107 +207,5 @@ def test_several_processes_are_refused_together(tmp_path: Path) -> None:
         )
     assert done.returncode != 0
     assert done.stderr.count("train.py: error: ") == 1
-    assert f"run: process {os.getpid()} on" in done.stderr
+    assert "run: another process works here" in done.stderr
     assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return what is in a folder, by name."""
-    return {str(p): p.read_bytes() if p.is_file() else b"" for p in sorted(folder.rglob("*"))}
-
-
-@pytest.mark.parametrize("change", [renamed, moved_up, replaced])
-def test_a_run_that_is_renamed_ends_and_loses_nothing(
-    tmp_path: Path, monkeypatch, change: Callable[[Path], Path]
-) -> None:
-    run, there = tmp_path / "runs" / "run", {}
-
-    def move() -> None:
-        there["place"] = change(run)
-        there["content"] = contents(run)
-
-    while_evaluating(monkeypatch, move)
-    arguments = short(tmp_path, save_model=str(run))
-    with pytest.raises(TrainingError, match=r"was renamed, .* ended at step 2; continue with -tr"):
-        train(arguments)
-    place = there["place"]
-    assert contents(run) == there["content"]  # nothing is written to what may be another run's
-    assert checkpoint_steps(place) == [2]
-    assert train([*arguments, "-train_from", str(place), "-save_model", str(place)]) == 0
-    whole = short(tmp_path, save_model=str(tmp_path / "whole"))
-    assert train(whole) == 0
-    assert all(
-        weights(place, 6)[name].equal(weight)
-        for name, weight in weights(tmp_path / "whole", 6).items()
-    )
-
-
-@pytest.mark.parametrize("change", [deleted, deleted_and_made_again, unlocked])
-def test_a_run_that_is_deleted_ends_and_is_saved_beside(
-    tmp_path: Path, monkeypatch, change: Callable[[Path], None]
-) -> None:
-    run, there = tmp_path / "run", []
-
-    def delete() -> None:
-        change(run)
-        there.extend(sorted(run.rglob("*")))
-
-    while_evaluating(monkeypatch, delete)
-    with pytest.raises(TrainingError, match=r"run: was renamed, deleted .*run.rescued-") as raised:
-        train(short(tmp_path))
-    assert sorted(run.rglob("*")) == there
-    (rescued,) = tmp_path.glob("run.rescued-*")
-    assert checkpoint_steps(rescued) == [2]
-    assert f"-train_from {rescued} -save_model {rescued}" in str(raised.value)
-
-
-def test_it_is_noticed_between_validations(tmp_path: Path, monkeypatch) -> None:
-    """A report is enough: the next checkpoint may be hours away."""
-    say, run = trainer.Records.training, tmp_path / "run"
-
-    def saying(self: object, at: Standing, values: dict[str, float]) -> None:
-        say(self, at, values)
-        if at.step == 3:
-            renamed(run)
-
-    monkeypatch.setattr(trainer.Records, "training", saying)
-    far = {"train_steps": 100, "valid_steps": 100, "save_checkpoint_steps": 100, "report_every": 3}
-    with pytest.raises(TrainingError, match="ended at step 4; continue with"):
-        train(short(tmp_path, **far))
-    assert checkpoint_steps(tmp_path / "later") == [4]
-    assert not run.exists()
-
-
-def test_a_folder_that_vanishes_while_a_checkpoint_is_written(tmp_path: Path, monkeypatch) -> None:
-    save, run = trainer.RunFolder.save, tmp_path / "run"
-
-    def saving(self: trainer.RunFolder, *arguments: object) -> None:
-        if self.path == run:
-            shutil.rmtree(run)
-            raise FileNotFoundError(2, "No such file or directory", str(run))
-        save(self, *arguments)
-
-    monkeypatch.setattr(trainer.RunFolder, "save", saving)
-    with pytest.raises(TrainingError, match=r"continue with -train_from .*rescued"):
-        train(short(tmp_path))
-    assert not run.exists()
-    (rescued,) = tmp_path.glob("run.rescued-*")
-    assert checkpoint_steps(rescued) == [2]
-
-
-def test_the_batch_of_a_nonfinite_update_is_not_written_elsewhere(
-    tmp_path: Path, monkeypatch
-) -> None:
-    run = tmp_path / "run"
-    loss = trainer.Trainer.loss
-
-    def infinite(self: trainer.Trainer, batch: object) -> object:
-        if run.exists():
-            shutil.rmtree(run)
-        result = loss(self, batch)
-        return result._replace(loss=result.loss * torch.inf)
-
-    monkeypatch.setattr(trainer.Trainer, "loss", infinite)
-    with pytest.raises(TrainingError, match="the loss is"):
-        train(short(tmp_path))
-    assert not run.exists()

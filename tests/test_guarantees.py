@@ -1,0 +1,124 @@
+"""What users rely on whatever happens, by real commands; kinds of files have their own tests."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from onmt_entmax.checksums import write_list
+from tests.commands import CONSOLE, ENVIRONMENT, fail, run
+from tests.toy import write_config
+
+MODEL = Path(__file__).parent / "data" / "model_1.0"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "s").write_text("a b c\nd e\n" * 200)
+    return tmp_path / "s"
+
+
+def translate(source: Path, output: object, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [*CONSOLE, "translate", "-model", MODEL, "-src", source, "-output", output]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, **more)
+
+
+def test_an_output_is_the_old_or_the_whole_new_one(source: Path) -> None:
+    """Killed while it writes; on a disk that is full; and where it would replace its input."""
+    output = source.with_name("o")
+    output.write_text("OLD\n")
+    limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "limited"]
+    command = [*CONSOLE, "translate", "-model", MODEL, "-src", source, "-output", output]
+    done = subprocess.run([*limited, *command], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("o: cannot be written (File too large)")
+    assert "would be overwritten" in fail("translate.py", *command[4:-1], source)
+    assert output.read_text() == "OLD\n"
+    assert source.read_text().startswith("a b c\n")
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=-1, stderr=-1)
+    while process.poll() is None and not list(source.parent.glob(".o.*.tmp")):
+        pass
+    process.kill()
+    process.communicate()
+    assert output.read_text() == "OLD\n" or output.read_text().count("\n") == 400
+    assert run("onmt_entmax", *command[3:]).returncode == 0
+    assert output.read_text().count("\n") == 400
+
+
+def test_devices_and_pipes_are_written_in_place(source: Path) -> None:
+    done = translate(source, "/dev/stdout")
+    assert (done.returncode, done.stdout.splitlines()[1]) == (0, "e d")
+    assert translate(source, "/dev/null").returncode == 0
+    assert Path("/dev/null").is_char_device()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*CONSOLE, "translate", "-h"], stdout=full, stderr=-1, text=True, env=ENVIRONMENT
+        )
+    assert done.returncode == 2
+    assert done.stderr == "onmt-entmax translate: error: No space left on device\n"
+
+
+class Evil:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+def test_no_file_runs_code(tmp_path: Path, trained: Path) -> None:
+    evil, ran = tmp_path / "evil.pt", tmp_path / "ran"
+    torch.save({"model": Evil(ran)}, evil)
+    done = run("onmt_entmax", "import-onmt", evil, tmp_path / "model", "--yes")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    config = write_config(tmp_path, train_steps=2, save_checkpoint_steps=2, valid_steps=2)
+    assert run("train.py", "-config", config).returncode == 0
+    (tmp_path / "run/step_2/training/state.pt").write_bytes(evil.read_bytes())
+    write_list(tmp_path / "run/step_2")
+    message = fail("train.py", "-config", config, "-train_from", tmp_path / "run")
+    assert "state.pt: cut short or damaged" in message
+    config.write_text(config.read_text() + f"x: !!python/object/apply:os.mkdir ['{ran}']\n")
+    assert "not valid YAML" in fail("train.py", "-config", config)
+    assert not ran.exists()
+
+
+def bomb() -> str:
+    lines = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    return "\n".join(["a0: &a0 [x, x]", *lines, "seed: *a9", ""])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rnn_siz: 8\n", "rnn_siz: no such option; did you mean 'rnn_size'"),
+        ("seed: 8\n", "twice"),
+        ("seed: [\n", "not valid YAML"),
+        (bomb(), "not valid YAML"),
+        ("seed: {a: 1}\n", "seed"),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    config = write_config(tmp_path)
+    if text.startswith("seed: {"):
+        config.write_text(config.read_text().replace("seed: 3\n", ""))
+    config.write_bytes(config.read_bytes() + text.encode())
+    assert said in fail("train.py", "-config", config)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_network_of_absurd_size_takes_no_memory(tmp_path: Path, trained: Path) -> None:
+    model = tmp_path / "model"
+    subprocess.run(["cp", "-r", trained / "run" / "step_400", model], check=True)
+    content = yaml.safe_load((model / "config.yaml").read_text())
+    content["model"]["rnn_size"] = 1_000_000
+    (model / "config.yaml").write_text(yaml.safe_dump(content))
+    arguments = ["translate", "-model", model, "-src", tmp_path / "s", "-output", tmp_path / "o"]
+    (tmp_path / "s").write_text("a b\n")
+    assert "checksum differs" in fail("translate.py", *arguments[1:])
+    write_list(model)
+    assert "does not fit in memory" in fail("translate.py", *arguments[1:])
