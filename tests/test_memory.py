@@ -12,14 +12,13 @@ import torch
 from onmt_entmax import memory
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli.ending import ending
-from onmt_entmax.data.corpus import CorpusConfig, DataConfig
+from onmt_entmax.config import CorpusConfig, DataConfig, declared
 from onmt_entmax.data.encoded import read_tokens
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import TooLargeError, check_free, exhaustion, free_bytes, named_exhaustion
 from onmt_entmax.model import build_model, count_parameters
 from onmt_entmax.network import (
-    RULES,
     ModelConfig,
     NetworkError,
     refuse_too_large,
@@ -40,7 +39,8 @@ def random_configs(count: int) -> list[ModelConfig]:
     generator, found = random.Random(0), []
     while len(found) < count:
         values = {}
-        for name, rule in RULES.items():
+        for name, option in declared(ModelConfig).items():
+            rule = option.rule
             if rule.kind is bool:
                 values[name] = generator.random() < 0.5
             elif rule.names:

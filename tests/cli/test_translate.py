@@ -414,7 +414,7 @@ def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) ->
         (["-search", "exact", "-stop", "first"], "stop: first goes with search: beam"),
         (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or exact"),
         (["-search", "enumerate", "-n_best", 2], "n_best: enumerate lists the support"),
-        (["-mbr", "bleu"], "'bleu' is not one of exact_match, edit_distance, chrf"),
+        (["-mbr", "bleu"], "one of exact_match, edit_distance, chrf, not 'bleu'"),
         (["-random_sampling_temp", 2], "random_sampling_temp: needs random_sampling_topk"),
         (["-random_sampling_distinct"], "random_sampling_distinct: needs random_sampling_topk"),
         (["-random_sampling_topk", -1, "-mbr", "chrf"], "mbr: goes with a search, not with"),

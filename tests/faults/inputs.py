@@ -21,9 +21,8 @@ from unittest import mock
 import yaml
 
 from onmt_entmax.cli.main import COMMANDS
-from onmt_entmax.options.reader import register
-from onmt_entmax.options.train import training_parser
-from onmt_entmax.options.translate import translation_parser
+from onmt_entmax.options.train import training_options
+from onmt_entmax.options.translate import translation_options
 from tests.faults import folders
 from tests.faults.attack import Attack
 from tests.faults.running import attempt
@@ -73,8 +72,11 @@ def options(call: str) -> dict[str, argparse.Action]:
     name = max((c for c in COMMANDS if f"{command} ".startswith(f"{c} ")), key=len)
     words = [*command.split()[len(name.split()) :], *rest]
     if name in ("train", "translate"):
-        parser = training_parser() if name == "train" else translation_parser()
-        return {f"-{flag}": action for flag, action in register(parser).items()}
+        known = training_options() if name == "train" else translation_options()
+        return {
+            f"-{flag}": argparse.Action([f"-{flag}"], flag, 0 if option.rule.kind is bool else None)
+            for flag, option in known.items()
+        }
 
     def stop(parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
         raise _Found(parser)
