@@ -43,7 +43,6 @@ from onmt_entmax.search import (
     SearchTask,
     Stepper,
     Verification,
-    diverse_search,
     exact_search,
     is_settled,
     sample,
@@ -281,8 +280,6 @@ class Translator:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
-        if constraints is not None and self.task.diversity is not None:
-            raise TranslationError("constraints go with a beam search without groups")
         beginnings = repeat("") if prefixes is None else prefixes
         pairs = zip(lines, beginnings, strict=prefixes is not None)
         wishes = repeat(LineConstraints()) if constraints is None else constraints
@@ -363,17 +360,7 @@ class Translator:
             return
         config = self._config
         sentences = self._sentences(batch_size, config.beam_size)
-        batches = self._batches(lines, sentences)
-        if self.task.diversity is not None:
-            for batch, group in batches:
-                prefixes = [line.prefix for line in group]
-                with self._readable(group, sentences):
-                    found = diverse_search(
-                        self.stepper, batch, config, self.task.diversity, prefixes
-                    )
-                yield from zip(group, found, strict=True)
-            return
-        longest_first = [*batches][::-1]
+        longest_first = [*self._batches(lines, sentences)][::-1]
         order = [line for _, group in longest_first for line in group]
         work = (
             (batch, [line.prefix for line in group], [line.automaton for line in group])

@@ -282,7 +282,7 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
         raise OptionError(f"command line: {error}") from None
     given = read[0] | read[1]
     origin = {name: "command line" if name in read[1] else str(path) for name in given}
-    values = {name: option.default for name, option in options.items()} | given
+    values = {name: option.default for name, option in options.items()} | given | {"config": path}
     result = Options(values, origin)
     for name, option in options.items():
         if option.required and not values[name]:

@@ -4,9 +4,8 @@ from onmt_entmax.nn.support import Support
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
-from onmt_entmax.search.config import Budget, Diversity, Penalties, SearchConfig, SearchTask
+from onmt_entmax.search.config import Budget, Penalties, SearchConfig, SearchTask
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.diverse import diverse_search
 from onmt_entmax.search.ensemble import EnsembleStepper
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
@@ -29,7 +28,6 @@ __all__ = [
     "ConstraintCompiler",
     "Constraints",
     "Decision",
-    "Diversity",
     "EnsembleStepper",
     "Hypothesis",
     "LineConstraints",
@@ -53,7 +51,6 @@ __all__ = [
     "average_sequences",
     "beam_search",
     "decide",
-    "diverse_search",
     "exact_search",
     "is_settled",
     "sample",

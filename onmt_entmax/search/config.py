@@ -144,40 +144,6 @@ class SearchConfig(Checked):
 
 
 @dataclass(frozen=True)
-class Diversity:
-    """The groups of a diverse beam search, for which see `search.diverse`.
-
-    Raises:
-        ValueError: if a number is out of range.
-    """
-
-    groups: int
-    """Groups that share the `beam_size`."""
-    penalty: float = 0.5
-    """By how much a token's log-probability is lowered for each earlier group's prefix that ends in
-    it at this step."""
-
-    def __post_init__(self) -> None:
-        if self.groups < 2:
-            raise ValueError(f"groups must be at least 2, got {self.groups}")
-        if not 0 <= self.penalty < math.inf:
-            raise ValueError(f"penalty must be a number from 0 up, got {self.penalty}")
-
-    def check(self, config: SearchConfig) -> None:
-        """Refuse what a diverse search cannot do.
-
-        Raises:
-            ValueError: says what.
-        """
-        if config.beam_size % self.groups:
-            raise ValueError(f"beam_size {config.beam_size} is no multiple of {self.groups} groups")
-        if not 1 <= config.n_best <= config.beam_size:
-            raise ValueError("groups find at most beam_size hypotheses: n_best must be 1 to that")
-        if config.stop == "first":
-            raise ValueError("stop first goes with a beam search without groups")
-
-
-@dataclass(frozen=True)
 class Budget(Checked):
     """Limits of an exact search, which then returns the best found and a bound."""
 
@@ -234,8 +200,6 @@ class SearchTask(Checked):
     `beam_size` of them."""
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
-    diversity: Diversity | None = None
-    """Split the beam into groups that avoid each other's tokens."""
 
     def misfits(self) -> Iterator[tuple[object, str, str]]:
         """Yield whether a value does not fit others, its name, and why."""
@@ -254,9 +218,5 @@ class SearchTask(Checked):
         if self.sampling is not None:
             plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
             used = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
-            alone = used == (plain, "beam", False, False, None, None) and self.diversity is None
+            alone = used == (plain, "beam", False, False, None, None)
             yield not alone, "random_sampling", "takes n_best and max_length, no other options"
-        if self.diversity is not None:
-            grouped = self.method == "beam" and not mbr and self.regex is None
-            yield not grouped, "beam_groups", "goes with search: beam, without mbr or regex"
-            self.diversity.check(config)

@@ -22,14 +22,11 @@ import pytest
 import torch
 from tqdm import tqdm
 
-from onmt_entmax.nn import bf16_filter
-from onmt_entmax.nn.support import Support, as_support
 from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
 from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import (
     Budget,
     Constraints,
-    Diversity,
     EnsembleStepper,
     ListedSequences,
     Penalties,
@@ -38,11 +35,9 @@ from onmt_entmax.search import (
     Stepper,
     average_sequences,
     beam_search,
-    diverse_search,
     exact_search,
     score_targets,
 )
-from onmt_entmax.sparse.functional import log_entmax
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
 from tests.search.expressions import (
@@ -395,99 +390,11 @@ def network_ensemble(seed: int, draw: random.Random) -> Levels:
     return [*levels, result.certificate.level]
 
 
-# --- Diverse beam search ------------------------------------------------------------------------
-
-
-def diversity_of(draw: random.Random) -> tuple[int, Diversity]:
-    """Return a beam size and its groups."""
-    groups = draw.randint(2, 4)
-    penalty = draw.choice([0.0, 0.3, 1.0, 30.0])
-    return groups * draw.randint(1, 3), Diversity(groups, penalty)
-
-
-def diverse(seed: int, draw: random.Random) -> Levels:
-    """Groups of prefixes, of tables or a network: a batch, and each sentence alone."""
-    model: Any
-    batches: list[Any]
-    if draw.random() < 0.3:
-        (model, tolerance), batches = network_of(seed, draw), sentences(2, seed)
-        batch = together(batches)
-    else:
-        _, model, tolerance = table_of(seed, draw)
-        batch = [Table(seed + i, alpha_of(draw), model.vocabulary_size) for i in range(2)]
-        batches = [[table] for table in batch]
-    (beam, groups), length = diversity_of(draw), draw.choice([0, 1, 2, 3])
-    config = SearchConfig(beam, draw.randint(1, beam), length, draw.choice(STOPS[:2]))
-    levels = []
-    for one, other in zip(batches, diverse_search(model, batch, config, groups), strict=True):
-        result = diverse_search(model, one, config, groups)[0]
-        support = enumerate_support(model, one, length, 5000)
-        for each in (result, other):
-            check(each, support, config, tolerance)
-            # What was found is not known, but all above the bound must be, and nothing twice.
-            ranked, bound = sorted(support.strings.values(), reverse=True), each.certificate
-            above = [p for p in ranked if p > bound.log_bound + tolerance]
-            assert len(above) <= each.finished <= len(ranked)
-            assert sum(map(math.exp, above)) <= bound.mass + tolerance
-            assert bound.mass <= sum(map(math.exp, ranked[: each.finished])) + tolerance
-            assert max(support.prefixes.values(), default=-math.inf) <= bound.log_bound + tolerance
-        if tolerance < 1e-5:
-            assert other.certificate.level == result.certificate.level
-            assert [h.tokens for h in other.hypotheses] == [h.tokens for h in result.hypotheses]
-        levels.append(result.certificate.level)
-    return levels
-
-
-def diverse_penalties(seed: int, draw: random.Random) -> Levels:
-    """Groups under length and coverage penalties."""
-    table, model, _ = table_of(seed, draw)
-    (beam, groups), penalty = diversity_of(draw), draw.choice(PENALTIES)
-    config = SearchConfig(beam, draw.randint(1, beam), 4, draw.choice(STOPS[:2]), penalties=penalty)
-    support = enumerate_support(model, [table], 4, 5000)
-    scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
-    result = diverse_search(model, [table], config, groups)[0]
-    return [check_scores(result, scores, bool(support.prefixes))]
-
-
-# --- Candidate filtering ------------------------------------------------------------------------
-
-
-def bf16(seed: int, draw: random.Random) -> Levels:
-    """Scores near each other, up to roundings of float32 and bfloat16: the filter loses none."""
-    if not bf16_filter.has_fast_bfloat16():
-        return ["no bfloat16 here"]
-    torch.manual_seed(seed)
-    size, alpha = draw.choice([8, 64, 300]), max(alpha_of(draw), 1.1)
-    weight = torch.randn(1024, size) * draw.choice([0.5, 1.0, 3.0]) / size**0.5
-    near = draw.choice([2.0**-23, 2.0**-12, 2.0**-9, 2.0**-8])
-    weight[1::2] = weight[::2] * (1 + near * torch.randn(512, 1))
-    bias = torch.randn(1024) * draw.choice([0.0, 0.1, 3.0])
-    hidden = torch.tanh(torch.randn(16, size)) * draw.choice([3.0, 10.0, 30.0])
-    found = bf16_filter.Bf16Filter(weight, bias, alpha).candidates(hidden)
-    if found is None:
-        return ["too many"]
-    scores = hidden.double() @ weight.double().t() + bias.double()
-    truth = as_support(log_entmax(scores, alpha))
-    # Float32 decides who is in the support if the probability is that small.
-    certain = truth.log_prob > math.log(1e-12)
-    place = (truth.row * 1024 + truth.token)[certain]
-    assert torch.isin(place, found.position).all()
-    logs = log_entmax(found.scores, alpha).view(-1)[found.slot]
-    whole = Support(16, 1024, found.row, found.position - found.row * 1024, logs).dense()
-    eps = 1e-5 * (1 + float(scores.abs().max()))
-    assert (
-        (whole.double().exp() - truth.dense().exp()).abs() <= eps ** min(1, 1 / (alpha - 1))
-    ).all()
-    return ["filtered"]
-
-
 Kinds = dict[str, Callable[[int, random.Random], Levels]]
 KINDS: Kinds = {
     "beam": beam,
     "constraints": constraints,
     "penalties": penalties,
-    "diverse": diverse,
-    "diverse, penalties": diverse_penalties,
     "exact": exact,
     "ensemble": ensemble,
     "sequence ensemble": sequences,
@@ -497,7 +404,6 @@ KINDS: Kinds = {
     "network, options": network_options,
     "network, automata": network_automata,
     "network ensemble": network_ensemble,
-    "bfloat16 filter": bf16,
 }
 
 
