@@ -1,7 +1,4 @@
-"""Rules for values that people write: types, ranges and known names.
-
-An option and the key of a model folder with the same name share one rule.
-"""
+"""Rules for values that people write: types, ranges and known words."""
 
 from __future__ import annotations
 
@@ -9,13 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
 
 @dataclass(frozen=True)
 class Rule:
     """What a value may be.
 
     Attributes:
-        kind: its type; a float may be written as a whole number, and true is no number.
+        kind: its type; a float may be written as a whole number, and booleans are not numbers.
         low: smallest number.
         high: largest number.
         above: numbers must be above `low`, not at least `low`.
@@ -49,17 +48,30 @@ class Rule:
         return over and under
 
     def __str__(self) -> str:
-        off = "" if self.off is ... else f"{str(self.off).lower()} or "
-        if self.kind is bool:
-            return "must be true or false"
-        if self.kind is str:
-            return f"must be {off}{'one of ' + ', '.join(self.names) if self.names else 'a word'}"
-        if self.above or self.below:
+        words = [] if self.off is ... else [str(self.off).lower()]
+        if self.kind not in (int, float):
+            named = f"one of {', '.join(self.names)}" if self.names else ""
+            words.append(named or _WORDS.get(self.kind, "a mapping"))
+        elif self.above or self.below:
             low = f"{'above' if self.above else 'at least'} {self.low:,}"
-            return f"must be {off}{low} and {'below' if self.below else 'at most'} {self.high:,}"
-        number = "a number" if self.kind is float else "a whole number"
-        off += "".join(f"{name} or " for name in self.names)
-        return f"must be {off}{number} from {self.low:,} to {self.high:,}{self.note}"
+            words.append(f"{low} and {'below' if self.below else 'at most'} {self.high:,}")
+        else:
+            span = f"{_WORDS[self.kind]} from {self.low:,} to {self.high:,}"
+            words += [*self.names, f"{span}{self.note}"]
+        return f"must be {' or '.join(words)}"
+
+    def schema(self) -> dict[str, Any]:
+        """Return the rule in JSON Schema."""
+        kinds = {str: "string", int: "integer", float: "number"}
+        schema: dict[str, Any] = {"type": kinds.get(self.kind, "object")}
+        if self.kind is bool:
+            schema = {"enum": [True, False, 0, 1]}
+        elif self.kind in (int, float):
+            schema["exclusiveMinimum" if self.above else "minimum"] = self.low
+            schema["exclusiveMaximum" if self.below else "maximum"] = self.high
+        elif self.names:
+            schema["enum"] = list(self.names)
+        return schema if self.off is ... else {"anyOf": [{"const": self.off}, schema]}
 
 
 def whole(low: int, high: int, off: Any = ...) -> Rule:
@@ -77,9 +89,9 @@ def positive(high: float) -> Rule:
     return Rule(float, 0, high, above=True)
 
 
-def one_of(*names: str) -> Rule:
-    """Return the rule for some words."""
-    return Rule(str, names=names)
+def one_of(*names: str, off: Any = ...) -> Rule:
+    """Return the rule for some words, or `off`."""
+    return Rule(str, names=names, off=off)
 
 
 SHARE = Rule(float, 0, 1, below=True)

@@ -25,7 +25,7 @@ from onmt_entmax.memory import check_free, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, with_tokens_in_order
 from onmt_entmax.network import ModelConfig, search_bytes
 from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.transforms import recorded_transform_options, subwords_of
+from onmt_entmax.options.reader import recorded_transform_options, subwords_of
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.report.writers import Answer, Decoded, Drawn

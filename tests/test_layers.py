@@ -13,6 +13,7 @@ PACKAGE = ROOT / "onmt_entmax"
 # The order of the table in docs/architecture.md.
 ROWS = [
     {"errors", "opennmt", "rules", "version"},
+    {"config"},
     {"files", "memory", "parsing", "processes", "sparse", "weights"},
     {"checksums", "data", "huggingface", "locks"},
     {"nn", "released"},

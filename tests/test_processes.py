@@ -47,7 +47,7 @@ sys.exit(status or [name for name in threads if "gloo" in name] or 0)
 
 
 def test_two_processes_are_one_process_with_the_same_batches(tmp_path: Path) -> None:
-    changes = settings(tmp_path / "one", world_size=2, gpu_ranks=[0, 1])
+    changes = settings(tmp_path / "one", world_size=2)
     succeed("train.py", "-config", write_config(tmp_path, **changes))
     config = write_config(tmp_path, **settings(tmp_path / "two"))
     script = tmp_path / "train.py"

@@ -14,7 +14,7 @@ from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.transforms import TransformError
 from onmt_entmax.files import FileError
-from onmt_entmax.options.transforms import subwords_of
+from onmt_entmax.options.reader import subwords_of
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.toy import write_config

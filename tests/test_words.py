@@ -173,16 +173,16 @@ def test_word_vectors_are_where_training_starts(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["-src_embeddings", "v"], "src_embeddings: needs embeddings_type"),
+        (["-src_embeddings", "v"], "src_embeddings: is only read with embeddings_type"),
         (["-src_embeddings", "none", "-embeddings_type", "GloVe"], "no such file: none"),
-        (["-src_embeddings", "v", "-embeddings_type", "fast"], "is not one of GloVe, word2vec"),
+        (["-src_embeddings", "v", "-embeddings_type", "fast"], "must be one of GloVe, word2vec"),
         (
             ["-src_embeddings", "v", "-both_embeddings", "v", "-embeddings_type", "GloVe"],
-            "src_embeddings: give both_embeddings, or one for each side",
+            "src_embeddings: give both_embeddings alone, or one for",
         ),
         (
             "-tgt_embeddings v -embeddings_type GloVe -share_embeddings -share_vocab".split(),
-            "tgt_embeddings: with share_embeddings there is one table",
+            "tgt_embeddings: give both_embeddings alone",
         ),
         (["-share_embeddings", "-share_vocab", "-freeze_word_vecs_enc"], "is one table"),
         (
@@ -190,7 +190,7 @@ def test_word_vectors_are_where_training_starts(folder: Path, tmp_path: Path) ->
             "would freeze the output layer",
         ),
         (["-pre_word_vecs_enc", "v"], "it is a pickle"),
-        (["-valid_bleu_tokenize", "moses"], "is not one of 13a, intl"),
+        (["-valid_bleu_tokenize", "moses"], "must be one of 13a, intl"),
         (["-copy_attn"], "copy_attn: not supported: copy attention mixes"),
         (["-src_feats_vocab", "{}"], "src_feats_vocab: not supported: source features"),
     ],

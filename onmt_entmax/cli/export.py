@@ -32,7 +32,7 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import is_language
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import count_parameters
-from onmt_entmax.options.transforms import transform_option_names, transforms_of
+from onmt_entmax.options.reader import transform_options, transforms_of
 from onmt_entmax.version import __version__
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -132,7 +132,7 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     if target.exists() or target.is_symlink():
         raise UserError(f"{target}: exists already; name a new folder")
     loaded = load(model)
-    kept = [name for name in (*transform_option_names(), *TRAINING) if name in loaded.options]
+    kept = [name for name in (*transform_options(), *TRAINING) if name in loaded.options]
     options, contents = with_subword_files({name: loaded.options[name] for name in kept})
     options["transforms"] = transforms_of(loaded.options)
     if right_to_left or loaded.right_to_left:

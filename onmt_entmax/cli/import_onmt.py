@@ -16,7 +16,6 @@ so training cannot continue from an imported model.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,9 +31,8 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.network import RULES, ModelConfig, NetworkError
-from onmt_entmax.options.reader import canonical, register
-from onmt_entmax.options.train import training_parser
+from onmt_entmax.network import ModelConfig, NetworkError
+from onmt_entmax.options.train import training_options
 from onmt_entmax.rules import shown
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
@@ -60,13 +58,8 @@ ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
 SUPPORTED: Mapping[str, tuple[Any, ...]] = {
     "model_task": ("seq2seq",),
     "model_type": ("text",),
-    "encoder_type": RULES["encoder_type"].names,
-    "decoder_type": RULES["decoder_type"].names,
-    "rnn_type": RULES["rnn_type"].names,
     "generator_function": tuple(ALPHAS),
     "global_attention_function": tuple(ALPHAS),
-    "global_attention": RULES["global_attention"].names,
-    "self_attn_type": RULES["self_attn_type"].names,
     "copy_attn": (False,),
     "coverage_attn": (False,),
 }
@@ -154,8 +147,7 @@ def plain(value: Any, depth: int = 0) -> bool:
 
 def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the checkpoint, with defaults, and sizes for each side."""
-    actions = register(training_parser()).values()
-    options = {canonical(a): a.default for a in actions if a.default != argparse.SUPPRESS}
+    options = {name: option.default for name, option in training_options().items()}
     given = {name: value for name, value in vars(content["opt"]).items() if plain({name: value})}
     options |= given
     for both, sides in (

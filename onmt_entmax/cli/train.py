@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
+from onmt_entmax.cli.ending import warn
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.help import ALL, TRAINING, help_text, is_help
-from onmt_entmax.options.train import training_parser, training_setup
+from onmt_entmax.options.reader import OptionError, described
+from onmt_entmax.options.train import TOPICS, training_options, training_setup
 from onmt_entmax.processes import end_with_parent
 from onmt_entmax.train.run import run_training
 
@@ -18,11 +21,18 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UserError: for everything that the user can fix, before or while training.
     """
-    if is_help(arguments):
-        print(help_text(training_parser(), TRAINING, bool(set(ALL) & set(arguments))))
+    usage = "-config FILE [-option value ...]\n\nTrain a sequence-to-sequence model."
+    if text := described(training_options(), TOPICS, usage, arguments):
+        print(text)
         return 0
     end_with_parent()
     setup = training_setup(arguments)
+    warn(*setup.warnings)
+    if setup.run.gpu is not None and not torch.cuda.is_available():
+        raise OptionError(
+            "gpu_ranks: no GPU here; to train on the CPU, leave gpu_ranks out, or give -gpu_ranks "
+            "without a number"
+        )
     try:
         return run_training(
             run=setup.run,

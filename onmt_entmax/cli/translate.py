@@ -16,8 +16,13 @@ from onmt_entmax.cli.ending import warn
 from onmt_entmax.data.transforms import splits
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
-from onmt_entmax.options.help import ALL, TRANSLATION, help_text, is_help
-from onmt_entmax.options.translate import TranslationSetup, translation_parser, translation_setup
+from onmt_entmax.options.reader import described
+from onmt_entmax.options.translate import (
+    TOPICS,
+    TranslationSetup,
+    translation_options,
+    translation_setup,
+)
 from onmt_entmax.processes import Processes, device_for, end_with_parent
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.search import LineConstraints
@@ -31,8 +36,12 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UserError: for everything that the user can fix; then no output file is changed.
     """
-    if is_help(arguments):
-        print(help_text(translation_parser(), TRANSLATION, bool(set(ALL) & set(arguments))))
+    usage = (
+        "-model FOLDER -src FILE -output FILE [-option value ...]\n\n"
+        "Translate a file and prove what can be proven about each output."
+    )
+    if text := described(translation_options(), TOPICS, usage, arguments):
+        print(text)
         return 0
     end_with_parent()
     processes = Processes()

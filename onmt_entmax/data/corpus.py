@@ -6,11 +6,11 @@ import functools
 import itertools
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from onmt_entmax.config import CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.inflection import is_language
 from onmt_entmax.data.transforms import build_transforms, with_seed
@@ -24,37 +24,6 @@ VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT
 
 class CorpusError(UserError):
     """A corpus that cannot be read; the message names the file and line."""
-
-
-@dataclass(frozen=True)
-class CorpusConfig:
-    """One pair of files; named as the keys of OpenNMT-py's `data:` entries."""
-
-    name: str
-    path_src: str
-    path_tgt: str
-    weight: int = 1
-    transforms: tuple[str, ...] = ()
-    src_prefix: str | None = None
-    tgt_prefix: str | None = None
-
-
-@dataclass(frozen=True)
-class DataConfig:
-    """All corpora and the settings of batches; named as OpenNMT-py's options."""
-
-    corpora: tuple[CorpusConfig, ...]
-    valid: CorpusConfig | None
-    batch_size: int = 64
-    batch_type: str = "sents"
-    bucket_size: int = 262144  # examples that are shuffled and sorted by length together
-    num_workers: int = 0  # processes that prefetch batches; 0: the training process reads
-    queue_size: int = 40  # batches that each of them may prefetch
-    skip_empty_level: str = "warning"
-    src_seq_length_trunc: int | None = None
-    tgt_seq_length_trunc: int | None = None
-    seed: int = 0
-    transform_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 Pair = tuple[list[str], list[str]]

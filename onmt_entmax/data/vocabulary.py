@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
@@ -21,20 +22,6 @@ TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, Defa
 
 class VocabularyError(UserError):
     """A vocabulary file or list that cannot be used."""
-
-
-@dataclass(frozen=True)
-class VocabularyConfig:
-    """Files and sizes of the vocabularies; named as OpenNMT-py's options."""
-
-    src_vocab: str | None = None  # a file of `token` or `token<TAB>count` lines
-    tgt_vocab: str | None = None
-    share_vocab: bool = False
-    src_vocab_size: int = 50000  # without the special tokens
-    tgt_vocab_size: int = 50000
-    src_words_min_frequency: int = 0
-    tgt_words_min_frequency: int = 0
-    vocab_size_multiple: int = 1
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.data.corpus import VALID
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import read_object, write_text
-from onmt_entmax.options.reader import read_yaml
-from onmt_entmax.options.rivals import without_rivals
+from onmt_entmax.options.reader import read_yaml, without_rivals
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 OPTIONAL = ("options", "translate", "ensemble", "paper")

@@ -341,7 +341,7 @@ def check(matrix: Matrix, trainings: Sequence[Training]) -> None:
     """
     for path in (matrix.source, matrix.reference):
         if not path.is_file():
-            raise UserError(f"{matrix.path}: {no_such_file(path, matrix.path)}")
+            raise UserError(f"{matrix.path}: {no_such_file(path)}")
     for training in trainings:
         if not is_locked(training.folder) and figures_of(training) is None:
             check_training(training)

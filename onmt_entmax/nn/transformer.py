@@ -15,14 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from onmt_entmax.config import KINDS, LEARNED, SHARED
 from onmt_entmax.nn.products import product, uses_onednn, weight_gradient
 from onmt_entmax.opennmt import MultiHeadedAttention, TransformerEncoder, relative_matmul
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
-
-KINDS = ("encoder", "decoder", "context")
-"""The three attentions: self-attention of encoder and decoder, decoder to source"""
-LEARNED, SHARED = "learned", "learned_shared"
-"""Values of alpha besides numbers: one for each head, or one for all heads of all layers"""
 
 # From so many rows on, a product by oneDNN is faster than PyTorch's.
 _MANY_ROWS = 64

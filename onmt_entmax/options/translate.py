@@ -1,4 +1,4 @@
-"""The options of `translate`: checked, and turned into a search task and files."""
+"""The options of `translate`: declared, checked, and turned into a search task and files."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from onmt_entmax.config import FEW, SIZE, TRANSFORMS, ConfigError, Option, declared
 from onmt_entmax.data.reader import UnknownWords, read_phrase_table
 from onmt_entmax.files import is_stream, refuse_overwriting
-from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, translate_opts
-from onmt_entmax.options.reader import Options, read_options, register
-from onmt_entmax.options.support import (
-    REFUSED_IN_TRANSLATION,
-    check_values,
-    refuse_unsupported,
+from onmt_entmax.opennmt import translate_opts
+from onmt_entmax.options.reader import (
+    Options,
+    no_such_file,
+    options_of,
+    read_options,
+    transform_options,
 )
-from onmt_entmax.options.transforms import transform_option_names
 from onmt_entmax.report.writers import with_summary
+from onmt_entmax.rules import FLAG, Rule, number, one_of, positive, whole
 from onmt_entmax.search import (
     Budget,
     Constraints,
@@ -28,25 +31,113 @@ from onmt_entmax.search import (
     SearchConfig,
     SearchTask,
 )
-from onmt_entmax.search.config import Method, Stop
+from onmt_entmax.search.config import Method
 from onmt_entmax.search.expression import ExpressionError, parse_expression
-from onmt_entmax.search.mbr import UTILITIES
 
+_SEARCH, _SAMPLING, _FILES, _OUTPUTS = TOPICS = (
+    "Search and certificates",
+    "Sampling (OpenNMT-py's options from here on)",
+    "Files",
+    "Outputs",
+)
+_TEXT = Rule(str)
+_NEEDS_SAMPLING = "random_sampling_topk or random_sampling_topp"
+
+OPTIONS = {
+    "exactness_report": Option(
+        None, _TEXT, "JSON Lines file with the certificate of each sentence.", _SEARCH
+    ),
+    "search": Option(
+        SearchTask.method,
+        one_of(*get_args(Method)),
+        "exact: search on until the n_best are proven; enumerate: list the support.",
+        _SEARCH,
+    ),
+    "budget": Option(
+        Budget.expansions,
+        declared(Budget)["expansions"].rule,
+        "Prefixes per sentence that may be computed.",
+        _SEARCH,
+        "search: exact or search: enumerate or verify",
+    ),
+    "constraints": Option(
+        None,
+        _TEXT,
+        "File of phrases that each line's output must contain, or must not.",
+        _SEARCH,
+    ),
+    "constraint_regex": Option(
+        None, _TEXT, "Regular expression over tokens that every output must match.", _SEARCH
+    ),
+    "random_sampling_distinct": Option(
+        False, FLAG, "Draw samples without replacement.", _SEARCH, _NEEDS_SAMPLING
+    ),
+    "random_sampling_topk": Option(
+        0,
+        whole(-1, 10**6),
+        "Draw n_best outputs, each token of the k best; -1: of all.",
+        _SAMPLING,
+    ),
+    "random_sampling_topp": Option(
+        0.0, number(0, 1), "Draw each token of the best that reach this probability.", _SAMPLING
+    ),
+    "random_sampling_temp": Option(
+        1.0, positive(1000), "Temperature: divides the scores.", _SAMPLING, _NEEDS_SAMPLING
+    ),
+    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of the samples; -1 is 0.", _SAMPLING),
+    "config": Option(None, _TEXT, "YAML file with any of these options.", _FILES),
+    "model": Option(
+        [],
+        _TEXT,
+        "Run folders or checkpoints; an ensemble averages probabilities.",
+        _FILES,
+        "",
+        True,
+    ),
+    "src": Option(None, _TEXT, "File to translate.", _FILES, "", True),
+    "output": Option("pred.txt", _TEXT, "File of translations.", _FILES),
+    "tgt": Option(None, _TEXT, "File of target prefixes.", _FILES, "tgt_prefix"),
+    "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, "tgt"),
+    "transforms": Option(
+        [], TRANSFORMS, "Transforms of the source, instead of training's subwords.", _FILES
+    ),
+    # OpenNMT-py's default is 30.
+    "batch_size": Option(64, SIZE, "Sentences searched together.", _FILES),
+    "batch_type": Option("sents", one_of("sents")),
+    "gpu": Option(-1, whole(0, 10_000, off=-1), "The GPU to use; -1: the CPU.", _FILES),
+    **declared(SearchTask, SearchConfig, Penalties),
+    "n_best": Option(
+        1,
+        FEW,
+        "Outputs per sentence, a line each.",
+        _OUTPUTS,
+        "search: beam or search: exact or mbr",
+    ),
+    "min_length": Option(0, whole(0, 10**6), "Shortest output, in tokens.", _OUTPUTS),
+    "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
+    "block_ngram_repeat": Option(
+        0,
+        whole(0, 10**6),
+        "Exclude outputs that repeat an n-gram of this size; 0: none.",
+        _OUTPUTS,
+    ),
+    "ignore_when_blocking": Option(
+        [], _TEXT, "Tokens that may repeat.", _OUTPUTS, "block_ngram_repeat"
+    ),
+    "ban_unk_token": Option(False, FLAG, "Exclude outputs with <unk>.", _OUTPUTS),
+    "replace_unk": Option(
+        False, FLAG, "Replace <unk> by the source word with the most attention.", _OUTPUTS
+    ),
+    "report_align": Option(
+        False, FLAG, "Write the attended source positions to OUTPUT.align, as i-j.", _OUTPUTS
+    ),
+    "phrase_table": Option("", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, "replace_unk"),
+}
 # Options that name an input file.
 _READ = (
     *("config", "src", "tgt", "phrase_table", "constraints"),
     *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
 )
-
-# Options that ask for a search.
-_NOT_SAMPLED = (
-    *("search", "stop", "mbr", "verify", "replace_unk", "ban_unk_token", "min_length"),
-    *("block_ngram_repeat", "length_penalty", "coverage_penalty", "constraints"),
-    *("constraint_regex", "report_align"),
-)
-
-
-BATCH_SIZE = 64  # sentences searched together; OpenNMT-py's default is 30
 
 
 @dataclass(frozen=True)
@@ -70,28 +161,9 @@ class TranslationSetup:
     unknown: UnknownWords | None
 
 
-def translation_parser() -> ArgumentParser:
-    """Return a parser of OpenNMT-py's translation options and ours.
-
-    The defaults of our options are those of the configurations that they end in.
-    """
-    parser = ArgumentParser()
-    add = parser.add_argument
-    add("-config", "--config")
-    translate_opts(parser, dynamic=True)
-    register(parser)["batch_size"].default = BATCH_SIZE
-    register(parser)["transforms"].nargs = "*"
-    add("-exactness_report", default=None)
-    add("-stop", default=SearchConfig.stop, choices=get_args(Stop))
-    add("-search", default=SearchTask.method, choices=get_args(Method))
-    add("-budget", type=int, default=Budget.expansions)
-    add("-mass", type=float, default=SearchTask.mass)
-    add("-verify", action="store_true")
-    add("-constraints", default=None)
-    add("-constraint_regex", default=None)
-    add("-mbr", default=None, choices=UTILITIES)
-    add("-random_sampling_distinct", action="store_true")
-    return parser
+def translation_options() -> dict[str, Option]:
+    """Return the options of `translate`."""
+    return options_of(partial(translate_opts, dynamic=True), OPTIONS)
 
 
 def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
@@ -100,22 +172,12 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    parser = translation_parser()
-    options = read_options(parser, arguments)
-    refuse_unsupported(options, REFUSED_IN_TRANSLATION, parser)
-    check_values(options)
-    if options["data_type"] != "text":
-        raise options.error("data_type", "only text is supported")
-    if options["batch_type"] != "sents":
-        raise options.error("batch_type", "only sents is supported for translation")
-    source = _input(options, "src")
-    for name in options["transforms"]:
-        if name not in AVAILABLE_TRANSFORMS:
-            raise options.error("transforms", f"no transform {name!r}")
-    _check_search(options)
-    given = {name: options[name] for name in transform_option_names() if options.given(name)}
-    report = None if options["exactness_report"] is None else Path(options["exactness_report"])
-    output = Path(options["output"])
+    options = read_options(translation_options(), arguments)
+    task = _task(options)
+    for name in ("src", "tgt", "constraints"):
+        if options[name] and not os.path.isfile(options[name]):
+            raise options.error(name, no_such_file(options[name]))
+    output, report = Path(options["output"]), _path(options["exactness_report"])
     aligned = output.with_name(output.name + ".align") if options["report_align"] else None
     if aligned is not None and is_stream(output):
         raise options.error("report_align", f"needs an output file, not {output}")
@@ -123,131 +185,78 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         [Path(options[name]) for name in _READ if options[name]],
         [output, *with_summary(report), *([] if aligned is None else [aligned])],
     )
+    unknown, table = None, options["phrase_table"]
+    if options["replace_unk"]:
+        unknown = UnknownWords(read_phrase_table(Path(table)) if table else {})
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
-        src=source,
-        prefixes=_prefixes(options),
-        constraints=_constraints(options),
+        src=Path(options["src"]),
+        prefixes=_path(options["tgt"]),
+        constraints=_path(options["constraints"]),
         output=output,
         chosen=options.given("output"),
         exactness_report=report,
         alignments=aligned,
-        task=_task(options),
+        task=task,
         n_best=options["n_best"],
         batch_size=options["batch_size"],
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
         transforms=tuple(options["transforms"]) if options.given("transforms") else None,
-        transform_options=Namespace(**given),
-        unknown=_unknown(options),
+        transform_options=Namespace(
+            **{name: options[name] for name in transform_options() if options.given(name)}
+        ),
+        unknown=unknown,
     )
 
 
-def _input(options: Options, name: str) -> Path:
-    """Return the file that an option names."""
-    if not os.path.isfile(options[name]):
-        raise options.no_file(name, options[name])
-    return Path(options[name])
-
-
-def _check_search(options: Options) -> None:
-    """Refuse options that the chosen search does not read."""
-    search = options["search"]
-    if search == "enumerate" and options.given("stop"):
-        raise options.error("stop", "is only read with search: beam or exact")
-    if search == "exact" and options["stop"] == "first":
-        raise options.error("stop", "first goes with search: beam; exact needs another")
-    if search == "beam" and options.given("budget") and not options["verify"]:
-        raise options.error("budget", "is only read with search: exact or enumerate, or verify")
-    if search != "enumerate" and options.given("mass"):
-        raise options.error("mass", "is only read with search: enumerate")
-    if search == "enumerate" and options.given("n_best") and options["mbr"] is None:
-        raise options.error("n_best", "enumerate lists the support; use search: exact, or mbr")
+def _path(name: str | None) -> Path | None:
+    return Path(name) if name else None
 
 
 def _task(options: Options) -> SearchTask:
-    penalties = Penalties(
-        options["length_penalty"], options["alpha"], options["coverage_penalty"], options["beta"]
-    )
-    for name, needed, used in (
-        ("alpha", "length_penalty: wu", options["length_penalty"] == "wu"),
-        ("beta", "coverage_penalty", options["coverage_penalty"] != "none"),
-        ("ignore_when_blocking", "block_ngram_repeat", options["block_ngram_repeat"]),
-    ):
-        if options[name] and not used:
-            raise options.error(name, f"is only read with {needed}")
-    if options["coverage_penalty"] != "none" and not options["beta"]:
-        raise options.error("coverage_penalty", "does nothing without beta, its weight")
-    if not penalties.is_finite(options["max_length"]):
-        raise options.error("alpha", "too large: the penalty of max_length overflows")
-    if options["min_length"] > options["max_length"]:
-        raise options.error("min_length", f"is above max_length, {options['max_length']}")
-    config = SearchConfig(
-        beam_size=options["beam_size"],
-        n_best=0 if options["search"] == "enumerate" else options["n_best"],
-        max_length=options["max_length"],
-        stop=options["stop"],
-        constraints=Constraints(options["min_length"], options["block_ngram_repeat"]),
-        penalties=penalties,
-    )
-    if options["search"] == "enumerate" and config.penalties.any:
-        raise options.error("search", "enumerate lists by probability, without penalties")
-    if options["mbr"] is not None and options["search"] == "exact":
-        raise options.error("mbr", "goes with search: beam or enumerate")
-    if options["mbr"] is not None and penalties.any:
-        raise options.error("mbr", "is by probability, without penalties")
-    return SearchTask(
-        config=config,
-        method=options["search"],
-        budget=Budget(expansions=options["budget"]),
-        mass=options["mass"],
-        verify=options["verify"],
-        ban_unknown=options["ban_unk_token"],
-        ignore_when_blocking=tuple(options["ignore_when_blocking"]),
-        regex=options["constraint_regex"],
-        mbr=options["mbr"],
-        sampling=_sampling(options),
-    )
+    """Return the search that the options describe.
 
-
-def _sampling(options: Options) -> Sampling | None:
-    topk, topp = options["random_sampling_topk"], options["random_sampling_topp"]
-    temp, distinct = options["random_sampling_temp"], options["random_sampling_distinct"]
-    seed = max(options["seed"], 0)
-    if not topk and not topp:
-        for name, off in (("random_sampling_temp", 1), ("random_sampling_distinct", False)):
-            if options[name] != off:
-                raise options.error(name, "needs random_sampling_topk (-1: all tokens) or topp")
-        return None
-    for name in _NOT_SAMPLED:
-        if options.given(name) and options[name] not in (0, None, "none"):
-            raise options.error(name, "goes with a search, not with random sampling")
-    if options.given("beam_size") and options["beam_size"] not in (1, options["n_best"]):
-        raise options.error("beam_size", "is not read in random sampling; n_best counts samples")
-    return Sampling(topk or -1, topp, temp, distinct, seed)
-
-
-def _unknown(options: Options) -> UnknownWords | None:
-    if options["phrase_table"] and not options["replace_unk"]:
-        raise options.error("phrase_table", "is only read with replace_unk")
-    if not options["replace_unk"]:
-        return None
-    table = options["phrase_table"]
-    return UnknownWords(read_phrase_table(Path(table)) if table else {})
-
-
-def _constraints(options: Options) -> Path | None:
-    if options["constraint_regex"] is not None:
-        try:
-            parse_expression(options["constraint_regex"])
-        except ExpressionError as error:
-            raise options.error("constraint_regex", str(error)) from None
-    return None if options["constraints"] is None else _input(options, "constraints")
-
-
-def _prefixes(options: Options) -> Path | None:
-    if bool(options["tgt"]) != options["tgt_prefix"]:
-        raise options.error(
-            "tgt" if options["tgt"] else "tgt_prefix",
-            "give -tgt FILE -tgt_prefix to force prefixes; onmt-entmax score scores targets",
+    Raises:
+        OptionError: options exclude each other.
+    """
+    sampling, length = None, options["max_length"]
+    if options["random_sampling_topk"] or options["random_sampling_topp"]:
+        sampling = Sampling(
+            options["random_sampling_topk"] or -1,
+            options["random_sampling_topp"],
+            options["random_sampling_temp"],
+            options["random_sampling_distinct"],
+            max(options["seed"], 0),
         )
-    return _input(options, "tgt") if options["tgt"] else None
+        for name in ("replace_unk", "report_align", "constraints"):
+            if options[name]:
+                raise options.error(name, "goes with a search, not with random sampling")
+        if options.given("beam_size") and options["beam_size"] not in (1, options["n_best"]):
+            raise options.error(
+                "beam_size", "is not read in random sampling; n_best counts samples"
+            )
+    if options["min_length"] > length:
+        raise options.error("min_length", f"is above max_length, {length}")
+    search = options["search"]
+    try:
+        if options["constraint_regex"] is not None:
+            parse_expression(options["constraint_regex"])
+        return SearchTask(
+            config=SearchConfig(
+                **options.pick(SearchConfig),
+                n_best=0 if search == "enumerate" else options["n_best"],
+                constraints=Constraints(options["min_length"], options["block_ngram_repeat"]),
+                penalties=Penalties(**options.pick(Penalties)),
+            ),
+            method=search,
+            budget=Budget(expansions=options["budget"]),
+            ban_unknown=options["ban_unk_token"],
+            ignore_when_blocking=tuple(options["ignore_when_blocking"]),
+            regex=options["constraint_regex"],
+            sampling=sampling,
+            **options.pick(SearchTask),
+        )
+    except ConfigError as error:
+        raise options.error(error.key, error.reason) from None
+    except ExpressionError as error:
+        raise options.error("constraint_regex", str(error)) from None

@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args
 
 from torch import Tensor
 
+from onmt_entmax.config import FEW, LIMIT, Checked, option
+from onmt_entmax.rules import FLAG, number, one_of, positive, whole
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.mbr import UTILITIES, Utility
 from onmt_entmax.search.sampling import Sampling
 
 
 @dataclass(frozen=True)
-class Penalties:
-    """`score = log_prob / length penalty - beta * coverage penalty`, as OpenNMT-py computes it.
+class Penalties(Checked):
+    """`score = log_prob / length penalty - beta * coverage penalty`, as OpenNMT-py computes it."""
 
-    Raises:
-        ValueError: if a name is unknown or a number negative.
-    """
-
-    length_penalty: Literal["none", "wu", "avg"] = "none"
+    length_penalty: str = option(
+        "none", one_of("none", "wu", "avg"), "Length penalty of the score.", "Outputs"
+    )
     """`wu`: ((5 + n) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: n. As in OpenNMT-py, n includes
     the start and end symbols."""
-    alpha: float = 0.0
-    coverage_penalty: Literal["none", "wu", "summary"] = "none"
+    alpha: float = option(
+        0.0, number(0, 1000), "Strength of the penalty.", "Outputs", "length_penalty: wu"
+    )
+    coverage_penalty: str = option(
+        "none", one_of("none", "wu", "summary"), "Coverage penalty of the score.", "Outputs", "beta"
+    )
     """With c the total attention that a source position received: `wu`: the sum of -log(min(c, 1))
     (Wu et al. 2016, Eq. 14), infinite if sparse attention leaves a position out; `summary`: the sum
     of max(c, 1) - 1 (Gehrmann et al. 2018)."""
-    beta: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("length_penalty", "coverage_penalty"):
-            known = get_args(get_type_hints(Penalties)[name])
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be {', '.join(known)}, got {getattr(self, name)!r}")
-        for name in ("alpha", "beta"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be a number from 0 up, got {getattr(self, name)}")
+    beta: float = option(
+        0.0, number(0, 1000), "Weight of coverage_penalty.", "Outputs", "coverage_penalty"
+    )
 
     @property
     def any(self) -> bool:
@@ -105,21 +103,23 @@ Stop = Literal["exhaustive", "optimal", "first"]
 
 
 @dataclass(frozen=True)
-class SearchConfig:
-    """How to search; options that OpenNMT-py has keep its names.
+class SearchConfig(Checked):
+    """How to search; options that OpenNMT-py has keep its names."""
 
-    Raises:
-        ValueError: if a value is out of range.
-    """
-
-    beam_size: int = 5
-    """Live prefixes kept for each sentence."""
+    beam_size: int = option(5, FEW, "Prefixes kept per sentence.", "Outputs")
     n_best: int = 1
     """Hypotheses returned for each sentence; 0 returns all that finished."""
-    max_length: int = 100
+    max_length: int = option(100, whole(0, 10**6), "Longest output, in tokens.", "Outputs")
     """Longest sequence, without its end symbol; longer prefixes are cut, and the certificate counts
     them."""
-    stop: Stop = "exhaustive"
+    stop: Stop = option(
+        "exhaustive",
+        one_of(*get_args(Stop)),
+        "exhaustive: when all outputs are found; optimal: when the best are proven; first: as in "
+        "OpenNMT-py.",
+        "Search and certificates",
+        "search: beam or search: exact",
+    )
     """When a sentence is done. `exhaustive`: when no prefix is alive, or the beam has overflowed
     (the support cannot be exhausted any more) and `optimal` holds. `optimal`: when no live prefix
     is more probable than the n-th best finished hypothesis (with penalties: can score more at any
@@ -133,45 +133,30 @@ class SearchConfig:
     all_found: bool = False
     """Whether to return all that finished, though only the `n_best` are searched for."""
 
-    def __post_init__(self) -> None:
-        for name, least in (("beam_size", 1), ("n_best", 0), ("max_length", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.stop not in get_args(Stop):
-            raise ValueError(f"stop must be exhaustive, optimal or first, got {self.stop!r}")
-        if not self.penalties.is_finite(self.max_length):
-            raise ValueError(
-                f"alpha {self.penalties.alpha:g} is too large: the length penalty of "
-                f"max_length {self.max_length} is not a number any more"
-            )
+    def misfits(self) -> Iterator[tuple[object, str, str]]:
+        """Yield whether a value does not fit others, its name, and why."""
+        yield self.n_best < 0, "n_best", f"must be at least 0, not {self.n_best}"
+        finite = self.penalties.is_finite(self.max_length)
+        yield not finite, "alpha", "too large: the penalty of max_length overflows"
 
 
 @dataclass(frozen=True)
-class Budget:
-    """Limits of an exact search, which then returns the best found and a bound.
+class Budget(Checked):
+    """Limits of an exact search, which then returns the best found and a bound."""
 
-    Raises:
-        ValueError: if a number is not positive.
-    """
-
-    expansions: int = 10_000
+    expansions: int = option(10_000, LIMIT)
     """Prefixes computed, for one sentence."""
-    states: int = 20_000
+    states: int = option(20_000, LIMIT)
     """Prefixes whose decoder state is kept: a few kilobytes each for a recurrent decoder."""
-    rows: int = 64
+    rows: int = option(64, LIMIT)
     """Prefixes computed together."""
-
-    def __post_init__(self) -> None:
-        for name in ("expansions", "states", "rows"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
 Method = Literal["beam", "exact", "enumerate"]
 
 
 @dataclass(frozen=True)
-class SearchTask:
+class SearchTask(Checked):
     """What to search for, with tokens named by their text: the vocabulary is not needed yet."""
 
     config: SearchConfig = field(default_factory=SearchConfig)
@@ -182,38 +167,53 @@ class SearchTask:
     down."""
     budget: Budget = field(default_factory=Budget)
     """Limits of `exact` and `enumerate`, for one sentence."""
-    mass: float = 1.0
+    mass: float = option(
+        1.0,
+        positive(1),
+        "Probability at which enumerate may stop.",
+        "Search and certificates",
+        "search: enumerate",
+    )
     """Total probability at which `enumerate` may stop."""
-    verify: bool = False
-    """Whether to recompute certified sentences, one at a time in float64."""
+    verify: bool = option(
+        False,
+        FLAG,
+        "Recompute certified sentences in float64, and count disagreements.",
+        "Search and certificates",
+    )
     ban_unknown: bool = False
     """Whether to ban `<unk>`."""
     ignore_when_blocking: tuple[str, ...] = ()
     """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
     regex: str | None = None
     """What every output must match, if anything: see `search.expression.parse_expression`."""
-    mbr: Utility | None = None
+    mbr: Utility | None = option(
+        None,
+        one_of(*UTILITIES, off=None),
+        "Write the output of the highest expected utility, among those found.",
+        "Search and certificates",
+    )
     """Rank the texts that are found by this expected utility; the search then looks for
     `beam_size` of them."""
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
 
-    def __post_init__(self) -> None:
-        if self.method not in get_args(Method):
-            raise ValueError(f"method must be beam, exact or enumerate, got {self.method!r}")
-        if self.method == "exact" and self.config.stop == "first":
-            raise ValueError("stop first goes with a beam search; exact needs another")
+    def misfits(self) -> Iterator[tuple[object, str, str]]:
+        """Yield whether a value does not fit others, its name, and why."""
+        config, mbr, exact = self.config, self.mbr is not None, self.method == "exact"
+        enumerates, penalties = self.method == "enumerate", config.penalties.any
+        known = self.method in get_args(Method)
+        yield not known, "search", f"must be beam, exact or enumerate, not {self.method!r}"
+        yield exact and config.stop == "first", "stop", "first goes with search: beam"
+        yield (
+            enumerates and penalties,
+            "search",
+            "enumerate lists by probability, without penalties",
+        )
+        yield mbr and exact, "mbr", "goes with search: beam or enumerate"
+        yield mbr and penalties, "mbr", "is by probability, without penalties"
         if self.sampling is not None:
-            own = self.config
-            others = (self.verify, self.ban_unknown, self.mbr, self.regex, self.method != "beam")
-            if any(others):
-                raise ValueError("sampling takes no method, mbr, verify, ban_unknown or regex")
-            if own != SearchConfig(own.beam_size, max(own.n_best, 1), own.max_length):
-                raise ValueError("sampling takes n_best (samples) and max_length, nothing else")
-        if self.mbr is not None:
-            if self.mbr not in UTILITIES:
-                raise ValueError(f"mbr must be one of {', '.join(UTILITIES)}, got {self.mbr!r}")
-            if self.method == "exact":
-                raise ValueError("mbr goes with a beam search or enumerate, not with exact")
-            if self.config.penalties.any:
-                raise ValueError("mbr is by probability: take the penalties away")
+            plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
+            used = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
+            alone = used == (plain, "beam", False, False, None, None)
+            yield not alone, "random_sampling", "takes n_best and max_length, no other options"

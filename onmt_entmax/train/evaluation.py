@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, zip_longest
 from statistics import fmean
 
 from sacrebleu.metrics import BLEU
 
+from onmt_entmax.config import DECODED, DataConfig, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
 from onmt_entmax.data.corpus import (
     CorpusError,
-    DataConfig,
     Pair,
     numericalise,
     validation_pairs,
@@ -27,32 +26,9 @@ from onmt_entmax.errors import counted
 from onmt_entmax.memory import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
-from onmt_entmax.train import Evaluate, TrainingConfig
+from onmt_entmax.train import Evaluate
 
 UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning is due
-DECODED = ("exact_match", "macro_accuracy", "bleu")  # measures that need decoding
-
-
-@dataclass(frozen=True)
-class ValidationConfig:
-    """Measures and sizes of a validation; named as the options are."""
-
-    selection: str = TrainingConfig.selection  # decides whether anything is decoded
-    valid_batch_size: int = 32
-    valid_loss_size: int = 0  # sentences for the loss; 0: all
-    valid_decode_size: int = 1000  # sentences to decode; 0: all
-    valid_beam_size: int = 1
-    max_length: int = 100  # tokens per output
-    valid_bleu_tokenize: str = "13a"  # as sacrebleu names it
-
-    def conditions(self, measure: str) -> str:
-        """Return how a measure is taken, such as `at most 1,000 pairs, greedy`; may be empty."""
-        decoded = measure in DECODED
-        size = self.valid_decode_size if decoded else self.valid_loss_size
-        known = [f"at most {counted(size, 'pair')}"] if size else []
-        if decoded:
-            known.append(f"beam {self.valid_beam_size}" if self.valid_beam_size > 1 else "greedy")
-        return ", ".join(known)
 
 
 def make_evaluate(

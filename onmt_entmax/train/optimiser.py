@@ -6,35 +6,15 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
 from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA
-
-
-@dataclass(frozen=True)
-class OptimizerConfig:
-    """Optimiser and learning-rate schedule; named as OpenNMT-py's functions expect."""
-
-    optim: str = "sgd"
-    learning_rate: float = 1.0
-    alpha_learning_rate: float | None = None  # of learned alphas; None: learning_rate
-    learning_rate_decay: float = 0.5
-    decay_method: str = "none"  # none, noam, noamwd, rsqrt (OpenNMT-py's), plateau, cosine (ours)
-    start_decay_steps: int = 50000
-    decay_steps: int = 10000
-    warmup_steps: int = 4000
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.999
-    adagrad_accumulator_init: float = 0.0
-    max_grad_norm: float = 5.0
-    rnn_size: int = 500  # model size, for the schedules noam and noamwd
-
 
 # Numbers that an optimiser keeps for each weight.
 STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0}

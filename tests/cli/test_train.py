@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 from onmt_entmax.checkpoint import load
@@ -161,11 +162,13 @@ def test_stock_configurations_train_and_translate(
 ) -> None:
     toy_ende(tmp_path)
     config = ROOT / "tests" / "stock" / f"{name}.yaml"
-    # Only the number of steps is changed, and for the Transformer, whose sixteen batches of 4096
-    # tokens an update take minutes on a small machine, the number of tokens.
+    # Only the number of steps is changed, the GPUs, and for the Transformer, whose sixteen batches
+    # of 4096 tokens an update take minutes on a small machine, the number of tokens.
     fewer = ["-batch_size", 64] if name == "transformer" else []
-    printed = succeed("train.py", "-config", config, "-train_steps", steps, *fewer, cwd=tmp_path)
-    assert "note: no CUDA device" in printed or "on cuda" in printed
+    command = ("train.py", "-config", config, "-train_steps", steps, *fewer)
+    if not torch.cuda.is_available():
+        assert "no GPU here" in fail(*command, "-gpu_ranks", 0, cwd=tmp_path)
+    succeed(*command, "-gpu_ranks", cwd=tmp_path)
     run_folder = tmp_path / "toy-ende" / "run"
     assert (run_folder / "example.vocab.src").is_file()
     source = tmp_path / "toy-ende" / "src-val.txt"
@@ -192,7 +195,7 @@ def test_vocabularies_of_onmt_build_vocab_are_accepted(tmp_path: Path) -> None:
     subprocess.run([*command, "200"], cwd=tmp_path, check=True, capture_output=True)
     counted = (tmp_path / "toy-ende/run/example.vocab.src").read_text()
     small = ["-rnn_size", 16, "-word_vec_size", 8]
-    succeed("train.py", "-config", config, "-train_steps", 2, *small, cwd=tmp_path)
+    succeed("train.py", "-config", config, "-train_steps", 2, "-gpu_ranks", *small, cwd=tmp_path)
     assert (tmp_path / "toy-ende/run/example.vocab.src").read_text() == counted
     tokens = json.loads((tmp_path / "toy-ende/run/model/step_2/vocab.json").read_text())["source"]
     assert set(tokens) == {"<unk>", "<blank>", *"abcdefgh"}

@@ -133,7 +133,7 @@ def test_the_loss_is_that_of_the_sample(trained: Path, tmp_path: Path) -> None:
     ("name", "value", "message"),
     [
         ("valid_loss_size", -1, "valid_loss_size: must be a whole number from 0 to"),
-        ("valid_loss_size", "many", "valid_loss_size: expected a whole number"),
+        ("valid_loss_size", "many", "valid_loss_size: must be a whole number"),
         ("selection", "macro_acuracy", "did you mean 'macro_accuracy'?"),
     ],
 )

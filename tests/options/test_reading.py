@@ -1,0 +1,271 @@
+"""Reading options: types, ranges, errors in one line, the help and the schema."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from onmt_entmax import config
+from onmt_entmax.cli.main import run
+from onmt_entmax.opennmt import train_opts, translate_opts
+from onmt_entmax.options import train, translate
+from onmt_entmax.options.reader import (
+    IGNORED,
+    REFUSED,
+    OptionError,
+    Options,
+    options_of,
+    read_options,
+    schema,
+    transform_options,
+)
+from onmt_entmax.options.train import training_options, training_setup
+from onmt_entmax.options.translate import translation_options, translation_setup
+from tests.commands import ROOT
+from tests.toy import write_corpus
+
+COMMANDS = {"train": training_options(), "translate": translation_options()}
+STOCK = {
+    "train": options_of(train_opts, {}),
+    "translate": options_of(lambda parser: translate_opts(parser, dynamic=True), {}),
+}
+each_command = pytest.mark.parametrize("command", COMMANDS)
+
+
+def read(tmp_path: Path, text: str, *flags: str) -> Options:
+    path = tmp_path / "c.yaml"
+    path.write_text("data: {c: {path_src: a, path_tgt: b}}\n" + text)
+    return read_options(COMMANDS["train"], ["-config", str(path), *flags])
+
+
+def refused(call: Callable[[], object], message: str) -> str:
+    """Check that a call ends in a short line, and return it."""
+    with pytest.raises(OptionError, match=message) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text
+    assert len(text) < 400
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "value"),
+    [
+        ("rnn_size: 32", "", 32),
+        ("learning_rate: 1e-3", "", 0.001),
+        ("learning_rate: 2", "", 2.0),
+        ("dropout: 0.1", "", [0.1]),
+        ("dropout: [0.1, 0.2]", "", [0.1, 0.2]),
+        ("dropout: 0.2", "-dropout 0.1 0.3", [0.1, 0.3]),
+        ("position_encoding: 'true'", "", True),
+        ("position_encoding: true", "-position_encoding false", False),
+        ("input_feed: 0", "", False),
+        ("overwrite: false", "-overwrite", True),
+        ("cuda_graphs: off", "", "off"),
+        ("gpu_ranks: []", "", []),
+        ("gpu_ranks: [1]", "-gpu_ranks", []),
+        ("tgt_vocab: null", "", None),
+        ("save_model: '010'", "", "010"),
+        ("save_model: a", "-save_model 010", "010"),
+        ("rnn_size: 4", "--rnn_size=8", 8),
+        ("seed: 5", "-seed -1", -1),
+        ("train_steps: 1e5", "", 100_000),
+        ("", "-max_length 1e5", 100_000),
+        ("", "-src_vocab_size 900719925475", 900719925475),
+        ("batch_size_multiple: 1", "", 1),
+        ("layers: -1", "", -1),
+    ],
+)
+def test_values_take_the_type_of_their_option_and_flags_win(tmp_path, text, flags, value) -> None:
+    name = (flags.strip("-") or text).replace("=", " ").replace(":", " ").split()[0]
+    options = read(tmp_path, text, *flags.split())
+    assert options[name] == value
+    assert type(options[name]) is type(value)
+    assert options.origin[name] == ("command line" if flags else str(tmp_path / "c.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rnn_siz: 3", r"c.yaml: rnn_siz: no such option; did you mean 'rnn_size'\?"),
+        ("beam_size: 3", "beam_size: no such option; onmt-entmax translate has it"),
+        ("rnn_size: big", "c.yaml: rnn_size: must be -1 or a whole number from 1 to .*, not 'big'"),
+        ("rnn_size: 2.5", "rnn_size: must be"),
+        ("rnn_size: [2]", "rnn_size: must be"),
+        ("rnn_size: true", "rnn_size: must be"),
+        ("rnn_size: null", "rnn_size: must be"),
+        ("position_encoding: maybe", "position_encoding: must be true or false, not 'maybe'"),
+        ("position_encoding: 2", "position_encoding: must be true or false"),
+        ("generator_function: entmax1", "must be one of softmax.*; did you mean 'entmax15'"),
+        ("generator_function: tsallis15", "OpenNMT-entmax's tsallis15 is entmax15 here"),
+        ("loss_alpha: 1.5", "loss_alpha: no such option; use generator_function: entmax and"),
+        ("copy_attn: true", "copy_attn: not supported: copy attention"),
+        ("encoder_type: cnn", "encoder_type: must be one of rnn, brnn, mean, transformer"),
+        ("dropout: []", "dropout: expected at least one value"),
+        ("save_model: no", "c.yaml: save_model: must be text, not False; put it between quotes"),
+        ("save_model: 010", "save_model: must be text, not 8; put it between quotes"),
+        ("save_model: 2024-01-01", "save_model: must be text, not datetime.*between quotes"),
+        ('save_model: "a\\0b"', "save_model: must be text, not 'a.x00b'"),
+        ("rnn_size: 3\nrnn_size: 4", "line 3: .*the key 'rnn_size' is given twice"),
+        ("rnn_size: [3", "line 2: not valid YAML"),
+        ("brnn: true", "brnn: not supported: use encoder_type: brnn"),
+        ("0x" + "f" * 900 + ": 1", r"c.yaml: \d+\.\.\.: no such option"),
+        ("rnn_type: " + "x" * 9000, "must be one of LSTM, GRU"),
+        ("# " + "x" * (1 << 20), "larger than 1,048,576 bytes"),
+        ("a: &a {<<: *a}", "a: no such option"),
+        ("generator_alpha: 1.2", "generator_alpha: is only read with generator_function: entmax"),
+    ],
+)
+def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
+    assert "c.yaml" in refused(lambda: read(tmp_path, text), message)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("-rnn_siz 3", "command line: -rnn_siz: no such option; did you mean 'rnn_size'"),
+        ("-keep 3", "-keep: no such option; did you mean 'keep_checkpoint'"),
+        ("-rnn_size", "-rnn_size: expected one value, got 0"),
+        ("-overwrite true rubbish", "-overwrite: expected one value, got 2"),
+        ("-rnn_size 3 4", "-rnn_size: expected one value, got 2"),
+        ("file.yaml", "does not follow an option"),
+        ("-config nothing.yaml", r"no such file: nothing.yaml \(searched in "),
+        ("-config /dev", "/dev: Is a directory"),
+        ("-data {c:1,c:[}", "-?data: line 1: not valid YAML"),
+        ("-layers 1", "command line: data: this option is required; give -data, or -config FILE"),
+    ],
+)
+def test_wrong_flags(flags, message) -> None:
+    refused(lambda: read_options(COMMANDS["train"], flags.split()), message)
+
+
+@pytest.mark.parametrize("name", ["src", "model", "output"])
+def test_an_empty_file_of_a_translation_is_one_line(tmp_path, name) -> None:
+    values = {"model": "m", "src": __file__, "output": "o"} | {name: None}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(values))
+    refused(lambda: translation_setup(["-config", str(tmp_path / "c.yaml")]), f"c.yaml: {name}: ")
+
+
+# --- every option ----------------------------------------------------------------------------
+
+
+@each_command
+def test_no_option_of_opennmt_is_ignored_in_silence(command) -> None:
+    """Each is a field or converted, refused with a reason, or listed as without effect."""
+    known = {**train.OPTIONS} if command == "train" else {**translate.OPTIONS}
+    kinds = [each for each in vars(config).values() if dataclasses.is_dataclass(each)]
+    known |= config.declared(*kinds) if command == "train" else {}
+    stock = STOCK[command].keys() - {*REFUSED, *IGNORED, *transform_options()}
+    assert {n for n in stock - known.keys() if len(COMMANDS[command][n].rule.names) != 1} <= {
+        "batch_size_multiple"
+    }
+    assert not known.keys() & {*REFUSED, *IGNORED}
+
+
+@each_command
+def test_stock_options_keep_their_types_and_defaults(command) -> None:
+    ours = {"bucket_size", "tensorboard_log_dir", "batch_size" * (command == "translate")}
+    for name, stock in STOCK[command].items():
+        option = COMMANDS[command][name]
+        if name not in ours:
+            assert (option.default or None) == (stock.default or None), name
+        if name not in ("data", "input_feed"):
+            assert option.rule.kind is stock.rule.kind, name
+
+
+def test_each_field_has_the_default_of_its_option(tmp_path) -> None:
+    corpora = {"c": write_corpus(tmp_path, "train", 2, 1)}
+    made = training_setup(["-data", str(corpora), "-save_model", "run"])
+    for each in (made.run, made.data, made.vocabulary, made.model, made.training, made.validation):
+        for field in dataclasses.fields(each):
+            if field.default is not dataclasses.MISSING and field.name != "save_model":
+                assert getattr(each, field.name) == field.default, field.name
+    assert made.training.optimizer == config.OptimizerConfig()
+    assert made.record["adam_beta1"] == 0.9
+
+
+# What a range allows outside the usual is written down here; all else absurd is refused.
+ZERO = re.compile(
+    ".*(_ratio|_temperature|_alpha|_nbest|_threshold|_frequency|_steps|dropout|beta.?|decay|alpha)$"
+    "|(gpu|seed|valid_.*_size|.*_ranks|num_workers|early_stopping|label_smoothing|max_grad_norm"
+    "|param_init|adagrad.*|max_relative.*|replace_length|min_length|block_.*|random_.*top.)$"
+    "|alpha_init_.*"
+)
+MINUS = "word_vec_size layers rnn_size seed keep_checkpoint gpu replace_length random_sampling_topk"
+
+
+@each_command
+def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
+    for name, option in COMMANDS[command].items():
+        rule = option.rule
+        if rule.kind not in (int, float) or name in {*REFUSED, *IGNORED}:
+            continue
+        assert -(10**13) < rule.low <= rule.high < 10**13, name
+        for value in (float("nan"), float("inf"), 1e30, -200, True, "x", None):
+            assert not rule.fits(value), (name, value)
+        if not name.endswith(("start_decay_steps", "warmup_steps", "valid_steps")):
+            assert rule.fits(0) <= bool(ZERO.match(name)), name
+        assert rule.fits(-1) <= (
+            name in MINUS.split() or bool(re.match("alpha_init|.*nbest", name))
+        )
+
+
+@each_command
+def test_the_help_lists_what_does_something_once(command, capsys) -> None:
+    texts = []
+    for flag in ("-h", "--help-all"):
+        assert run(command, [flag], f"onmt-entmax {command}") == 0
+        texts.append(capsys.readouterr().out)
+        names = re.findall(r"^  -(\w+) ", texts[-1], re.MULTILINE)
+        assert len(names) == len(set(names))
+        assert not {*REFUSED, *IGNORED} & set(names)
+        assert max(map(len, texts[-1].splitlines())) <= 98
+        assert ":cite:" not in texts[-1]
+    hidden = {n for n, o in COMMANDS[command].items() if len(o.rule.names) == 1}
+    hidden |= {"batch_size_multiple", *REFUSED, *IGNORED}
+    assert set(names) == set(COMMANDS[command]) - hidden
+    assert len(texts[0].splitlines()) < 85 < len(texts[1].splitlines())
+
+
+def test_the_schema_accepts_the_shipped_files_and_refuses_what_reading_refuses(capsys) -> None:
+    assert run("train", ["--schema"], "onmt-entmax train") == 0
+    validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
+    checked = 0
+    for path in [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "tests" / "stock").glob("*.yaml")]:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if isinstance(content.get("data"), dict):
+            validator.validate(content)
+            checked += 1
+    assert checked > 15
+    content["data"] = {"c": {"path_src": "a", "path_tgt": "b"}}
+    for wrong in (
+        {"rnn_siz": 3},
+        {"rnn_size": 0},
+        {"optim": "adamw"},
+        {"dropout": [1.0]},
+        {"copy_attn": True},
+        {"learning_rate": 0},
+        {"save_model": False},
+        {"data": {"c": {"path_scr": "a"}}},
+        {"data": None},
+    ):
+        assert not validator.is_valid(content | wrong), wrong
+    jsonschema.Draft202012Validator.check_schema(schema(COMMANDS["translate"]))
+
+
+def test_the_defaults_are_those_of_the_documents() -> None:
+    text, checked = (ROOT / "docs" / "options.md").read_text(encoding="utf-8"), 0
+    for keys, values in re.findall(r"^\| (`[^|]+`) \|([^|]+)\|", text, re.MULTILINE):
+        names, told = re.findall(r"`(\w+)`", keys), values.strip().split(", ")
+        for name, value in zip(names, told if len(told) > 1 else told * len(names), strict=True):
+            if value and value.strip("`") not in COMMANDS["train"]:  # not another option's value
+                default = COMMANDS["train"][name].default
+                shown = f"{default:g}" if isinstance(default, (int, float)) else str(default)
+                assert shown == value.strip("`"), name
+                checked += 1
+    assert checked > 20
