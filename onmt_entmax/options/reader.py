@@ -27,7 +27,7 @@ _LONGEST_MESSAGE = 400  # characters; a value may have millions
 # Hints for options of other versions and commands.
 _ELSEWHERE = {
     "hidden_size": "OpenNMT-py 2.3.0 calls it rnn_size",
-    "base": "a matrix has it: onmt-entmax experiment run FILE",
+    "base": "a matrix has it: python -m tools.papers.tables run FILE",
     **dict.fromkeys(
         ("dump_samples", "num_threads", "vocab_sample_queue_size"),
         "only onmt_build_vocab has it",

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import bleu, combine, evaluate, inflect, prepare_mt, score
+from onmt_entmax.cli import bleu, combine, evaluate, inflect, prepare_files, score
 from onmt_entmax.cli import report as report_page
 from onmt_entmax.files import FileError, refuse_overwriting
 from tests.ended import refused
-from tools import errors_inflection, search_errors
 
-PAGE = ["--train", "t", "--dev", "d", "--predictions", "p", "--report", "r"]
 EVALUATION = ["--source", "s", "--reference", "r", "--predictions", "f"]
 CALLS: list[tuple[Callable[..., int], list[str]]] = [
     (bleu.main, ["f", "--reference", "r", "--output", "f"]),
@@ -19,17 +17,13 @@ CALLS: list[tuple[Callable[..., int], list[str]]] = [
     (combine.main, ["--reports", "f", "--output", "f"]),
     (combine.main, ["--reports", "r", "--reversed", "f", "--output", "o", "--report", "f"]),
     (combine.main, ["--reports", "o.summary.json", "--output", "f", "--report", "o"]),
-    (errors_inflection.main, [*PAGE, "--output", "p"]),
-    (errors_inflection.main, [*PAGE, "--output", "d.src"]),
-    (errors_inflection.main, [*PAGE, "--output", "o.png", "--picture", "o.png"]),
     (inflect.main, ["--model", "m", "--input", "f", "--output", "f"]),
     (report_page.main, ["-model", "m", "-report", "f", "-output", "f"]),
     (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
-    (search_errors.main, ["-model", "m", "-src", "f", "-output", "f"]),
     (evaluate.main, [*EVALUATION, "--json", "f"]),
-    (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "train.a", "train.b",
+    (prepare_files.main, ["--languages", "a", "b", "--train", "train.a", "train.b",
                        "--out", "."]),
-    (prepare_mt.main, ["files", "--languages", "a", "b", "--train", "x.a", "x.b",
+    (prepare_files.main, ["--languages", "a", "b", "--train", "x.a", "x.b",
                        "--val", "val.a", "val.b", "--out", "."]),
 ]  # fmt: skip
 
@@ -49,12 +43,6 @@ def test_a_tool_says_so(
     assert "is read, and would be overwritten" in line
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert all(path.read_text() == "what is there\n" for path in tmp_path.iterdir())
-
-
-def test_a_corpus_is_not_prepared_where_it_lies(tmp_path: Path) -> None:
-    assert "is the folder that is read" in refused(
-        prepare_mt.main, ["tanaka", "--from", tmp_path, "--out", tmp_path]
-    )
 
 
 def test_other_names_of_a_file_are_seen_and_streams_may_be_both(tmp_path: Path) -> None:

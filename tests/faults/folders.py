@@ -49,8 +49,6 @@ CALLS = {
     "train": "-config {w}/toy.yaml -save_model {o}/run -train_from {m} -train_steps 32",
     "verify": "{m}",
     "export": "{m} {o}/released",
-    "attention": "attention {m} --source lang=english --output {o}/one",
-    "sparsity": "{m} --source {w}/valid.src --target {w}/valid.tgt --limit 2",
 }
 
 
@@ -230,8 +228,7 @@ def check(world: World, case: Case, place: Path) -> str | None:
     if case.file != "best.json" and (regular or what == "missing"):
         write_list(model)  # so that it is not the checksum that refuses the file
     arguments = [word.format(m=model, w=world.folder, o=place) for word in CALLS[case.call].split()]
-    command = "figures" if case.call == "attention" else case.call
-    ended = attempt([command, *arguments], place)
+    ended = attempt([case.call, *arguments], place)
     wrong = ended.bug()
     if wrong is None and ended.status == 0:
         wrong = _nonsense(case, world, place, ended.stdout)

@@ -106,7 +106,7 @@ def draw(world: World, generator: Random) -> Case:
     words = CALLS[call][2].split()
     files = [n for n, word in enumerate(words) if word.startswith("{w}/") and word != "{w}/rows"]
     kinds = ["option", "option", "option", *(["file", "file"] if files else [])]
-    kinds += ["yaml"] * 2 if call in ("train", "experiment", "table") else []
+    kinds += ["yaml"] * 2 if call == "train" else []
     kinds += ["stdin"] if CALLS[call][1] else []
     kind = generator.choice(kinds)
     seed = generator.randrange(2**32)

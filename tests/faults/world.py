@@ -89,26 +89,12 @@ CALLS = {
         "",
         "-model {w}/run -report {w}/report.jsonl -output {o}/out.html -details 2",
     ),
-    "sparsity": (
-        "sparsity",
-        "",
-        "{w}/run --source {w}/valid.src --target {w}/valid.tgt --limit 4 --out {o}/counts",
-    ),
-    "attention": ("figures attention", "", "{w}/run --source lang=english --output {o}/one"),
-    "time": ("figures time", "", "{w}/run --output {o}/time"),
-    "experiment": ("experiment run", "", "{o}/matrix.yaml"),
-    "table": ("experiment table", "", "{w}/matrix.yaml"),
     "sigmorphon": ("prepare sigmorphon", "", "--data {w}/rows --out {o}/data"),
     "mt": (
-        "prepare mt",
+        "prepare files",
         "",
-        "files --out {o}/mt --languages ab ba --train {w}/train.src {w}/train.tgt --val_size 10 "
+        "--out {o}/mt --languages ab ba --train {w}/train.src {w}/train.tgt --val_size 10 "
         "--symbols 20",
-    ),
-    "fetch": (
-        "prepare fetch-sigmorphon",
-        "",
-        "--out {o}/rows --settings low --languages english --from {w}/rows --timeout 1",
     ),
     "verify": ("verify", "", "{w}/run"),
     "export": ("export", "", "{w}/run {o}/released"),
@@ -165,18 +151,6 @@ def configuration(folder: Path) -> dict[str, object]:
 def _write_configurations(folder: Path) -> None:
     content = configuration(folder)
     (folder / "toy.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    matrix = {
-        "base": f"{folder}/toy.yaml",
-        "run": "runs",
-        "seeds": [1],
-        "cells": {"one": {"generator_function": "sparsemax"}},
-        "options": {"train_steps": 4, "valid_steps": 2, "save_checkpoint_steps": 2},
-        "translate": {"beam_size": 2, "max_length": 8},
-        "source": f"{folder}/valid.src",
-        "reference": f"{folder}/valid.tgt",
-        "evaluate": "sigmorphon",
-    }
-    (folder / "matrix.yaml").write_text(yaml.safe_dump(matrix), encoding="utf-8")
 
 
 def _write_stock(run: Path, path: Path) -> None:
@@ -225,7 +199,6 @@ def build(folder: Path) -> World:
     must(attempt([*known, *names, "-max_length", 8], folder))
     write_model(folder / "peaked", 1)
     _write_stock(world.run, folder / "stock.pt")
-    must(attempt(["experiment", "run", folder / "matrix.yaml"], folder))
     return world
 
 
