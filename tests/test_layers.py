@@ -24,10 +24,9 @@ ROWS = [
     {"report"},
     {"train"},
     {"options"},
-    {"classify", "sharding"},
+    {"sharding"},
     {"suggester", "translator"},
-    {"figures", "inflector"},
-    {"experiment"},
+    {"inflector"},
     {"cli", "__init__"},
     {"__main__"},
 ]

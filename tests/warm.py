@@ -177,8 +177,9 @@ def _become(request: dict[str, Any], server: str) -> None:
 
     import numpy
 
-    from onmt_entmax.experiment import runner
+    from onmt_entmax.cli import distill
     from onmt_entmax.processes import PARENT
+    from tools.papers import tables
 
     random.seed()
     numpy.random.seed()
@@ -189,7 +190,7 @@ def _become(request: dict[str, Any], server: str) -> None:
     script = request["script"]
     sys.argv = [script, *request["arguments"]]
     # Commands that this one starts are run by the same server.
-    runner.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
+    distill.CONSOLE = tables.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
     try:
         if script == CONSOLE:
             runpy.run_module(script, run_name="__main__", alter_sys=True)

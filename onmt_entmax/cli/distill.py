@@ -19,10 +19,12 @@ model that is done; with another --prob or --draw it selects from the same predi
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,8 +40,6 @@ from onmt_entmax.data.inflection import (
     pair_texts,
 )
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.experiment import runner
-from onmt_entmax.experiment.matrix import digest
 from onmt_entmax.files import (
     followed,
     read_lines,
@@ -52,6 +52,7 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import one_line
 from onmt_entmax.rules import positive, whole
 
+CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 _TRIES = 20  # random draws for each new query, before there are taken to be no more
 
 
@@ -143,7 +144,7 @@ def run(name: str, *words: object) -> None:
     """
     command = [name, *map(str, words)]
     print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
-    subprocess.run([*runner.CONSOLE, *command], check=True)
+    subprocess.run([*CONSOLE, *command], check=True)
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -233,6 +234,10 @@ def distill(options: argparse.Namespace) -> None:
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     work = options.out.with_name(f"{options.out.name}.work")
+
+    def digest(path: Path) -> str:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
     teachers = [[str(followed(model)), digest(model / "model.safetensors")] for model in models]
     wanted = {"train": digest(options.train), "models": teachers}
     begin(work, wanted | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)

@@ -22,19 +22,11 @@ PROGRAM = "onmt-entmax"
 # `main(arguments) -> int`, which raises UserError.
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Prepare data": {
-        "prepare fetch-sigmorphon": ("fetch_sigmorphon", "download the SIGMORPHON 2018 data"),
+        "prepare files": ("prepare_files", "make training files for translation"),
         "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
-        "prepare fetch-multilabel": ("fetch_multilabel", "download multi-label data sets"),
-        "prepare fetch-snli": ("fetch_snli", "download the SNLI corpus of sentence pairs"),
-        "prepare mt": (
-            "prepare_mt",
-            "make training files for translation: `prepare files`, or a corpus",
-        ),
     },
     "Train and predict": {
         "train": ("train", "train a model"),
-        "multilabel": ("multilabel", "cross-validate linear multi-label classifiers"),
-        "nli": ("nli", "train and evaluate attention classifiers of sentence pairs"),
         "translate": ("translate", "translate a file, with certificates"),
         "inflect": ("inflect", "inflect words"),
         "paradigm": ("paradigm", "print all forms of a word, or of a list of words"),
@@ -53,17 +45,23 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "evaluate": ("evaluate", "compute the accuracy of inflections, by language"),
         "bleu": ("bleu", "compute BLEU, chrF and TER, with significance tests"),
         "report": ("report", "write an exactness report as an HTML page"),
-        "sparsity": ("sparsity", "count the nonzeros of attention and output"),
-        "heads": ("heads", "analyse the attention heads of Transformers"),
-        "figures": ("figures", "draw attention, forced decoding, alpha sweeps, training curves"),
-        "experiment": ("experiment", "run a matrix of trainings and print its table"),
     },
 }
-# Corpora of `prepare mt`, whose `mt` may be left out.
-CORPORA = (
-    *("files", "multi30k", "tanaka", "tatoeba", "kftt", "kftt-raw"),
-    *("iwslt17", "wmt16", "wmt14"),
-)
+# Commands that repeat papers, and where they are in a checkout.
+_CORPORA = "multi30k tanaka tatoeba kftt kftt-raw iwslt17 wmt16 wmt14"
+MOVED: Mapping[str, str] = {
+    "experiment": "tables",
+    "figures": "figures",
+    "sparsity": "figures sparsity",
+    "heads": "heads",
+    "multilabel": "sparsemax multilabel",
+    "nli": "sparsemax nli",
+    "prepare mt": "corpora",
+    "prepare fetch-sigmorphon": "corpora sigmorphon",
+    "prepare fetch-multilabel": "corpora",
+    "prepare fetch-snli": "corpora snli",
+    **{f"prepare {name}": f"corpora {name}" for name in _CORPORA.split()},
+}
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
@@ -122,11 +120,12 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
     if word in ("-h", "--help", "-help"):
         print(_help(choices, program))
         return 0
+    name = f"{program} {word}".removeprefix(f"{PROGRAM} ")
+    if name in MOVED:
+        raise UserError(f"{name}: is python -m tools.papers.{MOVED[name]} in a checkout")
     if word not in choices:
         hint = nearest(word, choices) or f"; {program} -h lists them"
         raise UserError(f"no command {word!r}{hint}")
-    if word == "prepare" and arguments[1:2] and arguments[1] in CORPORA:
-        return run("prepare mt", arguments[1:], f"{program} {word}")
     program = f"{program} {word}"
     if choices[word]:
         return run(choices[word], arguments[1:], program)

@@ -68,6 +68,7 @@ REFUSED: Mapping[str, str] = {
         # other versions
         "OpenNMT-py 2.3.0 calls it rnn_size": "hidden_size",
         "only onmt_build_vocab has it": "dump_samples num_threads vocab_sample_queue_size",
+        "a matrix has it: python -m tools.papers.tables run FILE": "base",
         # OpenNMT-entmax
         "use generator_function: entmax and generator_alpha": "loss_alpha",
         "alpha-entmax is exact here": "k bisect_iter global_attention_bisect_iter",

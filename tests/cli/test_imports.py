@@ -44,6 +44,6 @@ def test_inflecting_a_word_imports_nothing_of_training_and_pictures(tmp_path: Pa
     modules = imported("inflect", "german", "ab", "V", "--model", model)
     assert "torch" in modules
     assert not modules & {"matplotlib", "tensorboard", "torch.utils.tensorboard", "pandas", "scipy"}
-    parts = {f"onmt_entmax.{part}" for part in ("train", "options.train", "figures", "experiment")}
+    parts = {f"onmt_entmax.{part}" for part in ("train", "options.train")}
     assert not modules & parts
     assert "onmt_entmax.report.page" not in modules

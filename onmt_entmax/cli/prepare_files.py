@@ -1,0 +1,299 @@
+"""Make everything that a translation model needs from parallel text, but the model.
+
+    onmt-entmax prepare files --out run/mt/mine --languages de en --train corpus.de corpus.en
+    onmt-entmax prepare files --out run/mt/mine --languages de en --train corpus.de corpus.en \\
+        --val dev.de dev.en --test test.de test.en --subwords separate --symbols 25000
+
+Lines are normalised (Unicode NFC, single spaces; Romanian loses its diacritics), subwords are
+learned from the training part, and training pairs that are empty, too long or too different in
+length are dropped. The folder then has
+
+    {train,val}.{de,en}   text
+    test/test.{de,en}     text of the test set, which neither training nor selection reads
+    bpe.model, sp.model   subword models (--subwords separate: one for each language)
+    train.yaml            for `onmt-entmax train -config`: a model for one CPU core
+    prepare.json          how the files were made
+
+and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize`
+segments them in training and translation, and puts translations together again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.prepared import (
+    CONFIGURATION,
+    keep_configuration,
+    next_lines,
+    quoted,
+    training_file,
+)
+from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, pyonmttok, read_pairs
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import refuse_overwriting, write_files
+from onmt_entmax.rules import number, whole
+
+PARTS = ("train", "val", "test")
+_HELD_OUT = 1000  # validation pairs, if the user gives none
+_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages
+
+# The model of README's example, in ten minutes of one core for 29,000 pairs.
+_MODEL = """\
+encoder_type: brnn
+layers: 1
+rnn_size: 384
+word_vec_size: 384
+share_decoder_embeddings: true
+global_attention_function: entmax15
+generator_function: entmax15
+dropout: [0.3]
+
+optim: adam
+learning_rate: 0.0015
+decay_method: cosine
+warmup_steps: 400
+max_grad_norm: 5
+batch_size: {batch}
+train_steps: {steps}                 # about {epochs} of {pairs}
+valid_steps: {often}
+save_checkpoint_steps: {often}
+keep_checkpoint: 1                # beside the best
+selection: bleu                   # measure of the best checkpoint
+valid_decode_size: 500
+seed: 1
+"""
+_BATCH, _PASSES, _FEWEST, _MOST = 64, 6, 2_000, 100_000
+
+
+def text_path(out: Path, part: str, language: str) -> Path:
+    """Return the path of one side of a part; the test set lies in a folder of its own."""
+    return (out / part if part == "test" else out) / f"{part}.{language}"
+
+
+def model_paths(out: Path, subwords: Subwords, languages: Sequence[str]) -> list[Path]:
+    """Return the paths of the subword models of both languages."""
+    kind = "bpe" if subwords.kind == "bpe" else "sp"
+    if subwords.joint:
+        return [out / f"{kind}.model"] * 2
+    return [out / f"{kind}.{name}.model" for name in languages]
+
+
+def prepare(options: argparse.Namespace) -> list[str]:
+    """Fill the folder; return the commands to go on with.
+
+    Raises:
+        UserError: a file cannot be read or written, is not what it should be, or would be replaced.
+    """
+    out, languages = options.out, options.languages
+    subwords = subwords_of(options)
+    given = {part: paths for part in PARTS if (paths := getattr(options, part))}
+    written = {p: [text_path(out, p, language) for language in languages] for p in PARTS}
+    refuse_overwriting(
+        [path for paths in given.values() for path in paths],
+        [path for paths in written.values() for path in paths],
+    )
+    keep_configuration(out)
+    pairs: dict[str, Pairs] = {}
+    for part, paths in given.items():
+        sides = zip(*read_pairs(*paths), strict=True)
+        lines = [
+            [normalise(line, language, subwords.tokens) for line in side]
+            for side, language in zip(sides, languages, strict=False)  # an empty file has no sides
+        ]
+        pairs[part] = list(zip(*lines, strict=True))
+        blank = next((n for n, pair in enumerate(pairs[part], 1) if not all(pair)), None)
+        if not lines or (blank and part != "train"):
+            what = f"line {blank} is empty on one side" if lines else "no lines"
+            raise UserError(f"{paths[0]} and {paths[1]}: {what}")
+    read = len(pairs["train"])
+    if "val" not in pairs:
+        size = options.val_size or _HELD_OUT
+        pairs["train"], pairs["val"] = hold_out(pairs["train"], size, options.seed)
+    for path in written["test"]:
+        if "test" not in pairs and path.exists():  # evaluations would take it for this data's
+            raise UserError(
+                f"{path}: is of other data, as these have no test set; rename it, remove it, or "
+                "name another --out"
+            )
+    shared = read - len(pairs["train"]) - (0 if options.val else len(pairs["val"]))
+    contents: dict[Path, str | bytes] = {}
+    with TemporaryDirectory() as folder:
+        paths = model_paths(Path(folder), subwords, languages)
+        kept = _with_subwords(options, subwords, paths, pairs["train"])
+        unfit, pairs["train"] = len(pairs["train"]) - len(kept), kept
+        models = model_paths(out, subwords, languages)
+        contents |= {path: new.read_bytes() for path, new in zip(models, paths, strict=True)}
+    for part, some in pairs.items():
+        for side, path in enumerate(written[part]):
+            contents[path] = "".join(pair[side] + "\n" for pair in some).encode()
+    commands = _next_commands(out, languages, subwords)
+    settings = _settings(subwords, models, languages[1], len(kept))
+    files = {"train": written["train"], "valid": written["val"]}
+    data = {name: (source, target) for name, (source, target) in files.items()}
+    text = training_file(data, out / "-".join(languages), settings, commands)
+    contents[out / CONFIGURATION] = text.encode()
+    record: dict[str, Any] = {
+        "languages": languages,
+        "pairs": {
+            **{"read": read, "shared_with_val": shared, "unfit": unfit},
+            **{part: len(some) for part, some in pairs.items()},
+        },
+        "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
+        "pyonmttok": pyonmttok().__version__,
+        "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},  # type: ignore[arg-type]
+    }
+    # Old files are replaced only when all new ones are there: trained models may use them.
+    write_files({**contents, out / "prepare.json": json.dumps(record, indent=2) + "\n"})
+    print(
+        f"{out}: {counted(len(kept), 'pair')} to train on, {len(pairs['val'])} to validate on, "
+        f"{len(pairs.get('test', ()))} to test on; left out: {shared} with a sentence of the "
+        f"development set, {unfit} empty, too long or too different in length",
+        file=sys.stderr,
+    )
+    return commands
+
+
+def _with_subwords(
+    options: argparse.Namespace, subwords: Subwords, models: Sequence[Path], pairs: Pairs
+) -> Pairs:
+    """Learn the subwords; return the pairs that are neither too long nor too different in length.
+
+    Raises:
+        UserError: no pair is left, or there is too little text.
+    """
+    filled = [pair for pair in pairs if all(pair)]
+    sides = [[pair[side] for pair in filled] for side in range(2)]
+    what = counted(subwords.symbols, f"{subwords.kind} subword")
+    print(f"learning {what} from {counted(len(filled), 'pair')}", file=sys.stderr, flush=True)
+    if subwords.joint:
+        tokenisers = [subwords.learn(sides, models[0])] * 2
+    else:
+        tokenisers = [subwords.learn([side], m) for side, m in zip(sides, models, strict=True)]
+    kept = []
+    for pair in filled:
+        short, long = sorted(len(t(line)) for t, line in zip(tokenisers, pair, strict=True))
+        if 0 < long <= options.max_tokens and long <= options.max_ratio * short:
+            kept.append(pair)
+    if not kept:
+        limit = counted(options.max_tokens, "subword")
+        raise UserError(
+            f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
+            f"side, and the others are longer than {limit} or too different in length"
+        )
+    return kept
+
+
+def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
+    """Return the options of training for these subwords, as lines of YAML."""
+    lines = ["transforms: [onmt_tokenize]"]
+    for side, model in zip(("src", "tgt"), models, strict=True):
+        lines.append(f"{side}_subword_type: {subwords.kind}")
+        lines.append(f"{side}_subword_model: {quoted(model)}")
+        lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
+    return lines
+
+
+def _bleu_tokenizer(subwords: Subwords, target: str) -> str:
+    """Return the tokeniser of BLEU that fits the output."""
+    return "none" if subwords.tokens else "char" if target in _WITHOUT_SPACES else "13a"
+
+
+def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> list[str]:
+    """Return the commands that train, translate the development set, and measure BLEU."""
+    source, target = languages
+    output, model = str(out / "val.out"), str(out / f"{source}-{target}")
+    commands = [
+        ["train", "-config", str(out / CONFIGURATION)],
+        [
+            *("translate", "-model", model, "-src", str(text_path(out, "val", source))),
+            *("-output", output),
+        ],
+        ["bleu", output, "--reference", str(text_path(out, "val", target))],
+    ]
+    if (tokenizer := _bleu_tokenizer(subwords, target)) != "13a":
+        commands[-1] += ["--tokenize", tokenizer]
+    return next_lines(commands)
+
+
+def _settings(subwords: Subwords, models: Sequence[Path], target: str, pairs: int) -> list[str]:
+    """Return the options of a model for one CPU core, as YAML; `pairs` decide how long to train."""
+    steps = min(max(math.ceil(_PASSES * pairs / _BATCH / 400) * 400, _FEWEST), _MOST)
+    tokenizer = _bleu_tokenizer(subwords, target)
+    model = _MODEL.format(
+        batch=_BATCH,
+        steps=steps,
+        often=steps // 8,
+        pairs=counted(pairs, "pair"),
+        epochs=counted(round(steps * _BATCH / pairs), "epoch"),
+    )
+    bleu = [f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []
+    return ["", *subword_options(subwords, models), *bleu, "", model]
+
+
+def subwords_of(options: argparse.Namespace) -> Subwords:
+    """Return the settings of the subwords."""
+    joint = options.subwords == "joint"
+    return Subwords(options.subword_type, options.symbols, joint, options.tokens)
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argument_parser(__doc__)
+    add, count = parser.add_argument, following(whole(1, 10**9))
+    files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
+    add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
+    add("--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="names of both sides")
+    add("--train", required=True, **files, help="may end in .xz or .gz, as all files")
+    add("--val", **files, help="(default: sampled pairs)")
+    add("--test", **files)
+    add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {_HELD_OUT})")
+    add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
+    add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
+    add("--subword_type", choices=["bpe", "sentencepiece"], default="bpe")
+    add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
+    add(
+        *("--symbols",),
+        type=count,
+        default=10_000,
+        metavar="N",
+        help="merges (BPE) or pieces, of each model (default 10,000)",
+    )
+    add(
+        "--max_tokens",
+        type=count,
+        default=100,
+        metavar="N",
+        help="drop training pairs with more subwords on a side (default 100)",
+    )
+    add(
+        "--max_ratio",
+        type=following(number(1, 10**6)),
+        default=9,
+        metavar="R",
+        help="drop pairs whose lengths differ by a larger factor (default 9)",
+    )
+    options = parser.parse_args(arguments)
+    if options.val and (options.val_size or options.seed is not None):
+        parser.error("--val_size and --seed sample pairs, which --val gives")
+    if len(set(options.languages)) == 1:
+        parser.error("--languages: two different names, such as `src tgt` for one language")
+    if any("/" in name for name in options.languages):
+        parser.error("--languages are endings of file names, without /")
+    options.seed = 1 if options.seed is None else options.seed
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prepare the files; return the exit status."""
+    print("\n".join(["next:", *(f"  {line}" for line in prepare(parse_arguments(arguments)))]))
+    return 0

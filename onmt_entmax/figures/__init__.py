@@ -1,1 +1,0 @@
-"""Pictures of runs, sentences and sparsity, drawn with matplotlib."""

@@ -1,0 +1,38 @@
+"""What the tests of `config/` share: corpora of one line, networks without weights, heads."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import torch
+
+from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.model import build_model
+from onmt_entmax.network import ModelConfig
+
+KEYS = ("path_src", "path_tgt")
+
+
+def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
+    """Write the files of the entries under `data:`, each with one line."""
+    for corpus in corpora:
+        for key in KEYS:
+            path = Path(corpus[key])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{line}\n", encoding="utf-8")
+
+
+def build_without_weights(config: ModelConfig) -> torch.nn.Module:
+    """Build a network, on the device that has neither memory nor random numbers."""
+    words = Vocabulary(tuple(map(str, TARGET_SPECIALS)))
+    with torch.device("meta"):
+        return build_model(config, Vocabularies(words, words))
+
+
+def commands_of(path: Path) -> dict[str, list[str]]:
+    """Return the arguments of the last call of each command in the head of a configuration."""
+    head = path.read_text(encoding="utf-8").partition("\n\n")[0]
+    unbroken = re.sub(r" \\\n# +", " ", head)
+    calls = re.findall(r"(?:onmt-entmax |python -m tools\.papers\.)(\S+)(.*)", unbroken)
+    return {name: shlex.split(rest) for name, rest in calls}

@@ -1,0 +1,41 @@
+"""A matrix that was run, for the tests of `tools.papers.tables`."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import warm
+from tests.commands import server
+from tools.papers import tables
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_commands() -> Iterator[None]:
+    """Let commands that scripts start be forks of a warm process."""
+    before = tables.CONSOLE
+    if (path := server()) is not None:
+        tables.CONSOLE = (sys.executable, "-S", "-E", warm.__file__, path, warm.CONSOLE)
+    yield
+    tables.CONSOLE = before
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A matrix that the real command has run."""
+    from tests.papers.matrices import write_matrix
+
+    path = write_matrix(tmp_path_factory.mktemp("matrix"))
+    assert tables.main(["run", str(path), "--jobs", "2"]) == 0
+    return path
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
+    """The matrix that was run, to change: its files say where they were, so they stay there."""
+    shutil.copytree(finished.parent / "runs", tmp_path / "kept")
+    yield finished
+    shutil.rmtree(finished.parent / "runs")
+    shutil.copytree(tmp_path / "kept", finished.parent / "runs")

@@ -1,0 +1,33 @@
+"""A small matrix of trainings, for the tests of `tools.papers.tables`."""
+
+from pathlib import Path
+
+import yaml
+
+from tests.toy import write_config
+
+
+def write_matrix(folder: Path, **changes: object) -> Path:
+    """Write a toy corpus with languages, and a matrix of one cell and two seeds over it."""
+    base = write_config(folder, train_steps=4, valid_steps=2, save_checkpoint_steps=2, rnn_size=8)
+    for name in ("train", "valid"):
+        lines = (folder / f"{name}.src").read_text().splitlines()
+        marked = [f"lang={'ab'[i % 2]} +V {line}\n" for i, line in enumerate(lines)]
+        (folder / f"{name}.src").write_text("".join(marked))
+    content = {
+        "base": base.name,
+        "run": str(folder / "runs"),
+        "seeds": [1, 2],
+        "cells": {"one": {"generator_function": "sparsemax", "selection": "macro_accuracy"}},
+        "options": {"learning_rate": 0.01},
+        "translate": {"beam_size": 3, "max_length": 12},
+        "source": str(folder / "valid.src"),
+        "reference": str(folder / "valid.tgt"),
+        "evaluate": "sigmorphon",
+        "paper": "medium",
+    } | changes
+    path = folder / "matrix.yaml"
+    path.write_text(
+        yaml.safe_dump({k: v for k, v in content.items() if v is not None}, sort_keys=False)
+    )
+    return path

@@ -1,0 +1,190 @@
+"""`tools.papers.corpora`: local copies, downloads from this machine, and other files."""
+
+import functools
+import html
+import http.server
+import io
+import json
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ended import ended, refused
+from tools.papers import corpora
+
+SIZES = {"train": 120, "val": 20, "test": 20}
+
+
+def lines_of(language: str, part: str) -> list[str]:
+    letters = "犬走吠通" if language == "ja" else "abcd"
+    return [f"{letters[n % 4] * (n % 3 + 1)} x{n} & {part} ." for n in range(SIZES[part])]
+
+
+@pytest.fixture(autouse=True)
+def small(tmp_path: Path, monkeypatch) -> None:
+    """The corpora with the sizes of the files made here."""
+    monkeypatch.chdir(tmp_path)
+    for name, corpus in corpora.PARALLEL.items():
+        counts = {part: SIZES[part] for part in corpus["counts"]}
+        prepare = corpus.get("prepare", "").split("--symbols")[0] + " --symbols 60"
+        made = {**corpus, "counts": counts, "sha256": {}, "prepare": prepare}
+        monkeypatch.setitem(corpora.PARALLEL, name, made)
+
+
+def contents(name: str, files: dict[str, list[str]]) -> dict[str, bytes]:
+    """The files of a corpus as its makers publish them."""
+    found = {}
+    for part, patterns in files.items():
+        for language in corpora.PARALLEL[name]["languages"]:
+            lines = lines_of(language, part)
+            size = -(-len(lines) // len(patterns))
+            for n, pattern in enumerate(patterns):
+                some, file = lines[n * size : (n + 1) * size], pattern.format(language)
+                if file.endswith((".sgm", ".xml")):
+                    some = ["<doc>", *(f"<seg id='1'> {html.escape(s)} </seg>" for s in some)]
+                elif file.startswith("train.tags."):
+                    some = ["<url>http://x</url>", *some]
+                found[file.replace("*", "x")] = "".join(f"{s}\n" for s in some).encode()
+    return found
+
+
+def check_output(name: str) -> None:
+    parts = json.loads(Path("out/prepare.json").read_text())["pairs"]
+    for part in corpora.PARALLEL[name]["counts"]:
+        assert parts[part] == SIZES[part]
+        for language in corpora.PARALLEL[name]["languages"]:
+            folder = Path("out/test" if part == "test" else "out")
+            text = (folder / f"{part}.{language}").read_text(encoding="utf-8")
+            assert text.splitlines() == lines_of(language, part)
+
+
+@pytest.mark.parametrize("name", list(corpora.PARALLEL))
+def test_a_local_copy(name: str) -> None:
+    Path("copy").mkdir()
+    for file, data in contents(name, corpora.PARALLEL[name]["files"]).items():
+        Path("copy", file).write_bytes(data)
+    assert ended(corpora.main, [name, "--from", "copy", "--out", "out"]) == 0
+    check_output(name)
+    assert "is the folder that is read" in refused(
+        corpora.main, [name, "--from", "copy", "--out", "copy"]
+    )
+    first = next(p for p in sorted(Path("copy").iterdir()) if not {"test", "tst"} & {p.name[:4]})
+    first.write_bytes(first.read_bytes()[:-20])
+    line = refused(corpora.main, [name, "--from", "copy", "--out", "out2"], progress=True)
+    assert "the copy is cut or another one" in line
+    first.unlink()
+    line = refused(corpora.main, [name, "--from", "copy", "--out", "out2"], progress=True)
+    assert "copy: no file" in line
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch) -> Iterator[tuple[Path, str]]:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.mark.parametrize("name", ["multi30k", "tanaka", "kftt", "kftt-raw"])
+def test_a_download(name: str, server, monkeypatch) -> None:
+    folder, url = server
+    corpus = {**corpora.PARALLEL[name], "url": url}
+    monkeypatch.setitem(corpora.PARALLEL, name, corpus)
+    files = contents(name, corpus["files"] | corpus.get("remote", {}))
+    assert "cannot be downloaded" in refused(corpora.main, [name, "--out", "out"], progress=True)
+    if "archive" in corpus:
+        with tarfile.open(folder / corpus["archive"], "w:gz") as archive:
+            for file, data in files.items():
+                member = tarfile.TarInfo(f"{corpus['inside']}/{file}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    else:
+        for file, data in files.items():
+            (folder / file).write_bytes(data)
+    assert ended(corpora.main, [name, "--out", "out"]) == 0
+    check_output(name)
+    if "archive" in corpus:
+        (folder / corpus["archive"]).write_bytes(b"no archive")
+        said = "is not the archive that was expected"
+    else:
+        monkeypatch.setitem(corpus, "sha256", {"val.en": "0" * 64})
+        said = "val.en: has another checksum"
+    assert said in refused(corpora.main, [name, "--out", "out2"], progress=True)
+
+
+def test_the_split_of_tatoeba_depends_on_no_order() -> None:
+    lines = [f"e{n}\tg{n}\tCC" for n in range(3000)] + ["e7\tg7", "e7\tother"]
+    parts = corpora.split_tatoeba(lines)
+    assert parts == corpora.split_tatoeba(lines[::-1])
+    assert len(parts["val"][0]) == corpora.TATOEBA_VAL
+    assert not {*parts["train"][1]} & {*parts["val"][1]}
+    assert sum(len(part[0]) for part in parts.values()) >= 3000
+
+
+def test_sigmorphon(conll2018_copy: Path, capsys) -> None:
+    words = ["sigmorphon", "--out", "rows", "--from", str(conll2018_copy), "--settings", "low"]
+    assert ended(corpora.main, [*words, "--languages", "cornish"]) == 0
+    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
+    assert ended(corpora.main, [*words, "--languages", "cornish"]) == 0
+    assert "; 0 fetched" in capsys.readouterr().out
+    line = refused(corpora.main, [*words, "--languages", "cornsh"])
+    assert "no language 'cornsh'; did you mean 'cornish'?" in line
+    words[-1] = "high"
+    assert "cornish has no train-high" in refused(corpora.main, [*words, "--languages", "cornish"])
+    Path("rows/cornish-dev").write_text("a\tb\tV\n")  # damaged: fetched again
+    (conll2018_copy / "task1/surprise/cornish-dev").write_text("a\tb\tV\n")
+    words[-1] = "low"
+    line = refused(corpora.main, [*words, "--languages", "cornish"], progress=True)
+    assert "cornish-dev: has another checksum" in line
+
+
+@pytest.fixture
+def conll2018_copy(tmp_path: Path, monkeypatch) -> Path:
+    """Two files as in a clone of the repository, with their checksums."""
+    import hashlib
+
+    folder, known = tmp_path / "clone", {}
+    (folder / "task1" / "surprise").mkdir(parents=True)
+    for name, rows in (("cornish-train-low", 100), ("cornish-dev", 50)):
+        data = b"a\tb\tV\n" * rows
+        (folder / "task1" / "surprise" / name).write_bytes(data)
+        known[name] = (rows, hashlib.sha256(data).hexdigest())
+    real = corpora.conll2018()
+    assert [real[name][0] for name in known] == [rows for rows, _ in known.values()]
+    assert len(real) == 394
+    monkeypatch.setattr(corpora, "conll2018", lambda: known)
+    return folder
+
+
+def test_multilabel_data_and_sentence_pairs(monkeypatch) -> None:
+    monkeypatch.setattr(corpora, "MULAN", {})
+    Path("mulan").mkdir()
+    rows = "".join(f"{n},0\n" for n in range(502))
+    Path("mulan/cal500.arff").write_text(f"@relation x\n@attribute a numeric\n@data\n{rows}")
+    Path("mulan/cal500.xml").write_text("<labels/>")
+    words = ["cal500", "--from", "mulan", "--out", "data", "--test"]
+    assert ended(corpora.main, words) == 0
+    parts = [Path(f"data/cal500-{part}.arff").read_text() for part in ("train", "test")]
+    lines = [set(part.split("@data\n")[1].splitlines()) for part in parts]
+    assert [len(each) for each in lines] == [400, 102]
+    assert not lines[0] & lines[1]
+    with zipfile.ZipFile("mulan/snli_1.0.zip", "w") as archive:
+        for part in ("train", "dev", "test"):
+            archive.writestr(f"snli_1.0/snli_1.0_{part}.jsonl", part)
+    assert ended(corpora.main, ["snli", "--from", "mulan", "--out", "snli"]) == 0
+    assert Path("snli/snli_1.0_dev.jsonl").read_text() == "dev"
+    assert "--symbols" in refused(corpora.main, ["snli", "--out", "x", "--symbols", "9"])

@@ -1,0 +1,532 @@
+"""The attention classifier of Martins and Astudillo (2016, section 4.3): data, model, training.
+
+Two GRUs read a premise and a hypothesis, as in Rocktäschel et al. (2015). The hypothesis's last
+state attends to the premise's states, by any mapping. `python -m tools.papers.sparsemax nli -h`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import read_lines, read_object, write_files
+from onmt_entmax.sparse import entmax, entmax_loss
+from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure, pyplot, readable
+
+LABELS = ("entailment", "neutral", "contradiction")
+ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "sparsemax": 2.0}
+# A hypothesis begins with a delimiter, as in the authors' code.
+SYMBOLS = ("<unk>", "<blank>", "<s>")
+UNKNOWN, DELIMITER = 0, 2  # ids
+_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+_EVALUATED = 256  # pairs in a batch of an evaluation
+_POOL = 50  # batches whose pairs are sorted by length
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The configuration of a training.
+
+    Attributes:
+        train: file of training pairs.
+        lowercase: whether all words are written in small letters.
+        min_frequency: rarer words are unknown.
+        attention: `none`, `logistic`, a mapping's name or its alpha.
+        output: mapping of the output, and so the loss; a name or alpha.
+        word_vec_size: of word vectors.
+        rnn_size: of projected word vectors, states and attention.
+        dropout: of word vectors and of the hypothesis's last state.
+        learning_rate: of Adam.
+        l2: Adam's weight decay, of all weights but word vectors.
+        batch_size: pairs in an update.
+        epochs: passes over the training pairs.
+        dev: file of pairs that choose the epoch; or
+        held_out: share of the training pairs that choose it, with premises of their own.
+        embeddings: file of word vectors as text, which stay as they are; empty: all are learned.
+        seed: of weights, order and dropout.
+    """
+
+    train: str
+    lowercase: bool
+    min_frequency: int
+    attention: float | str
+    output: float | str
+    word_vec_size: int
+    rnn_size: int
+    dropout: float
+    learning_rate: float
+    l2: float
+    batch_size: int
+    epochs: int
+    dev: str = ""
+    held_out: float = 0.0
+    embeddings: str = ""
+    seed: int = 1
+
+
+def alpha_of(mapping: float | str) -> float:
+    """Return the alpha of a mapping's name; a number is its own."""
+    if isinstance(mapping, str) and mapping not in ALPHAS:
+        raise UserError(f"{mapping}: no such mapping; there are {', '.join(ALPHAS)}, and numbers")
+    return ALPHAS[mapping] if isinstance(mapping, str) else float(mapping)
+
+
+# --- data ------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """A premise, a hypothesis, their label, an index of `LABELS`, and the line of the file."""
+
+    premise: tuple[str, ...]
+    hypothesis: tuple[str, ...]
+    label: int
+    line: int
+
+
+def read_pairs(path: Path, lowercase: bool) -> list[Pair]:
+    """Read a file of sentence pairs: SNLI's format if its name ends in .jsonl, else SICK's.
+
+    SNLI's sentences are the tokens of its parse trees; SICK's are split at spaces and punctuation.
+    Pairs without a label (SNLI's "-") are left out.
+
+    Args:
+        path: the file.
+        lowercase: whether to write all words in small letters.
+
+    Raises:
+        UserError: the file cannot be read, a line has another form, an unknown label or an empty
+            sentence; or there is no labelled pair.
+    """
+    pairs = []
+    for number, label, *sentences in (_snli if path.suffix == ".jsonl" else _sick)(path):
+        if label.lower() in LABELS and all(sentences):
+            premise, hypothesis = (
+                tuple(w.lower() if lowercase else w for w in each) for each in sentences
+            )
+            pairs.append(Pair(premise, hypothesis, LABELS.index(label.lower()), number))
+        elif label != "-":
+            raise UserError(f"{path}:{number}: label {label!r}, or a sentence without words")
+    if not pairs:
+        raise UserError(f"{path}: no pair with a label")
+    return pairs
+
+
+_Row = tuple[int, str, list[str], list[str]]  # line, label, words of both sentences
+
+
+def _snli(path: Path) -> Iterator[_Row]:
+    """Yield the rows of a file of JSON lines."""
+    keys = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            content = json.loads(line)
+            label, *trees = (str(content[key]) for key in keys)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}:{number}: no line of SNLI ({error})") from None
+        premise, hypothesis = ([w for w in tree.split() if w not in "()"] for tree in trees)
+        yield number, label, premise, hypothesis
+
+
+def _sick(path: Path) -> Iterator[_Row]:
+    """Yield the rows of a table with tabs between its columns, whose first line names them."""
+    lines = read_lines(path)
+    names = next(lines, "").replace("entailment_label", "entailment_judgment").split("\t")
+    try:
+        first, second, label = map(names.index, ("sentence_A", "sentence_B", "entailment_judgment"))
+    except ValueError as error:
+        raise UserError(f"{path}:1: a column is missing: {error}") from None
+    for number, line in enumerate(lines, 2):
+        cells = line.split("\t")
+        if len(cells) != len(names):
+            raise UserError(f"{path}:{number}: {len(cells)} columns, but line 1 has {len(names)}")
+        yield number, cells[label], _WORD.findall(cells[first]), _WORD.findall(cells[second])
+
+
+def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:
+    """Split pairs by premise, so that no premise is in both parts; every call splits alike.
+
+    Args:
+        pairs: in any number.
+        share: of the pairs that goes to the second part, at least.
+
+    Raises:
+        UserError: a part would be empty.
+    """
+    premises = list(dict.fromkeys(pair.premise for pair in pairs))
+    Random(1).shuffle(premises)
+    counts = Counter(pair.premise for pair in pairs)
+    chosen: set[tuple[str, ...]] = set()
+    for premise in premises:
+        if sum(counts[each] for each in chosen) < share * len(pairs):
+            chosen.add(premise)
+    kept = [pair for pair in pairs if pair.premise not in chosen]
+    if not kept or not chosen:
+        raise UserError(f"too few different premises to hold out {share:g}: {len(premises)}")
+    return kept, [pair for pair in pairs if pair.premise in chosen]
+
+
+def count_words(pairs: Sequence[Pair], min_frequency: int) -> list[str]:
+    """Return the vocabulary of some pairs, the most frequent words first, after `SYMBOLS`."""
+    counts = Counter(word for pair in pairs for word in (*pair.premise, *pair.hypothesis))
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    return [*SYMBOLS, *(word for word in ordered if counts[word] >= min_frequency)]
+
+
+class Batch(NamedTuple):
+    """Pairs as tensors; sentences are padded with 0, which nothing reads.
+
+    Attributes:
+        premises: `(batch, length)` ids.
+        premise_lengths: `(batch,)`.
+        hypotheses: `(batch, length)` ids, the first that of the delimiter.
+        hypothesis_lengths: `(batch,)`, with the delimiter.
+        labels: `(batch,)`.
+    """
+
+    premises: Tensor
+    premise_lengths: Tensor
+    hypotheses: Tensor
+    hypothesis_lengths: Tensor
+    labels: Tensor
+
+
+Encoded = tuple[Tensor, Tensor, int]  # ids of premise and hypothesis, label
+
+
+def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
+    """Return the ids of pairs."""
+    ids = {word: number for number, word in enumerate(words)}
+
+    def of(sentence: Sequence[str], first: Sequence[int] = ()) -> Tensor:
+        return torch.tensor([*first, *(ids.get(word, UNKNOWN) for word in sentence)])
+
+    return [(of(p.premise), of(p.hypothesis, [DELIMITER]), p.label) for p in pairs]
+
+
+def make_batch(encoded: Sequence[Encoded]) -> Batch:
+    """Pad encoded pairs."""
+    premises, hypotheses, labels = zip(*encoded, strict=True)
+
+    def padded(sentences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        lengths = torch.tensor([len(sentence) for sentence in sentences])
+        return pad_sequence(list(sentences), batch_first=True), lengths
+
+    return Batch(*padded(premises), *padded(hypotheses), torch.tensor(labels))
+
+
+# --- model -----------------------------------------------------------------------------------
+
+
+class PremiseAttention(nn.Module):
+    r"""Attention of a hypothesis over the states of a premise.
+
+    .. math:: z_t = v^\top \tanh(W^{pm} h_t + W^{hm} h_N + b^m), \qquad p = f(z)
+
+    where f is entmax, or the logistic function of each score, whose weights have no fixed sum.
+
+    Args:
+        size: of the states.
+        kind: `logistic`, or a mapping.
+    """
+
+    def __init__(self, size: int, kind: float | str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.premise = nn.Linear(size, size, bias=False)
+        self.hypothesis = nn.Linear(size, size)
+        self.score = nn.Linear(size, 1, bias=False)
+
+    def forward(self, states: Tensor, query: Tensor, lengths: Tensor) -> Tensor:
+        """Return the weights `(batch, length)`, 0 in the padding.
+
+        Args:
+            states: `(batch, length, size)` of the premises.
+            query: `(batch, size)`, the last state of each hypothesis.
+            lengths: `(batch,)` of the premises.
+        """
+        hidden = torch.tanh(self.premise(states) + self.hypothesis(query).unsqueeze(1))
+        padding = torch.arange(states.shape[1]) >= lengths.unsqueeze(1)
+        scores = self.score(hidden).squeeze(2).masked_fill(padding, -torch.inf)
+        return scores.sigmoid() if self.kind == "logistic" else entmax(scores, alpha_of(self.kind))
+
+
+class Classifier(nn.Module):
+    """The network of Martins and Astudillo (2016).
+
+    Args:
+        settings: its sizes and mappings.
+        words: size of the vocabulary.
+    """
+
+    def __init__(self, settings: Settings, words: int) -> None:
+        super().__init__()
+        size = settings.rnn_size
+        self.embedding = nn.Embedding(words, settings.word_vec_size)
+        self.projection = nn.Linear(settings.word_vec_size, size)
+        self.premise = nn.GRU(size, size, batch_first=True)
+        self.hypothesis = nn.GRU(size, size, batch_first=True)
+        self.attention = None
+        if settings.attention != "none":
+            self.attention = PremiseAttention(size, settings.attention)
+        self.combined = nn.Linear(2 * size, size)
+        self.output = nn.Linear(size, len(LABELS))
+        self.dropout = nn.Dropout(settings.dropout)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return scores `(batch, labels)`, and weights `(batch, length)` of the premise's words.
+
+        A pair's result does not depend on the others.
+        """
+        states, last = self._read(self.premise, batch.premises, batch.premise_lengths)
+        _, query = self._read(self.hypothesis, batch.hypotheses, batch.hypothesis_lengths, last)
+        query, weights, context = self.dropout(query[0]), None, last[0]
+        if self.attention is not None:
+            weights = self.attention(states, query, batch.premise_lengths)
+            context = torch.einsum("bl,bls->bs", weights, states)
+        hidden = torch.tanh(self.combined(torch.cat([context, query], 1)))
+        return self.output(hidden), weights
+
+    def _read(
+        self, gru: nn.GRU, ids: Tensor, lengths: Tensor, first: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return all states `(batch, length, size)` and the last `(1, batch, size)`."""
+        words = self.projection(self.dropout(self.embedding(ids)))
+        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        states, last = gru(packed, first)
+        return pad_packed_sequence(states, batch_first=True)[0], last
+
+
+# --- evaluation ------------------------------------------------------------------------------
+
+
+class Measures(NamedTuple):
+    """Measures of some pairs.
+
+    Attributes:
+        accuracy: percent of right labels.
+        attended: words of a premise with a weight above zero, mean; None without attention.
+            Softmax and the logistic function attend to all, even where a weight rounds to zero.
+        words: of a premise, mean.
+    """
+
+    accuracy: float
+    attended: float | None
+    words: float
+
+
+class Prediction(NamedTuple):
+    """Probabilities of the labels, and the attention to each word of the premise."""
+
+    probabilities: list[float]
+    attention: list[float] | None
+
+    @property
+    def label(self) -> int:
+        """The most probable label; of equal ones, the first."""
+        return self.probabilities.index(max(self.probabilities))
+
+
+@torch.no_grad()
+def predict(model: Classifier, settings: Settings, encoded: Sequence[Encoded]) -> list[Prediction]:
+    """Return the predictions of a model for encoded pairs."""
+    model.eval()
+    predictions = []
+    for first in range(0, len(encoded), _EVALUATED):
+        batch = make_batch(encoded[first : first + _EVALUATED])
+        scores, attention = model(batch)
+        probabilities = entmax(scores.double(), alpha_of(settings.output)).tolist()
+        for row, length in enumerate(batch.premise_lengths.tolist()):
+            weights = None if attention is None else attention[row, :length].tolist()
+            predictions.append(Prediction(probabilities[row], weights))
+    model.train()
+    return predictions
+
+
+def measure(
+    settings: Settings, pairs: Sequence[Pair], predictions: Sequence[Prediction]
+) -> Measures:
+    """Return the measures of predictions."""
+    kind, size = settings.attention, len(pairs)
+    right = sum(p.label == pair.label for p, pair in zip(predictions, pairs, strict=True))
+    words = sum(len(pair.premise) for pair in pairs) / size
+    attended: float | None = None
+    if kind == "logistic" or (kind != "none" and alpha_of(kind) == 1):
+        attended = words
+    elif kind != "none":
+        attended = sum(w > 0 for p in predictions for w in p.attention or ()) / size
+    return Measures(100 * right / size, attended, words)
+
+
+# --- training --------------------------------------------------------------------------------
+
+
+def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures:
+    """Train a classifier, and write its best epoch to a folder whenever there is a better one.
+
+    Args:
+        settings: the configuration.
+        out: the folder, which must not be there.
+        say: prints a line of the log.
+
+    Returns:
+        The measures of the best epoch on the pairs that chose it.
+
+    Raises:
+        UserError: a file cannot be read or written, or the folder is there already.
+    """
+    if bool(settings.dev) == bool(settings.held_out):
+        raise UserError("give either dev, a file that chooses the epoch, or held_out, a share")
+    if out.exists():
+        raise UserError(f"{out}: is there already; name another folder")
+    pairs = read_pairs(Path(settings.train), settings.lowercase)
+    if settings.dev:
+        selection = read_pairs(Path(settings.dev), settings.lowercase)
+    else:
+        pairs, selection = hold_out(pairs, settings.held_out)
+    say(f"{counted(len(pairs), 'pair')} to train on, {len(selection):,} to choose the epoch")
+    words = count_words(pairs, settings.min_frequency)
+    torch.manual_seed(settings.seed)
+    model = Classifier(settings, len(words))
+    if settings.embeddings:
+        say(f"fixed vectors: {_fix_vectors(model, settings, words):,} of {len(words):,} words")
+    # Word vectors have no L2: Adam would shrink a rare word's vector in all updates that lack it.
+    vectors = model.embedding.weight
+    others = [weight for weight in model.parameters() if weight is not vectors]
+    groups: list[dict[str, Any]] = [
+        {"params": others, "weight_decay": settings.l2},
+        {"params": [vectors]},
+    ]
+    optimiser = torch.optim.Adam(groups, lr=settings.learning_rate)
+    data, chosen_on = encode(pairs, words), encode(selection, words)
+    description = json.dumps({"settings": asdict(settings), "words": words}, ensure_ascii=False)
+    best, log = None, ""
+    for epoch in range(1, settings.epochs + 1):
+        loss, accuracy = _one_epoch(model, settings, optimiser, data)
+        measures = measure(settings, selection, predict(model, settings, chosen_on))
+        line = {"epoch": epoch, "loss": loss, "train_accuracy": accuracy, **measures._asdict()}
+        log += json.dumps(line) + "\n"
+        files: dict[Path, str | bytes] = {out / "metrics.jsonl": log}
+        if best is None or measures.accuracy > best.accuracy:
+            best = measures
+            weights = safetensors.torch.save(model.state_dict())
+            files |= {out / "model.json": description, out / "model.safetensors": weights}
+        write_files(files)
+        say(
+            f"epoch {epoch}/{settings.epochs}  loss {loss:.4f}  train {accuracy:5.2f} %  {measures}"
+        )
+    assert best is not None, "there is at least one epoch"
+    return best
+
+
+def _fix_vectors(model: Classifier, settings: Settings, words: Sequence[str]) -> int:
+    """Put given word vectors into a model, for good; return how many there are."""
+    weight, ids = model.embedding.weight, {word: number for number, word in enumerate(words)}
+    learned = torch.ones(len(words), 1)
+    for line in read_lines(Path(settings.embeddings)):
+        word, *values = line.rsplit(" ", settings.word_vec_size)
+        if word in ids and len(values) == settings.word_vec_size:
+            weight.data[ids[word]] = torch.tensor([float(value) for value in values])
+            learned[ids[word]] = 0
+    # Adam leaves a weight whose gradient has always been zero as it is.
+    weight.register_hook(lambda gradient: gradient * learned)
+    return int((learned == 0).sum())
+
+
+def _one_epoch(
+    model: Classifier, settings: Settings, optimiser: Any, data: Sequence[Encoded]
+) -> tuple[float, float]:
+    """Update the model with all pairs in a new order; return loss and accuracy in percent.
+
+    Batches have similar lengths, so that the GRUs take half as many steps.
+    """
+    alpha, size, total, right = alpha_of(settings.output), settings.batch_size, 0.0, 0
+    order, batches = torch.randperm(len(data)).tolist(), []
+    for first in range(0, len(data), _POOL * size):
+        pool = [data[i] for i in order[first : first + _POOL * size]]
+        pool.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
+        batches += [pool[i : i + size] for i in range(0, len(pool), size)]
+    for index in torch.randperm(len(batches)).tolist():
+        batch = make_batch(batches[index])
+        scores, _ = model(batch)
+        loss = entmax_loss(scores, batch.labels, alpha)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        total += loss.item() * len(batch.labels)
+        right += int((scores.argmax(1) == batch.labels).sum())
+    return total / len(data), 100 * right / len(data)
+
+
+def load(folder: Path) -> tuple[Settings, list[str], Classifier]:
+    """Return settings, vocabulary and model that `train` has written.
+
+    Raises:
+        UserError: a file cannot be read, or holds something else.
+    """
+    description = read_object(folder / "model.json")
+    try:
+        settings, words = Settings(**description["settings"]), description["words"]
+        model = Classifier(settings, len(words))
+        model.load_state_dict(safetensors.torch.load_file(folder / "model.safetensors"))
+    except (KeyError, TypeError, RuntimeError, OSError, safetensors.SafetensorError) as error:
+        raise UserError(f"{folder}: not a run of `nli train`, or damaged: {error}") from None
+    return settings, words, model
+
+
+# --- picture ---------------------------------------------------------------------------------
+
+_NAMES = 1.15  # width of the column of names, inches
+_LINE = 0.34  # height of a line of words with their weights
+
+
+def draw_premise(pair: Pair, models: dict[str, Prediction]) -> Figure:
+    """Draw a premise once a model (Table 4); darker words have more weight, only zero has no box.
+
+    Args:
+        pair: the sentences.
+        models: predictions with attention, by name.
+    """
+    figure, width_of = measuring_figure()
+    words, places, line, left = [readable(word) for word in pair.premise], [], 0, 0.0
+    for word in words:
+        width = max(width_of(word, fontsize=8), 0.17)
+        if left and left + width > PAGE - _NAMES:
+            line, left = line + 1, 0.0
+        places.append((line, left + width / 2))
+        left += width + 0.09
+    texts = [f"hypothesis: {' '.join(pair.hypothesis)}", f"label: {LABELS[pair.label]}"]
+    block = _LINE * (line + 1) + 0.12
+    height = 0.18 * len(texts) + len(models) * block
+    figure.set_size_inches(PAGE, height)
+    for number, text in enumerate(texts):
+        y = 1 - (0.09 + 0.18 * number) / height
+        figure.text(0, y, text, fontsize=8, va="center", wrap=True)
+    for number, (name, prediction) in enumerate(models.items()):
+        top = height - 0.18 * len(texts) - number * block
+        said = LABELS[prediction.label]
+        for offset, text, colour in ((0.17, name, INK), (0.31, said, SOFT)):
+            figure.text(0, (top - offset) / height, text, fontsize=7, va="center", color=colour)
+        weights = prediction.attention or []
+        for word, weight, (line, middle) in zip(words, weights, places, strict=True):
+            x, y = (_NAMES + middle) / PAGE, top - 0.17 - _LINE * line
+            style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 8}
+            shown = figure.text(x, y / height, word, **style)
+            if weight > 0:
+                face = pyplot.get_cmap("Blues")(0.15 + 0.75 * min(1.0, weight))
+                shown.set_bbox({"boxstyle": "square,pad=0.18", "fc": face, "ec": INK, "lw": 0.4})
+                shown.set_color("white" if weight > 0.6 else INK)
+                style = {"ha": "center", "fontsize": 5.5, "color": SOFT}
+                figure.text(x, (y - 0.16) / height, f"{weight:.2f}", **style)
+    return figure

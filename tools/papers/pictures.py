@@ -1,0 +1,158 @@
+"""Style and files of pictures: sized for a column of a paper, written as PDF and PNG."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+try:
+    import matplotlib
+    from cycler import cycler
+    from matplotlib import font_manager, pyplot, ticker
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise SystemExit(f'matplotlib is missing ({error}): pip install -e ".[papers]"') from None
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import write_files
+
+COLUMN = 3.3  # width of a column of a paper, inches
+PAGE = 6.9  # width of its page
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+INK = "#222222"
+SOFT = "#888888"
+JOINER = "￭"  # pyonmttok's subword mark, which few fonts have
+_SMALL: dict[Any, Any] = dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 8)
+_SMALL |= dict.fromkeys(("legend.fontsize", "xtick.labelsize", "ytick.labelsize"), 7.5)
+_INKED = dict.fromkeys(
+    ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
+)
+_SETTINGS: dict[Any, Any] = {
+    **_SMALL,
+    **_INKED,
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "grid.color": SOFT,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.5,
+    "figure.constrained_layout.use": True,
+    "text.parse_math": False,  # a token may contain a dollar sign
+    "pdf.fonttype": 42,  # text stays searchable
+    "savefig.dpi": 220,
+}
+
+
+def prepare(texts: Iterable[str] = ()) -> None:
+    """Set the style, with fonts that have the characters of `texts`."""
+    pyplot.switch_backend("Agg")  # which writes files
+    matplotlib.rcParams.update(_SETTINGS)
+    families = ["DejaVu Sans"]
+    charmap = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
+    missing = {c for c in "".join(texts) if ord(c) not in charmap and not c.isspace()} - {JOINER}
+    for entry in sorted(font_manager.fontManager.ttflist, key=lambda each: each.name):
+        regular = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular")
+        if missing and regular and "Last Resort" not in entry.name:
+            try:
+                charmap = font_manager.get_font(entry.fname).get_charmap()
+            except (OSError, RuntimeError):  # a font that FreeType cannot read
+                continue
+            if has := {c for c in missing if ord(c) in charmap}:
+                families.append(entry.name)
+                missing -= has
+    if missing:
+        shown = " ".join(sorted(missing)[:10])
+        warnings.warn(
+            f"no font here has {counted(len(missing), 'character')}: {shown}", stacklevel=2
+        )
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
+    matplotlib.rcParams["font.family"] = families
+
+
+def write(figure: Figure, output: Path) -> str:
+    """Write a figure as `output` with .pdf and .png; return both names.
+
+    Raises:
+        UserError: they cannot be written.
+    """
+    if not output.name:  # such as the current folder
+        raise UserError(f"{output}: names no file")
+    stem = output.with_suffix("") if output.suffix in (".pdf", ".png") else output
+    pictures: dict[Path, str | bytes] = {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        # Without the date, the same command gives the same file.
+        for kind, metadata in {"pdf": {"CreationDate": None}, "png": {"Software": None}}.items():
+            content = io.BytesIO()
+            figure.savefig(content, format=kind, metadata=metadata, bbox_inches="tight")
+            pictures[stem.with_name(f"{stem.name}.{kind}")] = content.getvalue()
+    write_files(pictures)
+    pyplot.close(figure)
+    return ", ".join(map(str, pictures))
+
+
+def readable(token: str, longest: int = 18) -> str:
+    """Return a token as a picture shows it."""
+    token = token.replace(JOINER, "▪")
+    return token if len(token) <= longest else token[: longest - 1] + "…"
+
+
+def measuring_figure() -> tuple[Figure, Callable[..., float]]:
+    """Return an empty figure, and a function from a text and its style to its width in inches."""
+    # At the final resolution: hinting makes widths depend on it.
+    figure = pyplot.figure(layout="none", dpi=pyplot.rcParams["savefig.dpi"])
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+
+    def width_of(text: str, **style: Any) -> float:
+        drawn = figure.text(0, 0, text, **style)
+        width = drawn.get_window_extent(renderer).width / figure.dpi if text else 0.0
+        drawn.remove()
+        return float(width)
+
+    return figure, width_of
+
+
+def plain_numbers(axis: Axes) -> None:
+    """Label logarithmic axes with 1, 10, 100; those of less than two decades also with 2 and 5."""
+    for side in (axis.xaxis, axis.yaxis):
+        if side.get_scale() == "log":
+
+            def between(value: float, _: int, side: Axis = side) -> str:
+                least, most = side.get_view_interval()
+                short = most < 100 * least and f"{value:e}"[0] in "25"
+                return f"{value:,g}" if short else ""
+
+            side.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+            side.set_minor_formatter(ticker.FuncFormatter(between))
+
+
+def legend_above(figure: Figure, axis: Axes) -> None:
+    """Draw the legend of an axis above the figure."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 6))
+
+
+def names_of(options: argparse.Namespace, different: bool = True) -> list[str]:
+    """Return `--names` of the `models` to compare; by default those of their folders.
+
+    Raises:
+        UserError: there are not as many as models, or two are the same and should differ.
+    """
+    names = list(options.names or [path.name for path in options.models])
+    if len(names) != len(options.models):
+        raise UserError(f"--names: {len(names)} for {counted(len(options.models), 'model')}")
+    if different and len(set(names)) < len(names):
+        raise UserError("--names: the models need different names")
+    return names

@@ -1,0 +1,181 @@
+"""Repeat the experiments of Martins and Astudillo (2016): multi-label, and attention over pairs.
+
+    python -m tools.papers.sparsemax multilabel config/multilabel/scene.yaml
+    python -m tools.papers.sparsemax multilabel config/multilabel/scene.yaml \\
+        --test run/multilabel/data/scene-test.arff
+    python -m tools.papers.sparsemax nli train config/nli/sick.yaml --out run/nli/sparsemax-1
+    python -m tools.papers.sparsemax nli evaluate run/nli/* --data sick/dev.tsv
+    python -m tools.papers.sparsemax nli figures run/nli/softmax-1 run/nli/sparsemax-1 \\
+        --data sick/dev.tsv --lines 12 40 --out run/pictures
+
+multilabel (section 4.2) cross-validates linear classifiers with several losses, or evaluates a test
+file. Each row of the training file is predicted by a model that was chosen and fitted without it:
+outer folds measure F1, inner folds choose L2 and threshold (or scale of the scores). With --test,
+all training rows choose and fit. Rows without labels teach nothing and do not count in F1. Micro
+and macro F1 each have their own choices. Macro F1 is 2PR / (P + R) of the mean precision P and the
+mean recall R of the labels, as in the authors' code; the mean of the labels' F1, which scikit-learn
+calls macro, is of the same predictions. The folder `out` receives, for each loss, LOSS.json (F1,
+choices), LOSS.predictions.jsonl and table.md, which is also printed; with --test, these names have
+`.test` in them. A loss whose files are there is not fitted again.
+
+Keys of its configuration: name (scene, emotions, birds, cal500 and reuters have the paper's figures
+beside ours), train (ARFF, if it ends so, or SVMlight), labels (Mulan's list in XML), out, seeds (of
+the folds: 5), losses (names or alphas: logistic, softmax, sparsemax, entmax15), and the grid: folds
+(5), l2, logistic_thresholds, softmax_thresholds (in multiples of 1 / number of labels), scales (of
+the scores, for sparse losses), standardise (true; false keeps features as they are).
+
+nli (section 4.3) trains, evaluates and shows attention classifiers of pairs. `train` writes the
+best epoch so far to --out whenever there is a better one. `evaluate` prints accuracy and the
+words of a premise with a weight above zero; of several runs, also their means and standard
+deviations by kind of attention. `figures` draws the attention of several runs to the premises of
+some lines. A file of pairs is SNLI's if its name ends in .jsonl, else a table with the columns
+sentence_A, sentence_B and entailment_judgment, as SICK's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import write_files
+from onmt_entmax.report.tables import aligned_table
+from tools.papers import multilabel, nli
+from tools.papers.pictures import names_of, prepare, write
+from tools.papers.published import spread
+
+T = TypeVar("T")
+
+
+def read_settings(path: Path, kind: type[T]) -> T:
+    """Return the settings of a YAML file.
+
+    Raises:
+        UserError: it cannot be read, or a key is unknown or missing.
+    """
+    try:
+        return kind(**yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def evaluate_labels(options: argparse.Namespace) -> None:
+    """Run `multilabel`."""
+    if options.test and len(options.config) > 1:
+        raise UserError("--test: takes one configuration")
+    for path in options.config:
+        print(
+            multilabel.evaluate(read_settings(path, multilabel.Settings), options.test), flush=True
+        )
+
+
+def train(options: argparse.Namespace) -> None:
+    """Run `nli train`."""
+    settings, attention = read_settings(options.config, nli.Settings), options.attention
+    if attention is not None:
+        settings = replace(settings, attention=yaml.safe_load(attention))
+    if options.seed is not None:
+        settings = replace(settings, seed=options.seed)
+    best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
+    print(f"{options.out}: best epoch: {best} on the pairs that chose it")
+
+
+def judge(run: Path, data: Path) -> tuple[nli.Settings, list[nli.Pair], list[nli.Prediction]]:
+    """Return the settings of a run, the pairs of a file, and the run's predictions."""
+    settings, words, model = nli.load(run)
+    pairs = nli.read_pairs(data, settings.lowercase)
+    return settings, pairs, nli.predict(model, settings, nli.encode(pairs, words))
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Run `nli evaluate`."""
+
+    def cells(measures: Sequence[nli.Measures]) -> list[str]:
+        attended = [m.attended for m in measures if m.attended is not None]
+        return [spread([m.accuracy for m in measures]), spread(attended)]
+
+    rows, kinds = [["run", "attention", "seed", "accuracy", "attended"]], dict[str, Any]()
+    for run in options.models:
+        settings, pairs, predictions = judge(run, options.data)
+        measures = nli.measure(settings, pairs, predictions)
+        kinds.setdefault(str(settings.attention), []).append(measures)
+        rows.append([str(run), str(settings.attention), str(settings.seed), *cells([measures])])
+        if options.output:
+            lines = [
+                json.dumps({**pair._asdict(), **prediction._asdict()}, ensure_ascii=False) + "\n"
+                for pair, prediction in zip(pairs, predictions, strict=True)
+            ]
+            write_files({options.output: "".join(lines)})
+    label, count = Counter(pair.label for pair in pairs).most_common(1)[0]
+    print(
+        f"{counted(len(pairs), 'pair')}, {measures.words:.2f} words a premise, "
+        f"{100 * count / len(pairs):.2f} % {nli.LABELS[label]}"
+    )
+    print(aligned_table(rows))
+    if len(options.models) > 1:
+        means = [[kind, str(len(some)), *cells(some)] for kind, some in kinds.items()]
+        print("\n" + aligned_table([["attention", "runs", "accuracy", "attended"], *means]))
+
+
+def figures(options: argparse.Namespace) -> None:
+    """Run `nli figures`."""
+    runs = zip(names_of(options), options.models, strict=True)
+    judged = {name: judge(run, options.data) for name, run in runs}
+    pairs = next(iter(judged.values()))[1]
+    places = {pair.line: place for place, pair in enumerate(pairs)}
+    for line in options.lines:
+        if line not in places:
+            raise UserError(f"{options.data}: line {line} has no pair with a label")
+        pair = pairs[places[line]]
+        models = {name: predictions[places[line]] for name, (_, _, predictions) in judged.items()}
+        for name, prediction in models.items():
+            if prediction.attention is None:
+                raise UserError(f"{name}: has no attention to draw")
+        prepare([*pair.premise, *pair.hypothesis, *models])
+        print(write(nli.draw_premise(pair, models), options.out / f"line-{line}"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return the exit status."""
+    parser = argument_parser(__doc__)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("multilabel")
+    command.set_defaults(do=evaluate_labels)
+    add: Any = command.add_argument
+    add("config", nargs="+", type=Path, help="configurations; each has its own table")
+    add("--test", type=Path, help="file to evaluate instead of cross-validation")
+    actions = commands.add_parser("nli").add_subparsers(required=True)
+    for do in (train, evaluate, figures):
+        command = actions.add_parser(do.__name__)
+        command.set_defaults(do=do)
+        add = command.add_argument
+        if do is train:
+            add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
+            add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
+            add("--seed", type=int, help="in place of the configuration's")
+            add("--attention", help="in place of the configuration's: a name or alpha")
+            continue
+        add("models", nargs="+", type=Path, metavar="RUN", help="folders of runs")
+        add("--data", type=Path, required=True, metavar="FILE", help="pairs")
+        if do is evaluate:
+            add("--output", type=Path, metavar="FILE", help="predictions (of the last run)")
+        else:
+            add("--lines", nargs="+", type=int, required=True, metavar="N", help="of that file")
+            add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
+            add("--out", type=Path, required=True, metavar="FOLDER", help="for line-N.pdf and .png")
+    options = parser.parse_args(arguments)
+    options.do(options)
+    return 0
+
+
+if __name__ == "__main__":
+    run_script(main)
