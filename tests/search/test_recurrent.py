@@ -68,7 +68,7 @@ def test_a_step_is_opennmts(changes, alpha, double, monkeypatch) -> None:
 @torch.inference_mode()
 def test_a_large_vocabulary_has_no_table(monkeypatch) -> None:
     with_table = pair(COVERED[0], 1.5, True)[0]
-    monkeypatch.setattr("onmt_entmax.nn.lstm.stepping._TABLE_BYTES", 0)
+    monkeypatch.setattr("onmt_entmax.nn.lstm._TABLE_BYTES", 0)
     without = pair(COVERED[0], 1.5, True)[0]
     batch, tokens = together(sentences(4)), torch.tensor([4, 5, 4, 2])
     first, second = (one.step(one.start(batch), tokens) for one in (with_table, without))
@@ -91,25 +91,6 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
     model = stepper(network(kind, 1.5, 0))
     with torch.inference_mode():
         assert not isinstance(model.start(sentences(1)[0]), RecurrentState)
-
-
-@pytest.mark.parametrize("table", [0, 1 << 26], ids=["multiplied", "from a table"])
-@pytest.mark.parametrize(
-    "changes",
-    [*COVERED, {"bridge": True, "encoder_type": "brnn", "enc_layers": 1, "dec_layers": 1}],
-)
-@torch.inference_mode()
-def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> None:
-    monkeypatch.setattr("onmt_entmax.nn.lstm.encoder._TABLE_BYTES", table)
-    model = pair(changes, 1.5, True)[0].model
-    prepared = model.encoder.prepared(len(VOCABULARIES.source))
-    batch = together(sentences(7))
-    final, bank, lengths = prepared(batch.source, batch.source_lengths)
-    other, other_bank, other_lengths = model.encoder(batch.source, batch.source_lengths)
-    assert torch.allclose(bank, other_bank, rtol=0, atol=1e-12)
-    assert lengths.equal(other_lengths)
-    for one, two in zip(final, other, strict=True):
-        assert torch.allclose(one, two, rtol=0, atol=1e-12)
 
 
 def test_float64_is_computed_by_opennmt() -> None:
