@@ -237,7 +237,7 @@ class FastRNNEncoder(RNNEncoder):
         states, rows = _embed(self.embeddings, tokens if fixed else tokens[steps.places], fixed)
         finals = []
         # `matmul_dtype` sets the precision, not autocast: states stay exact.
-        with torch.autocast(src.device.type, enabled=False):
+        with torch.autocast("cuda" if src.is_cuda else "cpu", enabled=False):
             for layer in range(self.rnn.num_layers):
                 if layer:
                     mask = dropout_mask(tuple(states.shape), self.rnn, states)
@@ -411,7 +411,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         embedded, distinct = _embed(self.embeddings, tokens, steps.live is not None)
         hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
         fed, outputs = self.state["input_feed"][0, order], []
-        with torch.autocast(bank.device.type, enabled=False):
+        with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
             layers, anchors, masks = [], [], []
             for number, layer in enumerate(self.rnn.layers):
                 below, bias = layer.weight_ih, layer.bias_ih + layer.bias_hh

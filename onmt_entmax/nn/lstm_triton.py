@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs
-"""The steps of `lstm_steps.py` as Triton kernels, one each. Importing this module imports Triton."""
+"""The steps of `lstm_steps.py` as Triton kernels, one each; needs Triton."""
 
 from __future__ import annotations
 
