@@ -272,7 +272,9 @@ class FastRNNEncoder(RNNEncoder):
         shape: tuple[int, ...] = (batch, self.rnn.hidden_size)
         if steps.live is not None:
             # All directions in one product. Padding forgets nothing and takes nothing in.
-            keep = x.new_tensor([-1e4, 1e4, 0, 0]).repeat_interleave(self.rnn.hidden_size)
+            keep = x.new_zeros(4, self.rnn.hidden_size)
+            keep[0], keep[1] = -1e4, 1e4  # filled on the device: graphs record no copies from a CPU
+            keep = keep.flatten()
             entering = [torch.where(steps.live, entered, keep) for entered in entering]
             entering[1:] = map(steps.reversed, entering[1:])
             entering, recurrent = [torch.stack(entering)], [torch.stack(recurrent)]
