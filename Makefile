@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Small models run fastest with one thread a process.
 export OMP_NUM_THREADS ?= 1
 
-NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/lstm/csrc/*)
+NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/csrc/*)
 
 # One file of tests stays in one process, which keeps what the file has prepared.
 WORKERS ?= 2
@@ -69,4 +69,4 @@ $(VENV)/.installed-dev: $(BUILT_FROM)
 	touch $(VENV)/.installed $@
 
 clean:
-	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/lstm/_native*.so
+	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/_*.so

@@ -16,8 +16,7 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.memory import check_free
 from onmt_entmax.network import ModelConfig, NetworkError, refuse_too_large, training_bytes
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
+from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
@@ -109,12 +108,10 @@ class SparseNMTModel(NMTModel):
             lengths = batch.source_lengths.to(batch.source.device)
             outputs, _ = self(batch.source, batch.target, lengths)
             return outputs.flatten(0, 1), targets
-        lengths = batch.source_lengths
-        if not isinstance(self.encoder, FastRNNEncoder):
-            lengths = lengths.to(batch.source.device)
+        lengths = batch.source_lengths.to(batch.source.device)
         state, memory_bank, lengths = self.encoder(batch.source, lengths)
         self.decoder.init_state(batch.source, memory_bank, state)
-        outputs, index = self.decoder.packed_forward(
+        outputs, index = self.decoder.teacher_forced(
             inputs, batch.target_lengths - 1, memory_bank, lengths
         )
         return outputs, targets[index]

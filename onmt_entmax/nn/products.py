@@ -1,61 +1,49 @@
-"""Matrix products of the recurrences and the output layer, on CPUs by oneDNN.
+"""Matrix products of recurrences and the output layer: on CPUs by oneDNN, gradients deferred.
 
 PyTorch sends float32 products on a CPU to MKL, which reaches less than half the speed of some
 processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contains too, does not. The
-sums are float32 in both and differ in their order only. All functions are for use inside autograd
-functions: they record nothing.
+sums are float32 in both and differ in their order only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import linear as torch_linear
 
 # oneDNN compiles a program for each shape, which takes about as long as using it once, and keeps
 # the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
-# are padded to a multiple of this.
+# are padded to a multiple of this. Also the number of rows that a prepared weight is laid out for.
 _ROWS = 64
-_ONEDNN_TYPES = (torch.float32, torch.bfloat16)
-# The batch size for which oneDNN lays out a weight. A hint: fewer rows are as quick.
-_LAYOUT_ROWS = 64
 
 
-# --- oneDNN, by private operators of PyTorch ----------------------------------------------------
-#
-# Used in these three functions only. `has_onednn` tries them; where they are missing, every product
-# falls back to PyTorch's public operators, which are slower.
-
-
-def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    # oneDNN takes seconds for a slice of columns.
+    x, weight = (m if m.t().is_contiguous() else m.contiguous() for m in (x, weight))
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-def _onednn_add(x: Tensor, weight: Tensor, add: Tensor) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise.binary(x, add, weight, None, "add")
-
-
-def _onednn_layout(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(weight, _LAYOUT_ROWS)
+def _prepared(weight: Tensor) -> Tensor:
+    weight = weight if weight.t().is_contiguous() else weight.contiguous()
+    return torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
 
 
 @cache
-def has_onednn() -> bool:
-    """Return whether PyTorch's oneDNN operators exist and are right on this machine."""
-    if not torch.backends.mkldnn.is_available():
+def _onednn_works(dtype: torch.dtype) -> bool:
+    """Return whether the private operators exist, and multiply this type on this processor."""
+    if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
     x, weight = torch.arange(15.0).view(3, 5), torch.arange(20.0).view(4, 5)
-    rows = [30.0, 80.0, 130.0, 180.0], [80.0, 255.0, 430.0, 605.0], [130.0, 430.0, 730.0, 1030.0]
-    expected = torch.tensor(rows)
+    expected = (x @ weight.t()).to(dtype)
+    x, weight = x.to(dtype), weight.to(dtype)
     try:
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
-            prepared = _onednn_layout(weight)
-            products = (
-                _onednn(x, weight),
-                _onednn(x, prepared),
-                _onednn_add(x, prepared, torch.zeros(3, 4)),
-            )
+            products = _onednn(x, weight, None), _onednn(x, _prepared(weight), None)
     except (AttributeError, RuntimeError):
         return False
     return all(torch.allclose(product, expected) for product in products)
@@ -63,29 +51,23 @@ def has_onednn() -> bool:
 
 def uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
     """Return whether products of this type on this device are by oneDNN."""
-    return (
-        device.type == "cpu"
-        and dtype in _ONEDNN_TYPES
-        and bool(torch.backends.mkldnn.enabled)  # PyTorch's own switch
-        and has_onednn()
-    )
+    enabled = bool(torch.backends.mkldnn.enabled)  # PyTorch's own switch
+    return device.type == "cpu" and enabled and _onednn_works(dtype)
 
 
-def _dense(matrix: Tensor) -> Tensor:
-    """Copy a matrix if it is a slice of columns, for which oneDNN takes seconds."""
-    return matrix if matrix.t().is_contiguous() else matrix.contiguous()
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    if uses_onednn(x.device, x.dtype):
+        return _onednn(x, weight, bias)
+    if x.device.type == "cpu" and x.dtype == torch.bfloat16:  # not every processor multiplies it
+        return torch_linear(x.float(), weight.float(), bias)
+    return torch_linear(x, weight, bias)
 
 
-# --- Single products of many rows ---------------------------------------------------------------
-
-
-def rounded_empty(rows: int, size: int, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Return memory for ``(rows, size)``, followed by rows of zeros up to a multiple of `_ROWS`.
-
-    `like` gives the device, and the type unless `dtype` does.
-    """
-    rounded = like.new_empty(-(-rows // _ROWS) * _ROWS, size, dtype=dtype or like.dtype)
-    rounded[rows:].zero_()
+def rounded_empty(rows: int, *sizes: int, like: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return memory ``(..., rows, size)``, then zeros up to a multiple of `_ROWS` rows."""
+    shape = (*sizes[:-1], -(-rows // _ROWS) * _ROWS, sizes[-1])
+    rounded = like.new_empty(shape, dtype=dtype)
+    rounded[..., rows:, :].zero_()
     return rounded
 
 
@@ -93,118 +75,205 @@ def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return `x` in this type; for oneDNN with rows of zeros up to a multiple of `_ROWS`."""
     if not uses_onednn(x.device, dtype) or x.size(0) % _ROWS == 0:
         return x.to(dtype)
-    rounded = rounded_empty(x.size(0), x.size(1), x, dtype)
-    rounded[: x.size(0)] = x
+    rounded = rounded_empty(len(x), x.size(1), like=x, dtype=dtype)
+    rounded[: len(x)] = x
     return rounded
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    if uses_onednn(x.device, x.dtype):
-        return _onednn(_dense(x), _dense(weight), bias)
-    return torch.nn.functional.linear(x, weight, bias)
-
-
 def product(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    dtype: torch.dtype | None = None,
-    result: torch.dtype | None = None,
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Return ``x @ weight.T (+ bias)``.
+    """Return ``x @ weight.T (+ bias)``; autograd does not see it.
 
     Args:
         x: ``(rows, in)``.
         weight: ``(out, in)``, as in `torch.nn.Linear`; may be a transposed view.
-        bias: ``(out,)`` in the type of the result, or None.
+        bias: ``(out,)`` in the type of `x`, or None.
         dtype: of the factors, e.g. `torch.bfloat16`; None keeps that of `x`.
-        result: type of the product; None is that of `x`.
 
     Returns:
-        ``(rows, out)``.
+        ``(rows, out)`` in the type of `x`.
     """
-    rows, dtype, result = x.size(0), dtype or x.dtype, result or x.dtype
-    x, weight = _rounded(x, dtype), weight.to(dtype)
-    if dtype == result:
-        return _product(x, weight, bias)[:rows]
-    made = _product(x, weight, None)[:rows].to(result)
-    return made if bias is None else made.add_(bias)
+    dtype = dtype or x.dtype
+    factors = _rounded(x, dtype), weight.to(dtype)
+    if dtype == x.dtype:
+        return _product(*factors, bias)[: len(x)]
+    result = _product(*factors)[: len(x)].to(x.dtype)
+    return result if bias is None else result.add_(bias)
 
 
-def weight_gradient(
-    grad: Tensor,
-    x: Tensor,
-    dtype: torch.dtype | None = None,
-    result: torch.dtype | None = None,
-) -> Tensor:
+def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Return ``grad.T @ x``, the gradient of the weight in ``y = x @ weight.T``.
 
     Args:
         grad: gradient of y, ``(rows, out)``.
         x: ``(rows, in)``.
         dtype: as in `product`.
-        result: type of the gradient; None is that of `grad`.
 
     Returns:
-        ``(out, in)``, contiguous.
+        ``(out, in)``, contiguous, in the type of `grad`.
     """
-    result, dtype = result or grad.dtype, dtype or grad.dtype
-    grad, x = (_rounded(factor, dtype).contiguous().t() for factor in (grad, x))
-    return _product(grad, x, None).to(result)
+    factors = (_rounded(factor, dtype or grad.dtype).contiguous().t() for factor in (grad, x))
+    return _product(*factors).to(grad.dtype)
 
 
-# --- Many products with one weight --------------------------------------------------------------
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype | None
+    ) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.dtype = dtype
+        return product(x, weight, bias, dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (x, weight), (to_x, _, to_bias, _) = ctx.saved_tensors, ctx.needs_input_grad
+        return (
+            product(grad, weight.t(), None, ctx.dtype) if to_x else None,
+            weight_gradient(grad, x, ctx.dtype),
+            grad.sum(0) if to_bias else None,
+            None,
+        )
+
+
+def linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
+) -> Tensor:
+    """Return `product` of the same arguments with its gradients, once differentiable."""
+    result: Tensor = _Linear.apply(x, weight, bias, dtype)
+    return result
 
 
 class PreparedWeight:
-    """A weight prepared for many products with a few rows each.
+    """A weight prepared for many products with a few rows each; autograd does not see them.
 
     Args:
-        weight: ``(out, in)``; may be a transposed view.
-        bias: ``(out,)`` in the type of the result, or None.
+        weight: ``(out, in)``, which may be a transposed view, or ``(batch, out, in)``.
+        bias: ``(out,)`` in the type of the weight, or None.
         dtype: of the factors, as in `product`; None keeps that of `weight`.
-        result: type of the products; None is that of `weight`.
+    """
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> None:
+        self.dtype, self._result, self._bias = dtype or weight.dtype, weight.dtype, bias
+        self._weight = weight.detach().to(self.dtype)
+        self._is_prepared = weight.dim() == 2 and uses_onednn(weight.device, self.dtype)
+        if self._is_prepared:
+            self._weight = _prepared(self._weight)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return ``x @ weight.T (+ bias)`` in the type of the weight, for x ``(..., rows, in)``."""
+        x = x.to(self.dtype)
+        if self.dtype != self._result:
+            result = self._multiply(x, None).to(self._result)
+            return result if self._bias is None else result.add_(self._bias)
+        return self._multiply(x, self._bias)
+
+    def _multiply(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        if self._is_prepared:
+            return torch.ops.mkldnn._linear_pointwise(x, self._weight, bias, "none", [], "")
+        return x @ self._weight.mT if x.dim() == 3 else _product(x, self._weight, bias)
+
+
+class Finishing(Protocol):
+    """What computes gradients when all steps have gone back."""
+
+    def finish(self) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the tensors given to `anchor`."""
+
+
+class _Anchor(torch.autograd.Function):
+    """Goes back after all functions that took its result."""
+
+    @staticmethod
+    def forward(ctx: Any, owner: Finishing, *tensors: Tensor) -> Tensor:
+        ctx.owner = owner
+        return tensors[0].new_empty(())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *ctx.owner.finish()
+
+
+def anchor(owner: Finishing, *tensors: Tensor) -> Tensor:
+    """Return a scalar that steps take, so that `owner.finish` gives the gradients after them all.
+
+    An owner must not refer to the scalar, which refers to it.
+    """
+    result: Tensor = _Anchor.apply(owner, *tensors)
+    return result
+
+
+class Deferred:
+    """A weight that the steps of a recurrence multiply, with one product for its gradient.
+
+    In each step autograd would add to the gradients of weight and summand. Here steps only write
+    their factors into `inputs` and `gradients`, and `finish` multiplies these once.
+
+    Args:
+        weight: ``(out, in)``, or ``(batch, out, in)``.
+        summand: what the caller adds to the products, ``(..., rows, out)``, or None.
+        sizes: rows of each step.
+        dtype: of the factors, as in `product`.
 
     Attributes:
-        bias: as given.
-        dtype: of the factors.
-        size: in, the length of a row that is multiplied.
+        multiply: by the weight.
+        summands: the summand of each step, ``(..., rows, out)``.
+        inputs: receive the inputs of each step, ``(..., rows, in)``.
+        gradients: in the backward pass, receive those of its products, ``(..., rows, out)``.
+        all_inputs: of all steps, followed by zeros.
+        all_gradients: likewise.
     """
 
     def __init__(
         self,
         weight: Tensor,
-        bias: Tensor | None = None,
+        summand: Tensor | None,
+        sizes: list[int],
         dtype: torch.dtype | None = None,
-        result: torch.dtype | None = None,
     ) -> None:
-        self._result = result or weight.dtype
-        self.bias = bias
-        self.dtype = dtype or weight.dtype
-        self.size = weight.size(1)
-        self._weight = weight.to(self.dtype)
-        self._prepared = uses_onednn(weight.device, self.dtype)
-        if self._prepared:
-            self._weight = _onednn_layout(_dense(self._weight))
+        self._weight, self._sizes, self._dtype = weight.detach(), sizes, dtype
+        self.multiply = PreparedWeight(self._weight, dtype=dtype)
+        self.summands = [] if summand is None else self._split(summand.detach())
+        self.all_inputs = self._memory(weight.size(-1), dtype or weight.dtype)
+        self.inputs = self._split(self.all_inputs)
+        self._back: PreparedWeight | None = None
 
-    def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
-        """Return the product ``x @ weight.T (+ bias)``, in the type of the result.
+    def _memory(self, size: int, dtype: torch.dtype) -> Tensor:
+        shape = *self._weight.shape[:-2], size
+        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=dtype)
 
-        Args:
-            x: ``(rows, in)``.
-            add: added to the product, ``(rows, out)``; only where there is no bias.
-        """
-        assert add is None or self.bias is None
-        bias = self.bias if add is None else add
-        if self.dtype != self._result:
-            result = self.plain(x.to(self.dtype)).to(self._result)
-            return result if bias is None else result.add_(bias)
-        if not self._prepared:
-            return x @ self._weight.t() if bias is None else bias.addmm(x, self._weight.t())
-        if add is None:
-            return _onednn(x, self._weight, bias)
-        return _onednn_add(x, self._weight, add)
+    def _split(self, packed: Tensor) -> Sequence[Tensor]:
+        return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
 
-    def plain(self, x: Tensor) -> Tensor:
-        """Return ``x @ weight.T`` in the type of the factors, which `x` ``(rows, in)`` has too."""
-        return _onednn(x, self._weight) if self._prepared else x @ self._weight.t()
+    def start_backward(self) -> bool:
+        """Prepare the backward pass if this is its first step; return whether it is."""
+        if self._back is not None:
+            return False
+        self._back = PreparedWeight(self._weight.mT, dtype=self._dtype)
+        self.all_gradients = self._memory(self._weight.size(-2), self._weight.dtype)
+        self.gradients = self._split(self.all_gradients)
+        return True
+
+    def go_back(self, step: int) -> Tensor:
+        """Return the gradient of a step's inputs, given its `gradients`."""
+        assert self._back is not None
+        return self._back(self.gradients[step])
+
+    def finish(self) -> tuple[Tensor, ...]:
+        """Return the gradients of weight and summand, and forget those of the steps."""
+        if self.start_backward():  # no step went back
+            self.all_gradients.zero_()
+        gradients, self._back = self.all_gradients, None
+        del self.all_gradients, self.gradients
+        if self._weight.dim() == 2:
+            weight = weight_gradient(gradients, self.all_inputs, self._dtype)
+        else:
+            weight = gradients.mT @ self.all_inputs
+        if not self.summands:
+            return (weight,)
+        return weight, gradients[..., : sum(self._sizes), :]

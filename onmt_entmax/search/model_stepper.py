@@ -17,9 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.nn.lstm.encoder import FastRNNEncoder, PreparedEncoder
-from onmt_entmax.nn.lstm.stepping import BatchSlots, DecoderStep, SourceMemory
+from onmt_entmax.nn.lstm import DecoderStep, FastInputFeedRNNDecoder, SourceMemory
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Distribution
 from onmt_entmax.search.expansion import Ints
@@ -75,19 +73,14 @@ class ModelStepper:
         self.dense = model.generator.alpha == 1
         # A Transformer has one position for the whole batch.
         self.can_join = not hasattr(model.decoder, "transformer_layers")
-        self._encoder: PreparedEncoder | None = None
-        if isinstance(model.encoder, FastRNNEncoder):
-            words = model.encoder.embeddings.word_lut.num_embeddings
-            self._encoder = model.encoder.prepared(words)
         generator = _at_temperature(model.generator, temperature)
         output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
         self._output: OutputFunction = output
         self._decoding: OpenNMTDecoding | RecurrentDecoding
         self._decoding = OpenNMTDecoding(model.decoder, output, attention)
-        if isinstance(model.decoder, FastInputFeedRNNDecoder):
-            step = model.decoder.prepared_step(size)
-            if step is not None:
-                self._decoding = RecurrentDecoding(step, output, attention)
+        if isinstance(model.decoder, FastInputFeedRNNDecoder) and model.decoder.has_steps():
+            step = DecoderStep(model.decoder, size)
+            self._decoding = RecurrentDecoding(step, output, attention)
 
     def double(self) -> ModelStepper:
         """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
@@ -100,7 +93,6 @@ class ModelStepper:
         other = copy(self)
         self.model.decoder.state = {}  # of the last batch, with its graph if that was training
         other.model = deepcopy(self.model).double()
-        other._encoder = None
         other._output = _at_temperature(other.model.generator, self.temperature).log_probs
         other._decoding = OpenNMTDecoding(other.model.decoder, other._output, self.attention)
         return other
@@ -108,8 +100,7 @@ class ModelStepper:
     def start(self, batch: Batch) -> Any:
         """Encode the batch; return a state with one row for each sentence, in its order."""
         batch = batch.to(next(self.model.parameters()).device)
-        encode = self._encoder or self.model.encoder
-        encoder_state, memory_bank, lengths = encode(batch.source, batch.source_lengths)
+        encoder_state, memory_bank, lengths = self.model.encoder(batch.source, batch.source_lengths)
         decoder = _own_state(self.model.decoder)
         decoder.init_state(batch.source, memory_bank, encoder_state)
         return self._decoding.start(decoder.state, memory_bank, lengths)
@@ -147,14 +138,6 @@ class RecurrentState:
     memory: SourceMemory
     owner: Ints
     """`(rows,)` place in `memory` of each row's sentence"""
-    slots: BatchSlots
-    """of the rows"""
-
-    @staticmethod
-    def of(vectors: Tensor, memory: SourceMemory, owner: Ints) -> RecurrentState:
-        """Return the state of rows, given the place of each row's sentence."""
-        slots = BatchSlots.of(owner, len(memory), vectors.device)
-        return RecurrentState(vectors, memory, owner, slots)
 
     def select(self, rows: Tensor) -> RecurrentState:
         """Return the state of `rows` `(new rows,)` int64, on the CPU."""
@@ -162,7 +145,7 @@ class RecurrentState:
         owner = self.owner[rows.numpy()]
         if np.array_equal(owner, self.owner):
             return replace(self, vectors=vectors)
-        return RecurrentState.of(vectors, *_without_unused(self.memory, owner, 0.5))
+        return RecurrentState(vectors, *_without_unused(self.memory, owner, 0.5))
 
 
 def _without_unused(
@@ -189,15 +172,16 @@ class RecurrentDecoding:
         hidden, cell = state["hidden"]
         vectors = self._step.first(hidden, cell, state["input_feed"][0])
         memory = self._step.memory(bank, lengths)
-        return RecurrentState.of(vectors, memory, np.arange(len(lengths)))
+        return RecurrentState(vectors, memory, np.arange(len(lengths)))
 
     def step(self, state: RecurrentState, tokens: Tensor) -> Step:
         """See `OpenNMTDecoding`."""
         tokens = tokens.to(state.vectors.device)
-        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, state.slots)
+        owners = torch.from_numpy(state.owner).to(state.vectors.device)
+        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, owners)
         lengths = None
         if self._attention:
-            lengths = state.memory.lengths[torch.from_numpy(state.owner)]
+            lengths = state.memory.lengths[owners].cpu()
         return Step(
             distribution=self._output(hidden),
             attention=weights.cpu() if self._attention else None,
@@ -215,7 +199,7 @@ class RecurrentDecoding:
             *(_without_unused(state.memory, state.owner) for state in states), strict=True
         )
         starts = np.cumsum([0, *map(len, memories)])[:-1]
-        return RecurrentState.of(
+        return RecurrentState(
             torch.cat([state.vectors for state in states]),
             SourceMemory.join(memories),
             np.concatenate([owner + n for owner, n in zip(owners, starts, strict=True)]),

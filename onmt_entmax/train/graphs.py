@@ -23,7 +23,7 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import PaddedBatch, Shape, Shapes, pad_batch, size, views
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn import static_loss
-from onmt_entmax.nn.lstm import static
+from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.transformer import PaddedTransformerEncoder
 from onmt_entmax.sparse.backends import kernels_start
 from onmt_entmax.train.config import TrainingError
@@ -63,9 +63,13 @@ def reason_against(model: SparseNMTModel, optimizer: torch.optim.Optimizer) -> s
     if device.type == "cuda" and not kernels_start(device):
         return "Triton starts no kernels here"
     if not isinstance(model.encoder, PaddedTransformerEncoder):
-        reason = static.reason_against(model.encoder, model.decoder)
-        if reason is not None:
-            return reason
+        if not isinstance(model.encoder, FastRNNEncoder) or not model.encoder.is_covered():
+            return "the encoder is not an LSTM of type rnn or brnn without positions"
+        decoder = model.decoder
+        if not isinstance(decoder, FastInputFeedRNNDecoder) or not decoder.is_covered():
+            return "the decoder is not an input-feeding LSTM with global attention"
+        if model.encoder.matmul_dtype is not None:
+            return "`matmul_dtype: bfloat16` is for CPUs; on a GPU, `tf32` is faster"
     return static_loss.reason_against(model.generator)
 
 
@@ -86,7 +90,10 @@ def padded_outputs(
     if isinstance(model.encoder, PaddedTransformerEncoder):
         outputs: Tensor = model(source.unsqueeze(2), target.unsqueeze(2), lengths)[0]
         return outputs
-    return static.static_outputs(model.encoder, model.decoder, source, lengths, target[:-1])
+    states, bank, lengths = model.encoder(source.unsqueeze(2), lengths)
+    model.decoder.init_state(source, bank, states)
+    outputs, _ = model.decoder.teacher_forced(target[:-1].unsqueeze(2), None, bank, lengths)
+    return outputs.view(len(target) - 1, source.size(1), -1)
 
 
 Replay = Callable[[], None]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from onmt_entmax.nn import products
-from onmt_entmax.nn.products import PreparedWeight, has_onednn, product, weight_gradient
+from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -22,10 +22,9 @@ def test_products(rows: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> No
         assert torch.allclose(product(x, weight, bias), expected + bias, atol=1e-5)
         assert torch.allclose(PreparedWeight(weight)(x), expected, atol=1e-5)
         assert torch.allclose(PreparedWeight(weight, bias)(x), expected + bias, atol=1e-5)
-        assert torch.allclose(PreparedWeight(weight)(x, add), expected + add, atol=1e-5)
-        rough = PreparedWeight(weight, None, torch.bfloat16)(x, add)
+        rough = PreparedWeight(weight, add[0], torch.bfloat16)(x)
         assert rough.dtype == torch.float32
-        assert torch.allclose(rough, expected + add, atol=0.1)
+        assert torch.allclose(rough, expected + add[0], atol=0.1)
         rough = product(x, weight, bias, torch.bfloat16)
         assert torch.allclose(rough, expected + bias, atol=0.1)
     grad = torch.randn(rows, 12)[:, 3:9]
@@ -44,20 +43,20 @@ def test_private_operators_of_pytorch_are_there() -> None:
     """
     if not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
-    assert has_onednn()
+    assert products._onednn_works(torch.float32)
 
 
-@pytest.mark.parametrize("name", ["_onednn", "_onednn_add", "_onednn_layout"])
+@pytest.mark.parametrize("name", ["_onednn", "_prepared"])
 def test_products_without_a_private_operator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
         raise AttributeError("'_OpNamespace' 'mkldnn' object has no attribute")
 
     monkeypatch.setattr(products, name, gone)
-    monkeypatch.setattr(products, "has_onednn", has_onednn.__wrapped__)
-    assert not products.has_onednn()
+    monkeypatch.setattr(products, "_onednn_works", products._onednn_works.__wrapped__)
+    assert not products._onednn_works(torch.float32)
     x, weight, add = torch.randn(7, 5), torch.randn(6, 5), torch.randn(7, 6)
     assert torch.allclose(product(x, weight), x @ weight.t(), atol=1e-5)
-    assert torch.allclose(PreparedWeight(weight)(x, add), x @ weight.t() + add, atol=1e-5)
+    assert torch.allclose(PreparedWeight(weight)(x), x @ weight.t(), atol=1e-5)
     assert torch.allclose(weight_gradient(add, x), add.t() @ x, atol=1e-5)
 
 

@@ -17,7 +17,7 @@ import triton.language as tl, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from onmt_entmax.nn import static_loss_triton as loss
-from onmt_entmax.nn.lstm import static_triton as lstm
+from onmt_entmax.nn import lstm_triton as lstm
 
 # Arguments that are not pointers to float32.
 TYPES = {"targets": "*i64", "lengths": "*i64", "supports": "*i32", "columns": "*i32",
@@ -35,8 +35,8 @@ def check(kernel, **constants):
         assert triton.compile(source, target=target).asm["cubin"]
 
 for flag in (False, True):
-    cell = dict(hidden=300, masked=flag, scaled=not flag, width=512)
-    check(lstm._cell_forward_kernel, has_second=not flag, **cell)
+    cell = dict(hidden=300, scaled=flag, width=512)
+    check(lstm._cell_forward_kernel, **cell)
     check(lstm._cell_backward_kernel, **cell)
     attend = dict(hidden=300, scaled=flag, height=32, width=256)
     check(lstm._attend_backward_kernel, power=2, **attend)

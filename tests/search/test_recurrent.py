@@ -73,23 +73,10 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
         assert not isinstance(model.start(sentences(1)[0]), RecurrentState)
 
 
-@pytest.mark.parametrize("table", [0, 1 << 26], ids=["multiplied", "from a table"])
-@pytest.mark.parametrize(
-    "changes",
-    [*COVERED, {"bridge": True, "encoder_type": "brnn", "enc_layers": 1, "dec_layers": 1}],
-)
-@torch.inference_mode()
-def test_the_prepared_encoder_is_the_encoder(changes, table, monkeypatch) -> None:
-    monkeypatch.setattr("onmt_entmax.nn.lstm.encoder._TABLE_BYTES", table)
-    model = pair(changes, 1.5, True)[0].model
-    prepared = model.encoder.prepared(len(VOCABULARIES.source))
-    batch = together(sentences(7))
-    final, bank, lengths = prepared(batch.source, batch.source_lengths)
-    other, other_bank, other_lengths = model.encoder(batch.source, batch.source_lengths)
-    assert torch.allclose(bank, other_bank, rtol=0, atol=1e-12)
-    assert lengths.equal(other_lengths)
-    for one, two in zip(final, other, strict=True):
-        assert torch.allclose(one, two, rtol=0, atol=1e-12)
+def test_float64_is_computed_by_opennmt() -> None:
+    prepared, _ = pair(COVERED[0], 1.5, False)
+    with torch.inference_mode():
+        assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
 
 
 def test_both_give_the_same_answers_and_certificates() -> None:

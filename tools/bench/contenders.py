@@ -14,8 +14,7 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.nn.lstm.encoder import FastRNNEncoder
+from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.output import OutputLayer, OutputLoss
 from onmt_entmax.opennmt import (
     Embeddings,

@@ -1,0 +1,165 @@
+// The Python module of the steps of LSTMs with attention, called by ../lstm_steps.py.
+//
+// Each function takes the 64-bit numbers of one struct below: sizes, and addresses of float32 memory
+// that Python owns. The mathematics is in lstm_cells.h and lstm_attention.h.
+
+#include "sparse/backends/csrc/native_common.h"
+
+namespace {
+
+// A matrix with a stride in numbers between its rows. Other matrices are contiguous, and factors
+// may be null.
+struct Rows {
+    const float *memory;
+    int64_t stride;
+
+    const float *row(int64_t k) const { return memory + k * stride; }
+};
+
+struct CellForward {
+    int64_t threads, rows, hidden;
+    float *gates;   // the product (rows, 4 * hidden), replaced by the activations
+    Rows entering;  // added to it; a stride of 0 is one row for all
+    const float *cell, *factors;
+    float *output, *hidden_after, *cell_after;
+};
+
+struct CellBackward {
+    int64_t threads, rows, hidden;
+    const float *gates, *cell, *cell_after, *factors;
+    Rows grad_output, grad_hidden, grad_cell;
+    float *grad_gates, *grad_before;  // of the pre-activations, and of the cell before the step
+};
+
+// Sources (sentences, length, hidden) that rows attend to; without owners row k reads sentence k.
+struct Sources {
+    int64_t length;
+    const float *keys, *values;
+    const int64_t *lengths, *owners;
+    double alpha;
+
+    int64_t of(int64_t k) const { return owners ? owners[k] : k; }
+};
+
+struct Attend {
+    int64_t threads, rows, hidden;
+    Sources sources;
+    const float *query, *product, *factors;
+    float *weights, *output;
+};
+
+struct AttendBackward {
+    int64_t threads, rows, hidden;
+    Sources sources;
+    const float *factors, *weights, *output;
+    float *grad, *grad_scores, *grad_query;  // grad: before the tanh
+    Rows grad_output;
+};
+
+struct Kernels {
+    void (*cell_forward)(const CellForward &, long first, long last);
+    void (*cell_backward)(const CellBackward &, long first, long last);
+    void (*attend)(const Attend &, long first, long last);
+    void (*attend_backward)(const AttendBackward &, long first, long last);
+};
+
+}  // namespace
+
+#define ENTMAX_BODY "nn/csrc/lstm_attention.h"
+#include "sparse/backends/csrc/native_sets.h"
+
+namespace {
+
+// Numbers for which starting a thread pays; a cell takes some 1.5 ns for each.
+const long NUMBERS_OF_A_THREAD = 1 << 13;
+
+// Divides rows into ranges.
+template <class Call>
+struct Divided {
+    const Call &call;
+    void (*body)(const Call &, long first, long last);
+    long parts;
+    std::atomic<bool> no_memory;
+
+    static void take(void *data, long part) {
+        Divided &all = *(Divided *)data;
+        const long rows = all.call.rows;
+        try {
+            all.body(all.call, rows * part / all.parts, rows * (part + 1) / all.parts);
+        } catch (const std::bad_alloc &) {
+            all.no_memory = true;
+        }
+    }
+};
+
+// Reads a call from Python's numbers, and runs a body on its rows.
+template <class Call>
+PyObject *run(PyObject *const *numbers, Py_ssize_t count,
+              void (*body)(const Call &, long first, long last), long length(const Call &)) {
+    Call call;
+    if (count * sizeof(int64_t) != sizeof call)
+        return PyErr_Format(PyExc_TypeError, "%zd numbers, not %zd", count,
+                            (Py_ssize_t)(sizeof call / sizeof(int64_t)));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        const int64_t number = PyLong_AsLongLong(numbers[i]);
+        memcpy((char *)&call + i * sizeof number, &number, sizeof number);
+    }
+    if (PyErr_Occurred()) return nullptr;
+    // Reading a key or a value takes about a fourth of the time of a number of a cell.
+    const double work = (double)call.rows * call.hidden * (1 + length(call) / 2.0);
+    long parts = (long)(work / NUMBERS_OF_A_THREAD);
+    if (parts > call.threads) parts = call.threads;
+    if (parts > call.rows) parts = call.rows;
+    Divided<Call> divided = {call, body, parts < 1 ? 1 : parts, {false}};
+    share(divided.parts, Divided<Call>::take, &divided);
+    if (divided.no_memory) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+PyObject *cell_forward(PyObject *, PyObject *const *numbers, Py_ssize_t count) {
+    return run<CellForward>(numbers, count, kernels<float>()->cell_forward,
+                            [](const CellForward &) { return 0L; });
+}
+
+PyObject *cell_backward(PyObject *, PyObject *const *numbers, Py_ssize_t count) {
+    return run<CellBackward>(numbers, count, kernels<float>()->cell_backward,
+                             [](const CellBackward &) { return 0L; });
+}
+
+PyObject *attend(PyObject *, PyObject *const *numbers, Py_ssize_t count) {
+    return run<Attend>(numbers, count, kernels<float>()->attend,
+                       [](const Attend &call) { return (long)call.sources.length; });
+}
+
+PyObject *attend_backward(PyObject *, PyObject *const *numbers, Py_ssize_t count) {
+    return run<AttendBackward>(numbers, count, kernels<float>()->attend_backward,
+                               [](const AttendBackward &call) { return (long)call.sources.length; });
+}
+
+#define FUNCTION(name, doc) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, doc}
+PyMethodDef functions[] = {
+    FUNCTION(cell_forward, "One step of one layer of an LSTM."),
+    FUNCTION(cell_backward, "Gradient of cell_forward."),
+    FUNCTION(attend, "One step of attention, tanh and dropout."),
+    FUNCTION(attend_backward, "Gradient of attend."),
+    {"use_instruction_set", use_instruction_set, METH_VARARGS,
+     "1 any processor's, 2 AVX2, 3 AVX-512; by default the best there is. Returns what is used."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_lstm",
+                          "Steps of LSTMs with attention on a CPU.",
+                          -1,
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__lstm(void) {
+    begin();
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,168 @@
+// A step of the decoder's attention and its gradient, compiled once for each instruction set.
+//
+// For each row: scores of the source positions, entmax, context vector, tanh, dropout. Positions of
+// zero weight are skipped in the context vector and in every gradient.
+
+#include "sparse/backends/csrc/native_row.h"
+
+#include "nn/csrc/lstm_cells.h"
+
+INLINE float dot(const float *x, const float *y, long n) {
+    Floats sum[2] = {};
+    long i = 0;
+    for (; i + 32 <= n; i += 32) {
+        sum[0] += read(x + i, 16) * read(y + i, 16);
+        sum[1] += read(x + i + 16, 16) * read(y + i + 16, 16);
+    }
+    for (; i + 16 <= n; i += 16) sum[0] += read(x + i, 16) * read(y + i, 16);
+    if (i < n) sum[1] += read(x + i, n - i) * read(y + i, n - i);
+    return (float)sum_of<float>(sum[0] + sum[1]);
+}
+
+// The positions of nonzero weight, each with its factor and the gradient of its weight.
+struct Support {
+    long count, *position;
+    float *factor, *grad;
+
+    Support(long n, Memory &memory)
+        : count(0),
+          position((long *)memory.take(n * sizeof(long))),
+          factor((float *)memory.take(n * sizeof(float))),
+          grad((float *)memory.take(n * sizeof(float))) {}
+
+    void find(const float *weights, long n) {
+        count = 0;
+        for (long j = 0; j < n; ++j) {
+            position[count] = j;
+            factor[count] = weights[j];
+            count += weights[j] != 0;
+        }
+    }
+};
+
+// `start` plus the sum of the factors times the bank's rows, from column i on.
+INLINE Floats add_context(Floats start, const Support &support, const float *bank, long hidden,
+                          long i, long count) {
+    for (long k = 0; k < support.count; ++k)
+        start += support.factor[k] * read(bank + support.position[k] * hidden + i, count);
+    return start;
+}
+
+// ---- forward ---------------------------------------------------------------------------------
+
+INLINE void softmax(const float *x, long n, float *out) {
+    float most = x[0], sum = 0;
+    for (long j = 1; j < n; ++j) most = x[j] > most ? x[j] : most;
+    for (long j = 0; j < n; j += 16) {
+        const long count = n - j < 16 ? n - j : 16;
+        write(out + j, exponential(read(x + j, count) - most), count);
+    }
+    for (long j = 0; j < n; ++j) sum += out[j];
+    for (long j = 0; j < n; ++j) out[j] /= sum;
+}
+
+INLINE void readout_part(const Attend &call, long k, const Support &support, const float *values,
+                         long i, long count) {
+    const long place = k * call.hidden + i;
+    const Floats start = read(call.product + place, count);
+    const Floats sum = add_context(start, support, values, call.hidden, i, count);
+    const Floats output = hyperbolic_tangent(sum);
+    const bool scaled = call.factors != nullptr;
+    write(call.output + place, scaled ? output * read(call.factors + place, count) : output, count);
+}
+
+TARGET void attend(const Attend &call, long first, long last) {
+    Memory memory;
+    const Sources &sources = call.sources;
+    const long n = sources.length, hidden = call.hidden;
+    const Curve curve = Curve::of(sources.alpha);
+    float *scores = (float *)memory.take((n + 16) * sizeof(float));
+    const Room<float> room = room_up_to<float>(n, memory);
+    Support support(n, memory);
+    for (long k = first; k < last; ++k) {
+        const long sentence = sources.of(k), real = sources.lengths[sentence];
+        const float *query = call.query + k * hidden, *keys = sources.keys + sentence * n * hidden;
+        float *weights = call.weights + k * n;
+        for (long j = 0; j < real; ++j) scores[j] = dot(query, keys + j * hidden, hidden);
+        if (sources.alpha == 1)
+            softmax(scores, real, weights);
+        else
+            write_solved(scores, real, solve(scores, real, curve, room), room, curve, weights);
+        support.find(weights, real);
+        const float *values = sources.values + sentence * n * hidden;
+        long i = 0;
+        for (; i + 16 <= hidden; i += 16) readout_part(call, k, support, values, i, 16);
+        if (i < hidden) readout_part(call, k, support, values, i, hidden - i);
+    }
+}
+
+// ---- backward --------------------------------------------------------------------------------
+
+INLINE void readout_back_part(const AttendBackward &call, long k, long i, long count) {
+    const long place = k * call.hidden + i;
+    Floats grad = read(call.grad_output.row(k) + i, count);
+    Floats output = read(call.output + place, count);
+    if (call.factors) {  // what is dropped has no gradient, so its output does not matter
+        const Floats factor = read(call.factors + place, count);
+        output = factor == 0.0f ? output : output / factor;
+        grad *= factor;
+    }
+    write(call.grad + place, grad * (1.0f - output * output), count);
+}
+
+// p ** (2 - alpha): see jacobian_weights in jacobian.py.
+INLINE float jacobian_weight(float p, double alpha) {
+    if (alpha == 1.5) return sqrtf(p);
+    if (alpha == 1) return p;
+    return alpha == 2 ? 1.0f : powf(p, (float)(2 - alpha));
+}
+
+// Replaces the probabilities on the support by the gradient in the scores: the Jacobian of
+// Proposition 1 in Peters, Niculae and Martins (2019).
+INLINE void scores_gradient(Support &support, const float *grad, const float *values, long hidden,
+                            double alpha) {
+    if (support.count == 1) {  // a probability of 1 is constant; 0 * nan stays nan
+        support.factor[0] *= 0;
+        return;
+    }
+    float along = 0, all = 0;
+    for (long k = 0; k < support.count; ++k) {
+        const float weight = jacobian_weight(support.factor[k], alpha);
+        support.grad[k] = dot(grad, values + support.position[k] * hidden, hidden);
+        support.factor[k] = weight;
+        along += weight * support.grad[k];
+        all += weight;
+    }
+    const float mean = along / all;
+    for (long k = 0; k < support.count; ++k) support.factor[k] *= support.grad[k] - mean;
+}
+
+TARGET void attend_backward(const AttendBackward &call, long first, long last) {
+    Memory memory;
+    const Sources &sources = call.sources;
+    const long n = sources.length, hidden = call.hidden;
+    Support support(n, memory);
+    for (long k = first; k < last; ++k) {
+        const long sentence = sources.of(k);
+        long i = 0;
+        for (; i + 16 <= hidden; i += 16) readout_back_part(call, k, i, 16);
+        if (i < hidden) readout_back_part(call, k, i, hidden - i);
+        support.find(call.weights + k * n, sources.lengths[sentence]);
+        scores_gradient(support, call.grad + k * hidden, sources.values + sentence * n * hidden, hidden,
+                        sources.alpha);
+        float *scores = call.grad_scores + k * n, *query = call.grad_query + k * hidden;
+        for (long s = 0; s < support.count; ++s) scores[support.position[s]] = support.factor[s];
+        const float *keys = sources.keys + sentence * n * hidden;
+        for (i = 0; i + 16 <= hidden; i += 16)
+            write(query + i, add_context(Floats{}, support, keys, hidden, i, 16), 16);
+        if (i < hidden)
+            write(query + i, add_context(Floats{}, support, keys, hidden, i, hidden - i),
+                  hidden - i);
+    }
+}
+
+template <class T>
+TARGET const Kernels *kernels() {
+    static const Kernels all = {cell_forward, cell_backward, attend, attend_backward};
+    return &all;
+}

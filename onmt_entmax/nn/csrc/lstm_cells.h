@@ -1,0 +1,99 @@
+// The pointwise cell of an LSTM and its gradient, compiled once for each instruction set.
+
+// Reads or writes the first `count` numbers of a vector; the others are read as 0. A `count` that
+// the compiler knows to be all costs one instruction.
+#if ENTMAX_SET == 3
+INLINE Floats read(const float *x, long count) {
+    if (count == 16) return (Floats)_mm512_loadu_ps(x);
+    return (Floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), x);
+}
+INLINE void write(float *out, Floats v, long count) {
+    if (count == 16)
+        _mm512_storeu_ps(out, (__m512)v);
+    else
+        _mm512_mask_storeu_ps(out, (__mmask16)((1u << count) - 1), (__m512)v);
+}
+#else
+INLINE Floats read(const float *x, long count) {
+    Floats v = {};
+    memcpy(&v, x, count * sizeof *x);
+    return v;
+}
+INLINE void write(float *out, Floats v, long count) { memcpy(out, &v, count * sizeof *out); }
+#endif
+
+// e ** x to nearly full precision, with x clamped to [-87, 88]; nan stays nan.
+INLINE Floats exponential(Floats x) {
+    Floats y = x < -87.0f ? Floats{} - 87.0f : x;
+    y = y > 88.0f ? Floats{} + 88.0f : y;
+    // y = whole * log 2 + part, where adding 1.5 * 2 ** 23 rounds to a whole number.
+    const Floats shifted = y * 1.44269504f + 0x1.8p23f, whole = shifted - 0x1.8p23f;
+    const Floats part = (y - whole * 0.693145752f) - whole * 1.42860677e-6f;
+    Floats e = Floats{} + 1.0f / 5040;
+    for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
+        e = e * part + term;
+    FloatMask power, result;
+    memcpy(&power, &shifted, sizeof power);
+    memcpy(&result, &e, sizeof e);
+    result += power << 23;
+    memcpy(&e, &result, sizeof e);
+    return x == x ? e : x;
+}
+
+INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
+INLINE Floats hyperbolic_tangent(Floats x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
+
+// One row's columns from i on.
+INLINE void cell_part(const CellForward &call, long k, long i, long count) {
+    const long hidden = call.hidden, place = k * hidden + i;
+    float *gates = call.gates + 4 * k * hidden + i;
+    const float *entering = call.entering.row(k) + i;
+    Floats gate[4];
+    for (int g = 0; g < 4; ++g) {
+        gate[g] = read(gates + g * hidden, count) + read(entering + g * hidden, count);
+        gate[g] = g == 2 ? hyperbolic_tangent(gate[g]) : sigmoid(gate[g]);
+        write(gates + g * hidden, gate[g], count);
+    }
+    const Floats cell = gate[1] * read(call.cell + place, count) + gate[0] * gate[2];
+    const Floats state = gate[3] * hyperbolic_tangent(cell);
+    write(call.cell_after + place, cell, count);
+    write(call.hidden_after + place, state, count);
+    const bool scaled = call.factors != nullptr;
+    write(call.output + place, scaled ? state * read(call.factors + place, count) : state, count);
+}
+
+TARGET void cell_forward(const CellForward &call, long first, long last) {
+    for (long k = first; k < last; ++k) {
+        long i = 0;
+        for (; i + 16 <= call.hidden; i += 16) cell_part(call, k, i, 16);
+        if (i < call.hidden) cell_part(call, k, i, call.hidden - i);
+    }
+}
+
+INLINE void cell_back_part(const CellBackward &call, long k, long i, long count) {
+    const long hidden = call.hidden, place = k * hidden + i;
+    Floats grad = read(call.grad_output.row(k) + i, count);
+    if (call.factors) grad *= read(call.factors + place, count);
+    grad += read(call.grad_hidden.row(k) + i, count);
+    Floats gate[4], grad_gate[4];
+    for (int g = 0; g < 4; ++g)
+        gate[g] = read(call.gates + (4 * k + g) * hidden + i, count);
+    const Floats squashed = hyperbolic_tangent(read(call.cell_after + place, count));
+    const Floats inside =
+        read(call.grad_cell.row(k) + i, count) + grad * gate[3] * (1.0f - squashed * squashed);
+    grad_gate[0] = inside * gate[2] * gate[0] * (1.0f - gate[0]);
+    grad_gate[1] = inside * read(call.cell + place, count) * gate[1] * (1.0f - gate[1]);
+    grad_gate[2] = inside * gate[0] * (1.0f - gate[2] * gate[2]);
+    grad_gate[3] = grad * squashed * gate[3] * (1.0f - gate[3]);
+    for (int g = 0; g < 4; ++g)
+        write(call.grad_gates + (4 * k + g) * hidden + i, grad_gate[g], count);
+    write(call.grad_before + place, inside * gate[1], count);
+}
+
+TARGET void cell_backward(const CellBackward &call, long first, long last) {
+    for (long k = first; k < last; ++k) {
+        long i = 0;
+        for (; i + 16 <= call.hidden; i += 16) cell_back_part(call, k, i, 16);
+        if (i < call.hidden) cell_back_part(call, k, i, call.hidden - i);
+    }
+}

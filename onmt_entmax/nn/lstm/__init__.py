@@ -1,1 +1,0 @@
-"""OpenNMT-py's LSTM encoder and decoder with derived backward passes: same weights and results."""

@@ -1,0 +1,330 @@
+# mypy: allow-untyped-defs
+"""The steps of `lstm_steps.py` as Triton kernels, one each; needs Triton."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from onmt_entmax.nn.lstm_steps import PlainSteps, Sources
+from onmt_entmax.sparse.backends.triton_kernels import (
+    beta_of,
+    extreme_thresholds,
+    jacobian_weights,
+    result_at,
+    solve_tile,
+)
+
+_CELLS = 512  # hidden units of a program
+_TILE = 8192  # elements of source vectors in a tile of attention
+_LONGEST = 512  # source positions in a program of attention
+
+
+@triton.jit
+def _tanh(x):
+    return 2.0 * tl.sigmoid(2.0 * x) - 1.0
+
+
+@triton.jit
+def _cell_forward_kernel(
+    gates, summand, cell_before, factors, output, hidden_after, cell_after,
+    summand_step, summand_row, cell_step, size,
+    hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Take one LSTM step for all rows; the second axis of the grid is the direction."""
+    direction = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0) * width + tl.arange(0, width)
+    there = place < size
+    row = place // hidden
+    column = place % hidden
+    gates += direction * (4 * size) + row * (4 * hidden) + column
+    summand += direction * summand_step + row * summand_row + column
+    enter = tl.load(gates, mask=there, other=0.0)
+    enter = tl.sigmoid(enter + tl.load(summand, mask=there, other=0.0))
+    forget = tl.load(gates + hidden, mask=there, other=0.0)
+    forget = tl.sigmoid(forget + tl.load(summand + hidden, mask=there, other=0.0))
+    candidate = tl.load(gates + 2 * hidden, mask=there, other=0.0)
+    candidate = _tanh(candidate + tl.load(summand + 2 * hidden, mask=there, other=0.0))
+    leave = tl.load(gates + 3 * hidden, mask=there, other=0.0)
+    leave = tl.sigmoid(leave + tl.load(summand + 3 * hidden, mask=there, other=0.0))
+    before = tl.load(cell_before + direction * cell_step + place, mask=there, other=0.0)
+    cell = forget * before + enter * candidate
+    state = leave * _tanh(cell)
+    tl.store(gates, enter, mask=there)
+    tl.store(gates + hidden, forget, mask=there)
+    tl.store(gates + 2 * hidden, candidate, mask=there)
+    tl.store(gates + 3 * hidden, leave, mask=there)
+    tl.store(cell_after + direction * size + place, cell, mask=there)
+    tl.store(hidden_after + direction * size + place, state, mask=there)
+    if scaled:
+        state *= tl.load(factors + place, mask=there, other=0.0)
+    tl.store(output + direction * size + place, state, mask=there)
+
+
+@triton.jit
+def _cell_backward_kernel(
+    gates, cell_before, cell_after, factors, grad_output, grad_hidden, grad_cell,
+    grad_gates, grad_before,
+    cell_step, output_step, output_row, hidden_step, hidden_row, grad_cell_step, gates_step, size,
+    hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Compute the gradient of `_cell_forward_kernel`."""
+    direction = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0) * width + tl.arange(0, width)
+    there = place < size
+    row = place // hidden
+    column = place % hidden
+    gates += direction * (4 * size) + row * (4 * hidden) + column
+    enter = tl.load(gates, mask=there, other=0.0)
+    forget = tl.load(gates + hidden, mask=there, other=0.0)
+    candidate = tl.load(gates + 2 * hidden, mask=there, other=0.0)
+    leave = tl.load(gates + 3 * hidden, mask=there, other=0.0)
+    before = tl.load(cell_before + direction * cell_step + place, mask=there, other=0.0)
+    after = tl.load(cell_after + direction * size + place, mask=there, other=0.0)
+    above = grad_output + direction * output_step + row * output_row + column
+    more = tl.load(above, mask=there, other=0.0)
+    if scaled:
+        more *= tl.load(factors + place, mask=there, other=0.0)
+    states = grad_hidden + direction * hidden_step + row * hidden_row + column
+    grad = tl.load(states, mask=there, other=0.0) + more
+    grad_after = tl.load(grad_cell + direction * grad_cell_step + place, mask=there, other=0.0)
+    squashed = _tanh(after)
+    through = grad_after + grad * leave * (1.0 - squashed * squashed)
+    grad_gates += direction * gates_step + row * (4 * hidden) + column
+    grad_enter = through * candidate * enter * (1.0 - enter)
+    tl.store(grad_gates, grad_enter, mask=there)
+    tl.store(grad_gates + hidden, through * before * forget * (1.0 - forget), mask=there)
+    grad_candidate = through * enter * (1.0 - candidate * candidate)
+    tl.store(grad_gates + 2 * hidden, grad_candidate, mask=there)
+    grad_leave = grad * squashed * leave * (1.0 - leave)
+    tl.store(grad_gates + 3 * hidden, grad_leave, mask=there)
+    tl.store(grad_before + direction * size + place, through * forget, mask=there)
+
+
+@triton.jit(do_not_specialize=["source"])
+def _attend_kernel(
+    queries, keys, values, from_query, factors, lengths, weights, outputs, alpha,
+    source, hidden: tl.constexpr, scaled: tl.constexpr,
+    log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Take one step of attention: scores, entmax, context vector, tanh and dropout.
+
+    A program computes one row. It writes weights (rows, source) and outputs (rows, hidden).
+    """
+    row = tl.program_id(0).to(tl.int64)
+    length = tl.load(lengths + row)
+    position = tl.arange(0, height)
+    real = position < length
+    scores = tl.zeros((height,), keys.dtype.element_ty)
+    for begin in range(0, hidden, width):
+        column = begin + tl.arange(0, width)
+        inside = column < hidden
+        query = tl.load(queries + row * hidden + column, mask=inside, other=0.0)
+        place = (row * source + position[:, None]) * hidden + column[None, :]
+        key = tl.load(keys + place, mask=real[:, None] & inside[None, :], other=0.0)
+        scores += tl.sum(key * query[None, :], 1)
+    tile = tl.where(real, scores, -float("inf")).to(work)
+    tile = tl.reshape(tile, (1, height))
+    beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
+    below = tile - tl.max(tile, 1, keep_dims=True)
+    start, ceiling = extreme_thresholds(beta, source, log_form, power)
+    threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
+    probability = result_at(
+        below, threshold, probability, beta, total, "probabilities", log_form, power, False
+    )
+    weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
+    tl.store(weights + row * source + position, weight, mask=position < source)
+    for begin in range(0, hidden, width):
+        column = begin + tl.arange(0, width)
+        inside = column < hidden
+        place = (row * source + position[:, None]) * hidden + column[None, :]
+        value = tl.load(values + place, mask=real[:, None] & inside[None, :], other=0.0)
+        output = tl.sum(value * weight[:, None], 0)
+        output += tl.load(from_query + row * hidden + column, mask=inside, other=0.0)
+        output = _tanh(output)
+        if scaled:
+            output *= tl.load(factors + row * hidden + column, mask=inside, other=0.0)
+        tl.store(outputs + row * hidden + column, output, mask=inside)
+
+
+@triton.jit(do_not_specialize=["source"])
+def _attend_backward_kernel(
+    grad_outputs, outputs, factors, weights, keys, values, lengths,
+    grad_plain, grad_scores, grad_queries, alpha,
+    output_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
+    power: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Compute the gradient of `_attend_kernel` before tanh, in the scores, and in the queries."""
+    row = tl.program_id(0).to(tl.int64)
+    position = tl.arange(0, height)
+    real = position < tl.load(lengths + row)
+    arriving = tl.zeros((height,), keys.dtype.element_ty)
+    for begin in range(0, hidden, width):
+        column = begin + tl.arange(0, width)
+        inside = column < hidden
+        grad = tl.load(grad_outputs + row * output_row + column, mask=inside, other=0.0)
+        output = tl.load(outputs + row * hidden + column, mask=inside, other=0.0)
+        if scaled:
+            factor = tl.load(factors + row * hidden + column, mask=inside, other=0.0)
+            output = tl.where(factor == 0, 0.0, output / tl.where(factor == 0, 1.0, factor))
+            grad *= factor
+        grad *= 1.0 - output * output
+        tl.store(grad_plain + row * hidden + column, grad, mask=inside)
+        place = (row * source + position[:, None]) * hidden + column[None, :]
+        value = tl.load(values + place, mask=real[:, None] & inside[None, :], other=0.0)
+        arriving += tl.sum(value * grad[None, :], 1)
+    probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
+    beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
+    slope = jacobian_weights(probability, beta, power)
+    mean = tl.sum(slope * arriving, 0) / tl.sum(slope, 0)
+    grad_score = slope * (arriving - mean)
+    tl.store(grad_scores + row * source + position, grad_score, mask=position < source)
+    for begin in range(0, hidden, width):
+        column = begin + tl.arange(0, width)
+        inside = column < hidden
+        place = (row * source + position[:, None]) * hidden + column[None, :]
+        key = tl.load(keys + place, mask=real[:, None] & inside[None, :], other=0.0)
+        grad = tl.sum(key * grad_score[:, None], 0)
+        tl.store(grad_queries + row * hidden + column, grad, mask=inside)
+
+
+class TritonSteps(PlainSteps):
+    """The steps as one kernel each, for float32 and float64 on a GPU.
+
+    Attention of long sources, and of alphas above 2, is `PlainSteps`'.
+    """
+
+    @staticmethod
+    def cell_forward(
+        gates: Tensor, summand: Tensor, cell: Tensor, factors: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        output, hidden, after = (cell.new_empty(cell.shape) for _ in range(3))
+        grid, size = _grid(cell)
+        _cell_forward_kernel[grid](
+            gates, summand, cell, gates if factors is None else factors, output, hidden, after,
+            _step(summand), summand.stride(-2), _step(cell), size,
+            cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=4,
+        )  # fmt: skip
+        return output, hidden, after
+
+    @staticmethod
+    def cell_backward(
+        gates: Tensor,
+        cell: Tensor,
+        cell_after: Tensor,
+        factors: Tensor | None,
+        grads: tuple[Tensor, Tensor, Tensor],
+        grad_gates: Tensor,
+    ) -> Tensor:
+        before = cell.new_empty(cell.shape)
+        grid, size = _grid(cell)
+        output, hidden, after = (g if g.stride(-1) == 1 else g.contiguous() for g in grads)
+        _cell_backward_kernel[grid](
+            gates, cell, cell_after, gates if factors is None else factors,
+            output, hidden, after, grad_gates, before,
+            _step(cell), _step(output), output.stride(-2), _step(hidden), hidden.stride(-2),
+            _step(after), _step(grad_gates), size,
+            cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=4,
+        )  # fmt: skip
+        return before
+
+    @staticmethod
+    def attend(
+        sources: Sources, query: Tensor, product: Tensor, factors: Tensor | None, weights: Tensor
+    ) -> Tensor:
+        if not _covers(sources):
+            return PlainSteps.attend(sources, query, product, factors, weights)
+        output = torch.empty_like(query)
+        keys, values, lengths = sources.of_rows(len(query))
+        power, log_form = _form(sources.alpha)
+        work = tl.float64 if keys.dtype == torch.float64 else tl.float32
+        _attend_kernel[(len(query),)](
+            query, keys, values, product, query if factors is None else factors, lengths,
+            weights, output, _bits(sources.alpha), scaled=factors is not None,
+            power=power, log_form=log_form, work=work, **_sizes(keys),
+        )  # fmt: skip
+        return output
+
+    @staticmethod
+    def attend_backward(
+        sources: Sources,
+        query: Tensor,
+        factors: Tensor | None,
+        weights: Tensor,
+        output: Tensor,
+        grad_output: Tensor,
+        grad: Tensor,
+        grad_scores: Tensor,
+    ) -> Tensor:
+        if not _covers(sources):
+            plain = PlainSteps.attend_backward
+            return plain(sources, query, factors, weights, output, grad_output, grad, grad_scores)
+        if grad_output.stride(1) != 1:
+            grad_output = grad_output.contiguous()
+        keys, values, lengths = sources.of_rows(len(query))
+        made = torch.empty_like(query)
+        _attend_backward_kernel[(len(query),)](
+            grad_output, output, output if factors is None else factors, weights,
+            keys, values, lengths, grad, grad_scores, made, _bits(sources.alpha),
+            grad_output.stride(0), scaled=factors is not None,
+            power=max(_form(sources.alpha)[0], 0), **_sizes(keys),
+        )  # fmt: skip
+        return made
+
+
+def _step(tensor: Tensor) -> int:
+    """Return the stride of directions."""
+    return tensor.stride(0) if tensor.dim() == 3 else 0
+
+
+def _grid(cell: Tensor) -> tuple[tuple[int, int], int]:
+    """Return the grid of a kernel of cells, and the cells of a direction."""
+    size = cell.size(-2) * cell.size(-1)
+    return (-(-size // _CELLS), cell.numel() // size), size
+
+
+def _sizes(keys: Tensor) -> dict[str, int]:
+    _, source, hidden = keys.shape
+    height = max(triton.next_power_of_2(source), 16)
+    width = min(_TILE // height, triton.next_power_of_2(hidden))
+    return {
+        "source": source, "hidden": hidden, "height": height, "width": width, "num_warps": 8,
+    }  # fmt: skip
+
+
+def _covers(sources: Sources) -> bool:
+    return sources.keys.size(1) <= _LONGEST and sources.alpha <= 2
+
+
+def _bits(alpha: float) -> int:
+    """Return alpha - 1 as `beta_of` reads it."""
+    bits: int = struct.unpack("<q", struct.pack("<d", alpha - 1))[0]
+    return bits
+
+
+def _form(alpha: float) -> tuple[int, bool]:
+    """Return the constants `power` and `log_form` of `solve_tile`."""
+    if alpha < 1.1:
+        return (-1, False) if alpha == 1 else (0, True)
+    order = 1 / (alpha - 1)
+    return (round(order) if abs(order - round(order)) <= 3e-16 * order**2 else 0), False
+
+
+@cache
+def start(device: torch.device) -> bool:
+    """Return whether kernels start on a device; a failure is a warning."""
+    cell = torch.zeros(1, 1, device=device)
+    gates = torch.zeros(1, 4, device=device)
+    try:
+        TritonSteps.cell_forward(gates, gates, cell, None)
+    except Exception as error:
+        warnings.warn(f"PyTorch runs the steps of LSTMs, slower: {error}", RuntimeWarning, 2)
+        return False
+    return True

@@ -1,0 +1,74 @@
+"""Steps in Triton against PyTorch: run by test_lstm.py in the interpreter or on a GPU."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from onmt_entmax.nn.lstm_steps import PlainSteps, Sources
+
+DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
+Kind = type[PlainSteps]
+
+
+def check_cells(kind: Kind, directions: tuple[int, ...], factors: bool, device: str) -> None:
+    """Compare a cell and its gradient; summands and gradients have strides."""
+    torch.manual_seed(0)
+    rows, hidden = 5, 37
+    gates = torch.randn(*directions, rows, 4 * hidden, device=device)
+    summand = torch.randn(*directions, 1, 4 * hidden, device=device).expand_as(gates)
+    cell = torch.randn(*directions, rows, hidden, device=device)
+    mask = torch.rand(rows, hidden, device=device) if factors else None
+    wide = torch.randn(*directions, rows, 3 * hidden, device=device)
+    grads = wide[..., hidden : 2 * hidden], wide[..., :hidden], torch.randn_like(cell)
+    made = []
+    for each in (PlainSteps, kind):
+        own = gates.clone()
+        after = each.cell_forward(own, summand, cell, mask)
+        grad = torch.zeros_like(gates)
+        before = each.cell_backward(own, cell, after[2], mask, grads, grad)
+        made.append([own, *after, grad, before])
+    for found, expected in zip(made[1], made[0], strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def check_attention(kind: Kind, alpha: float, factors: bool, source: int, device: str) -> None:
+    """Compare a step of attention and its gradients, with rows that share sentences."""
+    torch.manual_seed(0)
+    rows, hidden, sentences = 5, 37, 4
+    keys, values = torch.randn(2, sentences, source, hidden, device=device) * 0.3
+    lengths = torch.tensor([source, 3, source - 4, 1], device=device)
+    owners = torch.tensor([0, 0, 2, 1, 3], device=device)
+    sources = Sources(keys, values, lengths, owners, alpha)
+    query, product = torch.randn(2, rows, hidden, device=device)
+    mask = (torch.rand(rows, hidden, device=device) < 0.7).float() / 0.7 if factors else None
+    grad_output = torch.randn(rows, 2 * hidden, device=device)[:, hidden:]
+    made = []
+    for each in (PlainSteps, kind):
+        weights, scores = torch.zeros(2, rows, source, device=device)
+        output = each.attend(sources, query, product, mask, weights)
+        grad = torch.zeros_like(query)
+        back = each.attend_backward(
+            sources, query, mask, weights, output, grad_output, grad, scores
+        )
+        made.append([weights, output, grad, scores, back])
+    for found, expected in zip(made[1], made[0], strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("factors", [False, True])
+@pytest.mark.parametrize("directions", [(), (1,), (2,)])
+def test_cells(directions: tuple[int, ...], factors: bool) -> None:
+    from onmt_entmax.nn.lstm_triton import TritonSteps
+
+    check_cells(TritonSteps, directions, factors, DEVICE)
+
+
+@pytest.mark.parametrize("factors", [False, True])
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.33, 1.5, 2.0, 2.5])
+def test_attention(alpha: float, factors: bool) -> None:
+    from onmt_entmax.nn.lstm_triton import TritonSteps
+
+    check_attention(TritonSteps, alpha, factors, 13, DEVICE)

@@ -1,0 +1,201 @@
+"""The recurrence against OpenNMT-py's own loop, and its steps in every implementation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.nn import lstm_steps
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder, dropout_mask
+from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
+
+HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
+SOURCE = torch.tensor([6, 6, 5, 4, 3, 2, 1])
+TARGET = torch.tensor([3, 5, 1, 5, 4, 2, 5])
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-4}
+
+
+def model_of(
+    fast: bool,
+    dtype: torch.dtype = torch.float64,
+    attention: str = "general",
+    alpha: float = 1.5,
+    layers: int = 2,
+    both: bool = True,
+    bridge: bool = False,
+    dropout: float = 0.0,
+    rnn: str = "LSTM",
+    **options: object,
+) -> nn.ModuleList:
+    """Return an encoder and a decoder whose weights depend on the arguments only."""
+    torch.manual_seed(1)
+    kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
+    words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
+    encoder = kinds[0](rnn, both, layers, HIDDEN, dropout, words[0], bridge)
+    decoder = kinds[1](
+        rnn,
+        both,
+        layers,
+        HIDDEN,
+        attn_type=attention,
+        dropout=dropout,
+        embeddings=words[1],
+        **options,
+    )
+    if not options.get("coverage_attn"):
+        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
+    model = nn.ModuleList([encoder, decoder])
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -0.4, 0.4)
+    return model.to(dtype)
+
+
+def batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(2)
+    shapes = (6, 7, 1), (5, 7, 1)
+    source, target = (torch.randint(2, VOCABULARY, s, generator=generator) for s in shapes)
+    return source.to(device), target.to(device)
+
+
+def outputs_of(model: nn.ModuleList, fast: bool) -> Tensor:
+    """Return outputs by teacher forcing ``(steps, batch, hidden)``, zeros at padding."""
+    (encoder, decoder), (source, target) = model, batch()
+    states, bank, _ = encoder(source, SOURCE)
+    decoder.init_state(source, bank, states)
+    if not fast:
+        padded, _ = decoder(target, bank, memory_lengths=SOURCE)
+        return padded * (torch.arange(5).unsqueeze(1) < TARGET).unsqueeze(2)
+    outputs, index = decoder.teacher_forced(target, TARGET, bank, SOURCE)
+    return outputs.new_zeros(35, HIDDEN).index_copy(0, index, outputs).view(5, 7, HIDDEN)
+
+
+def results(model: nn.ModuleList, fast: bool) -> list[Tensor]:
+    """Return outputs and the gradients of all weights."""
+    outputs = outputs_of(model, fast)
+    factors = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(3))
+    loss = (outputs * factors.to(outputs.dtype)).sum()
+    return [outputs, *torch.autograd.grad(loss, list(model.parameters()))]
+
+
+def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> None:
+    for found, expected in zip(ours, theirs, strict=True):
+        assert (found - expected).norm() <= tolerance * expected.norm() + 1e-12
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"attention": a, "alpha": x} for a in ("general", "dot", "mlp") for x in (1.0, 1.5)),
+        *({"alpha": alpha} for alpha in (1.05, 1.2, 2.0, 3.0)),
+        {"layers": 1, "both": False, "bridge": True},
+        {"layers": 3, "bridge": True},
+    ],
+    ids=str,
+)
+def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: bool) -> None:
+    expected = results(model_of(False, dtype, **options), False)
+    model = model_of(True, dtype, **options)
+    for part in model:
+        part.fixed_shapes = fixed
+    assert_equal(results(model, True), expected, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(
+    "options", [{"rnn": "GRU"}, {"context_gate": "both"}, {"coverage_attn": True}], ids=str
+)
+def test_what_is_not_covered_runs_as_in_opennmt(options: dict[str, object]) -> None:
+    models = model_of(True, **options), model_of(False, **options)
+    assert torch.allclose(outputs_of(models[0], True), outputs_of(models[1], False))
+
+
+def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
+    monkeypatch.setattr(lstm_steps, "entmax", lambda scores, alpha: scores.softmax(-1))
+    (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
+    states, bank, lengths = encoder(source, SOURCE.to("meta"))
+    decoder.init_state(source, bank, states)
+    outputs, _ = decoder.teacher_forced(target, None, bank, lengths)
+    outputs.sum().backward()
+    assert outputs.shape == (35, HIDDEN)
+    assert all(parameter.grad is not None for parameter in decoder.parameters())
+
+
+def test_backward_twice_and_dropout_from_a_seed() -> None:
+    model, made = model_of(True, dropout=0.4).train(), []
+    for _ in range(2):
+        torch.manual_seed(5)
+        outputs = outputs_of(model, True)
+        for keep in (True, False):
+            made.append(
+                torch.autograd.grad(outputs.sum(), list(model.parameters()), retain_graph=keep)
+            )
+    assert all(torch.equal(a, b) for other in made[1:] for a, b in zip(made[0], other, strict=True))
+    assert not torch.equal(outputs_of(model, True), outputs)
+    mask = dropout_mask((200, 1001), nn.Dropout(0.3), torch.empty(0))
+    assert abs(float((mask == 0).float().mean()) - 0.3) < 0.005
+    assert abs(float(mask.mean()) - 1) < 0.01
+    assert dropout_mask((3, 2), nn.Dropout(0.3).eval(), torch.empty(0)) is None
+
+
+@pytest.mark.parametrize("onednn", [True, False])
+def test_bfloat16_products_stay_close(onednn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
+    expected, model = results(model_of(False, torch.float32), False), model_of(True, torch.float32)
+    for part in model:
+        part.matmul_dtype = torch.bfloat16
+    found = results(model, True)
+    assert found[0].dtype == torch.float32
+    assert not torch.equal(found[0], expected[0])
+    assert_equal(found, expected, 0.1)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+def test_gradcheck(alpha: float) -> None:
+    encoder, decoder = model_of(True, alpha=alpha)
+    source, target = (part[:3, :2] for part in batch())
+
+    def run(*_: Tensor) -> Tensor:
+        states, bank, lengths = encoder(source, torch.tensor([3, 2]))
+        decoder.init_state(source, bank, states)
+        return decoder.teacher_forced(target, torch.tensor([2, 3]), bank, lengths)[0]
+
+    weights = [encoder.rnn.bias_hh_l0_reverse, decoder.rnn.layers[0].bias_ih]
+    assert torch.autograd.gradcheck(run, weights, eps=1e-6, atol=1e-6)
+
+
+def test_wrong_lengths_are_refused() -> None:
+    (encoder, decoder), (source, target) = model_of(True), batch()
+    with pytest.raises(ValueError, match="longest first"):
+        encoder(source, SOURCE.flip(0))
+    with pytest.raises(ValueError, match="a target length is 6"):
+        decoder.teacher_forced(target, TARGET + 1, torch.zeros(1))
+
+
+def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
+    pytest.importorskip("triton")
+    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
+    root = Path(__file__).parent.parent.parent
+    command = [sys.executable, "-m", "pytest", "-q", "tests/nn/step_checks.py"]
+    environment = {**os.environ, "PYTHONPATH": str(root), **interpreted}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+@pytest.mark.skipif(lstm_steps.module is None, reason="the native module was not built")
+def test_native_steps() -> None:
+    from tests.nn.step_checks import check_attention, check_cells
+
+    for factors in (False, True):
+        check_cells(lstm_steps.NativeSteps, (), factors, "cpu")
+        for alpha in (1.0, 1.33, 1.5, 2.0):
+            for source in (13, 515):
+                check_attention(lstm_steps.NativeSteps, alpha, factors, source, "cpu")
