@@ -107,8 +107,6 @@ class ModelStepper:
 
     def start(self, batch: Batch) -> Any:
         """Encode the batch; return a state with one row for each sentence, in its order."""
-        if isinstance(self._output, PreparedOutput):
-            self._output.begin()
         batch = batch.to(next(self.model.parameters()).device)
         encode = self._encoder or self.model.encoder
         encoder_state, memory_bank, lengths = encode(batch.source, batch.source_lengths)

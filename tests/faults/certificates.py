@@ -22,8 +22,6 @@ import pytest
 import torch
 from tqdm import tqdm
 
-from onmt_entmax.nn import bf16_filter
-from onmt_entmax.nn.support import Support, as_support
 from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
 from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import (
@@ -42,7 +40,6 @@ from onmt_entmax.search import (
     exact_search,
     score_targets,
 )
-from onmt_entmax.sparse.functional import log_entmax
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
 from tests.search.expressions import (
@@ -449,38 +446,6 @@ def diverse_penalties(seed: int, draw: random.Random) -> Levels:
     return [check_scores(result, scores, bool(support.prefixes))]
 
 
-# --- Candidate filtering ------------------------------------------------------------------------
-
-
-def bf16(seed: int, draw: random.Random) -> Levels:
-    """Scores near each other, up to roundings of float32 and bfloat16: the filter loses none."""
-    if not bf16_filter.has_fast_bfloat16():
-        return ["no bfloat16 here"]
-    torch.manual_seed(seed)
-    size, alpha = draw.choice([8, 64, 300]), max(alpha_of(draw), 1.1)
-    weight = torch.randn(1024, size) * draw.choice([0.5, 1.0, 3.0]) / size**0.5
-    near = draw.choice([2.0**-23, 2.0**-12, 2.0**-9, 2.0**-8])
-    weight[1::2] = weight[::2] * (1 + near * torch.randn(512, 1))
-    bias = torch.randn(1024) * draw.choice([0.0, 0.1, 3.0])
-    hidden = torch.tanh(torch.randn(16, size)) * draw.choice([3.0, 10.0, 30.0])
-    found = bf16_filter.Bf16Filter(weight, bias, alpha).candidates(hidden)
-    if found is None:
-        return ["too many"]
-    scores = hidden.double() @ weight.double().t() + bias.double()
-    truth = as_support(log_entmax(scores, alpha))
-    # Float32 decides who is in the support if the probability is that small.
-    certain = truth.log_prob > math.log(1e-12)
-    place = (truth.row * 1024 + truth.token)[certain]
-    assert torch.isin(place, found.position).all()
-    logs = log_entmax(found.scores, alpha).view(-1)[found.slot]
-    whole = Support(16, 1024, found.row, found.position - found.row * 1024, logs).dense()
-    eps = 1e-5 * (1 + float(scores.abs().max()))
-    assert (
-        (whole.double().exp() - truth.dense().exp()).abs() <= eps ** min(1, 1 / (alpha - 1))
-    ).all()
-    return ["filtered"]
-
-
 Kinds = dict[str, Callable[[int, random.Random], Levels]]
 KINDS: Kinds = {
     "beam": beam,
@@ -497,7 +462,6 @@ KINDS: Kinds = {
     "network, options": network_options,
     "network, automata": network_automata,
     "network ensemble": network_ensemble,
-    "bfloat16 filter": bf16,
 }
 
 

@@ -16,13 +16,10 @@ from onmt_entmax.data.shapes import PaddedBatch, Shapes, pad_batch, views
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.network import ModelConfig
-from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import decoder as packed_decoder
 from onmt_entmax.nn.lstm import encoder as packed_encoder
 from onmt_entmax.nn.lstm.cells import Steps
 from onmt_entmax.nn.lstm.static import Masks, reason_against, static_outputs
-from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.nn.static_loss import static_loss as loss_of
 
 SIZES = (23, 19)  # tokens of source and target
 SHAPES = Shapes(batch_size=7)
@@ -130,7 +127,7 @@ def static_loss_of(
     source, target, lengths = views(batch.ids, batch.shape)
     outputs = static_outputs(model.encoder, model.decoder, source, lengths, target[:-1], masks)
     flat, wanted = outputs.flatten(0, 1), target[1:].flatten()
-    return loss_of(model.generator, flat, wanted, KNOWN.target.pad, smoothing).loss
+    return model.generator.loss(flat, wanted, KNOWN.target.pad, smoothing).loss
 
 
 def gradients(loss: Tensor, model: SparseNMTModel) -> dict[str, Tensor]:
@@ -208,32 +205,6 @@ def test_weights_after_five_updates(handed_in: list[Tensor]) -> None:
         assert float((ours - theirs).detach().abs().max()) <= 1e-8
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0, 2.5, 3.0])
-def test_loss_equals_the_output_layers(
-    alpha: float, smoothing: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In several chunks, with what is ignored, and with all that is measured."""
-    torch.manual_seed(0)
-    monkeypatch.setattr(static_loss, "_SCORES", 5 * 40)
-    layer = OutputLayer(6, 40, alpha).double()
-    hidden = torch.randn(17, 6, dtype=torch.float64).mul_(3).requires_grad_()
-    target = torch.randint(40, (17,))
-    target[::3] = 1
-    wanted = [hidden, layer.weight, layer.bias]
-    theirs = layer.loss(hidden, target, 1, smoothing)
-    ours = loss_of(layer, hidden, target, 1, smoothing)
-    torch.testing.assert_close(ours.loss, theirs.loss, rtol=1e-12, atol=1e-12)
-    for name in ("tokens", "correct", "support"):
-        assert int(getattr(ours, name)) == int(getattr(theirs, name)), name
-    for found, expected in zip(
-        torch.autograd.grad(ours.loss * 0.5, wanted),
-        torch.autograd.grad(theirs.loss * 0.5, wanted),
-        strict=True,
-    ):
-        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
-
-
 def test_draws_the_dropout_that_modules_ask_for() -> None:
     model = model_of()
     full = padded(batch_of(7))
@@ -251,7 +222,6 @@ def test_what_is_not_covered_has_a_reason() -> None:
     assert "3.5" in str(reason_against(model.encoder, model.decoder))
     model = model_of(rnn_type="GRU")
     assert reason_against(model.encoder, model.decoder) is not None
-    assert static_loss.reason_against(OutputLayer(3, 4, 3.5)) is not None
 
 
 def test_a_second_backward_pass_is_refused() -> None:

@@ -165,26 +165,6 @@ def test_rows_may_be_chosen_before_the_first_step(kind: str, rows: list[int]) ->
     assert torch.allclose(later.log_probs, after.log_probs[chosen])
 
 
-@pytest.mark.parametrize("kinds", [["input-feeding"], ["sparse-transformer"], ["lstm", "gru"]])
-def test_a_gpus_way_to_find_supports_changes_no_result(kinds: list[str]) -> None:
-    members = [stepper(network(kind, 1.5, 2), attention=True) for kind in kinds]
-    ensemble, batch, config = (
-        EnsembleStepper(members),
-        together(sentences(6)),
-        SearchConfig(4, 2, 6),
-    )
-    expected = beam_search(ensemble, batch, config)
-    for member in members:
-        assert member._output._finds_support
-        member._output._finds_support = False
-    for one, other in zip(beam_search(ensemble, batch, config), expected, strict=True):
-        assert one.certificate.level == other.certificate.level
-        assert one.certificate.dropped == other.certificate.dropped
-        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
-        log_probs = ([h.log_prob for h in each.hypotheses] for each in (one, other))
-        assert [*next(log_probs)] == pytest.approx([*next(log_probs)], abs=1e-5)
-
-
 def test_a_mean_of_attentions_leaves_out_padding_that_a_model_lacks() -> None:
     wide, narrow = torch.tensor([[0.5, 0.5, 0.0]]), torch.tensor([[1.0, 0.0]])
     assert _mean_attention([wide, narrow]).tolist() == [[0.75, 0.25]]
