@@ -130,7 +130,7 @@ class OutputLayer(nn.Module):
                 self.weight,
                 self.bias,
                 target,
-                counted.long(),
+                counted,
                 self.alpha,
                 float(label_smoothing),
                 spread,
