@@ -86,13 +86,13 @@ class OutputLayer(nn.Module):
         """Return the summed loss of ``target`` ``(N,)`` int64 given ``hidden`` ``(N, hidden)``.
 
         Equals ``entmax_loss`` of :meth:`scores` with reduction "sum", but never holds the scores of
-        all rows, and has no gradients of gradients (RuntimeError). It depends on the data, so
-        `torch.compile` leaves it out of its graphs (and refuses it with ``fullgraph=True``).
+        all rows, and has no gradients of gradients (RuntimeError). `torch.compile` leaves it out of
+        its graphs (and refuses it with ``fullgraph=True``); CUDA graphs can record it.
 
         Raises:
-            ValueError: if the shapes do not fit, a target is not in the vocabulary,
-                label_smoothing is not in [0, 1], a row of scores is -inf everywhere, or the
-                weights have 16 bits.
+            ValueError: if the shapes do not fit, label_smoothing is not in [0, 1], the weights have
+                16 bits, or, on a CPU only, a target is not in the vocabulary or a row of scores is
+                -inf everywhere. A GPU checks no values, to avoid a synchronisation.
         """
         vocab, on_cpu = len(self.weight), hidden.device.type == "cpu"
         if self.weight.dtype not in (torch.float32, torch.float64):

@@ -1,8 +1,8 @@
 """OpenNMT-py's Transformer with alpha-entmax in its attention.
 
 Source: Correia, Niculae and Martins (2019), "Adaptively Sparse Transformers". Alpha is a number or
-learned. Layers and the names of the weights are OpenNMT-py's; `use_entmax` replaces the attention of
-a built encoder and decoder.
+learned. Layers and the names of the weights are OpenNMT-py's; `use_entmax` replaces the attention
+of a built encoder and decoder.
 """
 
 from __future__ import annotations

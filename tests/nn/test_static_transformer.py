@@ -69,20 +69,6 @@ def test_losses_and_gradients_are_those_without_padding(options: dict[str, Any])
         assert float((found[name] - gradient).abs().max()) <= 1e-10 * scale, name
 
 
-def test_weights_after_five_updates() -> None:
-    models = [model_of(), model_of()]
-    optimizers = [torch.optim.Adam(model.parameters(), 0.01) for model in models]
-    for seed in range(5):
-        batch = batch_of(7, seed)
-        losses = packed_loss(models[0], batch), padded_loss(models[1], padded(batch))
-        for optimizer, loss in zip(optimizers, losses, strict=True):
-            optimizer.zero_grad()
-            (loss / 7).backward()
-            optimizer.step()
-    for ours, theirs in zip(models[1].parameters(), models[0].parameters(), strict=True):
-        assert float((ours - theirs).detach().abs().max()) <= 1e-8
-
-
 def full_batch() -> Batch:
     """A batch that fills its shape."""
     examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
