@@ -23,7 +23,6 @@ from onmt_entmax.nn.transformer import (
     alpha_parameters,
     initialise_alphas,
     use_entmax,
-    use_fast_products,
 )
 from onmt_entmax.opennmt import (
     AverageAttention,
@@ -217,8 +216,6 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         )
     if config.decoder_type == "transformer":
         use_entmax(encoder, decoder, config.attention_alphas, config.heads)
-        use_fast_products(encoder)
-        use_fast_products(decoder)
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator, config)
     if config.share_embeddings:

@@ -1,4 +1,4 @@
-"""The tokens of positive probability of some rows: found in scores, sent from a GPU, joined."""
+"""The tokens of positive probability, which a search needs instead of whole distributions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-
-from onmt_entmax.sparse.backends import backend_for
-from onmt_entmax.sparse.candidates import nonzero
-from onmt_entmax.sparse.solvers import has_power_form, margins
-
-# From this many scores on, finding the support costs less than computing all logarithms.
-_LEAST_SCORES = 1 << 16
-# The part of a row up to which its support is listed; larger ones are quicker as whole rows.
-_MOST_SUPPORT = 1 / 8
-# Tokens of each row that a GPU sends to a search at once; further ones are asked for.
-_SENT = 16
+from torch.nn import functional
 
 
 class Support(NamedTuple):
@@ -46,70 +36,50 @@ Distribution = Tensor | Support
 """Log-probabilities of the next token: all ``(rows, vocabulary)``, or those of the support."""
 
 
-def find_support(scores: Tensor, alpha: float) -> Support | None:
-    """Find the support of rows of scores, with the log-probabilities of `log_entmax`.
+def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
+    """Return the ascending positions of the nonzero values in a flattened matrix.
 
-    Args:
-        scores: ``(rows, vocabulary)`` float32 or float64, contiguous; without autograd.
-        alpha: a number > 1.
+    Eight values are looked at as one integer first, several times faster when few are not 0.
 
     Returns:
-        None if all logarithms would be quicker: the scores are few or a support is large.
+        int64, or None if more than the share ``most`` of the values is not 0.
     """
-    if scores.numel() < _LEAST_SCORES:
+    limit = most * matrix.numel()
+    mask = functional.pad(matrix.to(torch.bool).flatten(), (0, -matrix.numel() % 8))
+    packed = mask.view(torch.int64)
+    eights = packed.nonzero().squeeze(1)
+    if len(eights) > limit:
         return None
-    solved = backend_for(scores, alpha).conjugate(scores, alpha, sparse_part=_MOST_SUPPORT)
-    if solved.dense:
+    inner = packed.index_select(0, eights).view(torch.bool).nonzero().squeeze(1)
+    if len(inner) > limit:
         return None
-    position, row, probability = solved.entries
-    if has_power_form(alpha):
-        # From the margins, since small probabilities have few digits.
-        given = scores.view(-1)[position], alpha, solved.maxima[row, 0], solved.threshold[row, 0]
-        values = margins(*given).mul_(alpha - 1).log_().div_(alpha - 1)
-    else:
-        values = probability.log()
-    rows, vocabulary = scores.shape
-    token = position - row * vocabulary
-    return Support(rows, vocabulary, row, token, values.to(scores.dtype))
+    return eights.index_select(0, inner >> 3).mul_(8).add_(inner & 7)
 
 
 def as_support(log_probs: Tensor) -> Support:
     """Return the entries of contiguous log-probabilities that are not -inf; nan is kept."""
-    rows, vocabulary = log_probs.shape
-    position = nonzero(log_probs != -torch.inf)
-    row = position // vocabulary
-    return Support(rows, vocabulary, row, position - row * vocabulary, log_probs.view(-1)[position])
+    support = short_form(log_probs, most=1.0)
+    assert isinstance(support, Support)
+    return support
 
 
-def sent_support(log_probs: Tensor) -> Distribution:
-    """Return the support of contiguous log-probabilities on the CPU, as a rule by one transfer.
+def short_form(log_probs: Tensor, most: float = 1 / 8) -> Distribution:
+    """Return the support of contiguous log-probabilities, on the CPU, if its share is small.
 
-    Returns:
-        The log-probabilities themselves if many rows have large supports.
+    Above the share ``most`` of the vocabulary, whole rows are quicker to search.
     """
     rows, vocabulary = log_probs.shape
-    room = min(_SENT, vocabulary)
-    best, token = log_probs.topk(room)
-    exact = torch.promote_types(best.dtype, torch.float32)  # half types do not hold all tokens
-    best, token = torch.stack([best.to(exact), token.to(exact)]).cpu()
-    entries = best != -torch.inf  # nan is kept
-    wide = entries[:, -1].nonzero().squeeze(1) if room < vocabulary else token.new_empty(0).long()
-    if _SENT * len(wide) > rows:
+    # Comparing into floats is several times faster than into booleans.
+    position = nonzero(torch.ne(log_probs, -torch.inf, out=torch.empty_like(log_probs)), most)
+    if position is None:
         return log_probs
-    entries[wide] = False
-    row, value, token = entries.nonzero()[:, 0], best[entries], token[entries].long()
-    if len(wide):
-        more = as_support(log_probs[wide.to(log_probs.device)])
-        row = torch.cat([row, wide[more.row.cpu()]])
-        token, value = torch.cat([token, more.token.cpu()]), torch.cat([value, more.log_prob.cpu()])
-    order = (row * vocabulary + token).argsort()
-    return Support(rows, vocabulary, row[order], token[order], value[order])
+    value, position = log_probs.view(-1)[position].cpu(), position.cpu()
+    row = position // max(vocabulary, 1)
+    return Support(rows, vocabulary, row, position - row * vocabulary, value)
 
 
 def join_supports(parts: Sequence[Support]) -> Support:
     """Concatenate the rows of one or more supports."""
-    if len(parts) == 1:
-        return parts[0]
     begins = itertools.accumulate((part.rows for part in parts), initial=0)
     row = torch.cat([part.row + begin for part, begin in zip(parts, begins, strict=False)])
     token, log_prob = torch.cat([x.token for x in parts]), torch.cat([x.log_prob for x in parts])

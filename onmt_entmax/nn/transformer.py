@@ -1,8 +1,8 @@
-"""OpenNMT-py's Transformer with alpha-entmax in its attention, and with faster products on a CPU.
+"""OpenNMT-py's Transformer with alpha-entmax in its attention.
 
 Source: Correia, Niculae and Martins (2019), "Adaptively Sparse Transformers". Alpha is a number or
-learned. Layers and the names of the weights are OpenNMT-py's; `use_entmax` and `use_fast_products`
-replace parts of a built encoder and decoder.
+learned. Layers and the names of the weights are OpenNMT-py's; `use_entmax` replaces the attention
+of a built encoder and decoder.
 """
 
 from __future__ import annotations
@@ -13,54 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from onmt_entmax.config import KINDS, LEARNED, SHARED
-from onmt_entmax.nn.products import product, uses_onednn, weight_gradient
 from onmt_entmax.opennmt import MultiHeadedAttention, TransformerEncoder, relative_matmul
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
-
-# From so many rows on, a product by oneDNN is faster than PyTorch's.
-_MANY_ROWS = 64
-
-
-class _LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return product(x, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        x, weight = ctx.saved_tensors
-        to_x, to_weight, to_bias = ctx.needs_input_grad
-        return (
-            product(grad, weight.t()) if to_x else None,
-            weight_gradient(grad, x) if to_weight else None,
-            grad.sum(0) if to_bias else None,
-        )
-
-
-class FastLinear(nn.Linear):
-    """`torch.nn.Linear` whose larger products on a CPU are by oneDNN.
-
-    Args:
-        stock: the module that this one replaces; its weights are taken over.
-    """
-
-    def __init__(self, stock: nn.Linear) -> None:
-        with torch.device("meta"):  # draws no random numbers
-            super().__init__(stock.in_features, stock.out_features, stock.bias is not None)
-        self.weight, self.bias = stock.weight, stock.bias
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return ``input @ weight.T + bias``, ``(..., out)``, for an input ``(..., in)``."""
-        few = input.numel() < _MANY_ROWS * self.in_features
-        if few or not uses_onednn(input.device, input.dtype):
-            return super().forward(input)
-        made: Tensor = _LinearFunction.apply(input.flatten(0, -2), self.weight, self.bias)
-        return made.unflatten(0, input.shape[:-1])
 
 
 class PaddedTransformerEncoder(TransformerEncoder):
@@ -245,14 +201,6 @@ def use_entmax(encoder: Any, decoder: Any, alphas: Mapping[str, float | str], he
         # OpenNMT-py's decoder returns the weights of its last layer.
         returns = kind == "context" and layer is last
         setattr(layer, name, EntmaxMultiHeadedAttention(getattr(layer, name), alpha, returns))
-
-
-def use_fast_products(model: nn.Module) -> None:
-    """Replace the linear layers inside a module, in place."""
-    for part in [*model.modules()]:
-        for name, layer in part.named_children():
-            if type(layer) is nn.Linear:
-                setattr(part, name, FastLinear(layer))
 
 
 def _places(encoder: Any, decoder: Any) -> Iterator[tuple[str, nn.Module, str]]:

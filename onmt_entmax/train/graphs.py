@@ -22,8 +22,8 @@ from torch import Tensor
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import PaddedBatch, Shape, Shapes, pad_batch, size, views
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.nn import static_loss
 from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
+from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.nn.transformer import PaddedTransformerEncoder
 from onmt_entmax.sparse.backends import kernels_start
 from onmt_entmax.train.config import TrainingError
@@ -42,13 +42,11 @@ class UpdateConfig:
 
     Attributes:
         max_grad_norm: largest norm of the gradient; 0: no clipping.
-        label_smoothing: weight of the uniform distribution in the target.
         graphs: "on", "off" (plain updates on padded batches), or "check".
         most_graphs: largest number of graphs; further shapes get plain updates.
     """
 
     max_grad_norm: float = 5.0
-    label_smoothing: float = 0.0
     graphs: str = "on"
     most_graphs: int = MOST_GRAPHS
 
@@ -70,7 +68,7 @@ def reason_against(model: SparseNMTModel, optimizer: torch.optim.Optimizer) -> s
             return "the decoder is not an input-feeding LSTM with global attention"
         if model.encoder.matmul_dtype is not None:
             return "`matmul_dtype: bfloat16` is for CPUs; on a GPU, `tf32` is faster"
-    return static_loss.reason_against(model.generator)
+    return None
 
 
 def padded_outputs(
@@ -154,6 +152,8 @@ class PaddedUpdates:
         config: options.
         shapes: shapes of the batches.
         pads: padding ids of source and target.
+        loss: of targets ``(N,)`` given states ``(N, hidden)``; no shape in it may depend on a
+            value. None is that of the model's output layer.
 
     Attributes:
         gradient: all gradients as one vector, for processes to sum in place.
@@ -170,6 +170,7 @@ class PaddedUpdates:
         config: UpdateConfig,
         shapes: Shapes,
         pads: tuple[int, int],
+        loss: Callable[[Tensor, Tensor], OutputLoss] | None = None,
     ) -> None:
         reason = reason_against(model, optimizer)
         if reason is not None:
@@ -178,6 +179,7 @@ class PaddedUpdates:
             raise ValueError(f"cuda_graphs must be one of {', '.join(MODES)}: {config.graphs}")
         self._model, self._optimizer, self._config = model, optimizer, config
         self._shapes, self._pads, self._device = shapes, pads, device_of(model)
+        self._loss = loss or (lambda hidden, target: model.generator.loss(hidden, target, pads[1]))
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         first = self._parameters[0]
         self.gradient = first.new_zeros(sum(p.numel() for p in self._parameters))
@@ -285,13 +287,7 @@ class PaddedUpdates:
         model = self._model
         source, target, lengths = views(ids, shape)
         outputs = padded_outputs(model, source, target, lengths)
-        loss, *counts = static_loss.static_loss(
-            model.generator,
-            outputs.flatten(0, 1),
-            target[1:].flatten(),
-            self._pads[1],
-            self._config.label_smoothing,
-        )
+        loss, *counts = self._loss(outputs.flatten(0, 1), target[1:].flatten())
         found = torch.autograd.grad(loss * self._scale, self._parameters, allow_unused=True)
         _add(self._grads, found)
         self.measured += torch.stack([loss.detach(), *counts])

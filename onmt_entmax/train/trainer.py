@@ -167,7 +167,13 @@ class Trainer:
 
     def loss(self, batch: Batch) -> OutputLoss:
         """Return the loss, summed over all targets of a batch on the model's device."""
-        hidden, target = self.model.hidden_states(batch)
+        return self.loss_of_states(*self.model.hidden_states(batch))
+
+    def loss_of_states(self, hidden: Tensor, target: Tensor) -> OutputLoss:
+        """Return the loss of targets ``(N,)`` given states ``(N, hidden)``.
+
+        CUDA graphs record it: on a GPU, no shape in it may depend on a value.
+        """
         pad = self.run.vocabularies.target.pad
         return self.model.generator.loss(hidden, target, pad, self.config.label_smoothing)
 
@@ -192,11 +198,9 @@ class Trainer:
             return None
         data, known = self.batches.config, self.run.vocabularies
         self.batches.shapes = Shapes(data.batch_size, data.batch_type)
-        update = UpdateConfig(
-            config.optimizer.max_grad_norm, config.label_smoothing, config.cuda_graphs
-        )
-        pads = known.source.pad, known.target.pad
-        return PaddedUpdates(self.model, self.optimizer, update, self.batches.shapes, pads)
+        update = UpdateConfig(config.optimizer.max_grad_norm, config.cuda_graphs)
+        pads, shapes = (known.source.pad, known.target.pad), self.batches.shapes
+        return PaddedUpdates(self.model, self.optimizer, update, shapes, pads, self.loss_of_states)
 
     def _update(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
         """Take one optimiser step on the gradient of all `batches` together."""

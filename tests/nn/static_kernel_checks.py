@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
 
 from onmt_entmax.network import ModelConfig
-from onmt_entmax.nn import static_loss
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.backends import triton
 from tests.nn.test_static import CONFIG as RECURRENT
@@ -38,59 +36,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton, "_TILE", 128 * 4)
     monkeypatch.setattr(triton, "_ROOM", 32)
     monkeypatch.setattr(triton, "short_rows", triton.short_rows.__wrapped__)  # without its cache
-
-
-def without_kernels(scores: Tensor, *arguments: object) -> static_loss.RowLosses:
-    """Return the same in float64 from PyTorch on the CPU."""
-    triton.failures.append(RuntimeError("left out on purpose"))
-    try:
-        given = [x.cpu() if isinstance(x, Tensor) else x for x in arguments]
-        given = [
-            x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for x in given
-        ]
-        return static_loss.row_losses(scores.cpu().double(), *given)
-    finally:
-        triton.failures.clear()
-
-
-def assert_loss(scores: Tensor, alpha: float) -> None:
-    rows, n = scores.shape
-    target = torch.randint(n, (rows,), device=DEVICE)
-    target[:2] = scores[:2].argmax(1)
-    weight = torch.ones(rows, device=DEVICE)
-    weight[::4] = 0
-    expected = without_kernels(scores, target, weight, alpha)
-    found = static_loss.row_losses(scores.clone(), target, weight, alpha)
-    for name, got, wanted in zip(static_loss.RowLosses._fields, found, expected, strict=True):
-        got, wanted = got.cpu().double(), wanted.double()
-        if name == "support":
-            # At the edge of the support, float32 may round differently.
-            assert ((got - wanted).abs() <= 1 + 0.02 * wanted).all()
-        else:
-            assert torch.allclose(got, wanted, rtol=1e-4, atol=2e-5), name
-    assert (found.margins == 0).tolist() == (expected.margins == 0).tolist()
-
-
-@pytest.mark.parametrize("alpha", [*ALPHAS, 2.5])
-def test_loss_of_short_rows(alpha: float) -> None:
-    for spread in (0.0, 0.3, 4.0):
-        assert_loss(torch.randn(9, 50, device=DEVICE) * spread, alpha)
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_loss_of_long_rows(alpha: float, small: None) -> None:
-    for spread in (0.0, 0.3, 4.0):
-        assert_loss(torch.randn(6, 300, device=DEVICE) * spread, alpha)
-
-
-def test_ignored_rows_may_be_nan() -> None:
-    scores = torch.randn(2, 40, device=DEVICE)
-    scores[0] = torch.nan
-    weight = torch.tensor([0.0, 1.0], device=DEVICE)
-    target = torch.tensor([3, 4], device=DEVICE)
-    found = static_loss.row_losses(scores, target, weight, 1.5)
-    assert all(part.isfinite().all() for part in found)
-    assert not found.gradient[0].any()
 
 
 ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -14,9 +13,6 @@ from onmt_entmax.data.shapes import PaddedBatch, Shapes, pad_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.network import ModelConfig
-from onmt_entmax.nn import static_loss
-from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.nn.static_loss import static_loss as loss_of
 
 SIZES = (23, 19)  # tokens of source and target
 SHAPES = Shapes(batch_size=7)
@@ -71,29 +67,3 @@ def gradients(loss: Tensor, model: SparseNMTModel) -> dict[str, Tensor]:
     model.zero_grad()
     loss.backward()
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0, 2.5, 3.0])
-def test_loss_equals_the_output_layers(
-    alpha: float, smoothing: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In several chunks, with what is ignored, and with all that is measured."""
-    torch.manual_seed(0)
-    monkeypatch.setattr(static_loss, "_SCORES", 5 * 40)
-    layer = OutputLayer(6, 40, alpha).double()
-    hidden = torch.randn(17, 6, dtype=torch.float64).mul_(3).requires_grad_()
-    target = torch.randint(40, (17,))
-    target[::3] = 1
-    wanted = [hidden, layer.weight, layer.bias]
-    theirs = layer.loss(hidden, target, 1, smoothing)
-    ours = loss_of(layer, hidden, target, 1, smoothing)
-    torch.testing.assert_close(ours.loss, theirs.loss, rtol=1e-12, atol=1e-12)
-    for name in ("tokens", "correct", "support"):
-        assert int(getattr(ours, name)) == int(getattr(theirs, name)), name
-    for found, expected in zip(
-        torch.autograd.grad(ours.loss * 0.5, wanted),
-        torch.autograd.grad(theirs.loss * 0.5, wanted),
-        strict=True,
-    ):
-        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)

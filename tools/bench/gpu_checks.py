@@ -11,7 +11,6 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes, views
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.nn.static_loss import static_loss
 from onmt_entmax.train.graphs import padded_outputs
 from tools.bench import batches as text
 from tools.bench.gpu_steps import LEARNING_RATE, Device, Result, Size, StaticStep
@@ -26,7 +25,7 @@ def _distance(found: Tensor, expected: Tensor, least: float = 1e-30) -> float:
 
 
 def check_loss(device: Device, quick: bool) -> Iterator[Result]:
-    """Compare the static loss with `OutputLayer.loss` in float64 on the CPU."""
+    """Compare the loss with that in float64 on the CPU."""
     torch.manual_seed(0)
     sizes = [(300, 776, 24)] if not device.is_gpu else [(4096, 776, 300), (640, 18_000, 300)]
     for rows, vocabulary, hidden in sizes:
@@ -43,7 +42,7 @@ def check_loss(device: Device, quick: bool) -> Iterator[Result]:
                 layer.load_state_dict(exact.state_dict())
                 layer.to(device.device)
                 here = states.float().to(device.device).requires_grad_()
-                found = static_loss(layer, here, target.to(device.device), 1)
+                found = layer.loss(here, target.to(device.device), 1)
                 grads = torch.autograd.grad(found.loss, [here, layer.weight, layer.bias])
                 exact.load_state_dict(layer.state_dict())
                 there = here.detach().cpu().double().requires_grad_()
@@ -81,9 +80,8 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
             padded = StaticStep(moved, known, Shapes(len(batch)), 0.0, "off").updates.pad(batch)
             ids, target, lengths = views(padded.ids.to(device.device), padded.shape)
             outputs = padded_outputs(moved, ids, target, lengths)
-            loss = static_loss(
-                moved.generator, outputs.flatten(0, 1), target[1:].flatten(), known.target.pad
-            ).loss
+            states, classes = outputs.flatten(0, 1), target[1:].flatten()
+            loss = moved.generator.loss(states, classes, known.target.pad).loss
             found = torch.autograd.grad(loss, list(moved.parameters()))
             pairs = zip(found, wanted, strict=True)
             worst = max(_distance(x.cpu().double(), y, least) for x, y in pairs)

@@ -8,7 +8,7 @@ take their steps on the same batches; the output layer is the same in all.
     python -m tools.bench.transformer --size small --data DATA --output-alpha 1
 
 `softmax`, a number and `learned` are our model with this alpha in all attention; `stock` is the
-same model with OpenNMT-py's own attention and PyTorch's linear layers. `base` is 6 layers of 512
+same model with OpenNMT-py's own attention. `base` is 6 layers of 512
 with 8 heads, `small` 3 layers of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`);
 without it, sentences are as long as Multi30k's, of random words.
 
@@ -37,7 +37,7 @@ from onmt_entmax.cli.ending import argument_parser, following, run_script
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.network import ModelConfig
-from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, FastLinear
+from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
 from onmt_entmax.opennmt import MultiHeadedAttention
 from onmt_entmax.rules import whole
 from tools.bench import batches as text
@@ -103,19 +103,15 @@ def model_of(
 
 
 def use_stock(model: nn.Module) -> None:
-    """Replace attention and linear layers by OpenNMT-py's own."""
+    """Replace attention by OpenNMT-py's own."""
     for part in [*model.modules()]:
         for name, child in part.named_children():
             if isinstance(child, EntmaxMultiHeadedAttention):
                 relative = child.max_relative_positions
                 sizes = child.head_count, child.model_dim
                 stock = MultiHeadedAttention(*sizes, child.dropout.p, relative)
-            elif isinstance(child, FastLinear):
-                stock = nn.Linear(child.in_features, child.out_features)
-            else:
-                continue
-            stock.load_state_dict(child.state_dict())
-            setattr(part, name, stock)
+                stock.load_state_dict(child.state_dict())
+                setattr(part, name, stock)
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:

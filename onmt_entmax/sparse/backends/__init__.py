@@ -113,6 +113,25 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
     return cpu if cpu.covers(scores, alpha, *others) else pytorch
 
 
+def solve_(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """Replace scores by their probabilities.
+
+    Args:
+        scores: ``(rows, n)`` float32 or float64, contiguous; overwritten.
+        alpha: a number >= 1.
+
+    Returns:
+        The conjugate minus the largest score, and the largest score, both ``(rows,)``: the loss of
+        a class is ``conjugate + (maximum - its score)``.
+    """
+    if not scores.numel():
+        return scores.sum(1), scores.sum(1)
+    backend = backend_for(scores, alpha)
+    solved = backend.conjugate(scores, alpha, sparse_part=0.0)
+    backend.write_probabilities(scores, alpha, solved.maxima, solved.threshold, scores)
+    return solved.shifted.to(scores.dtype), solved.maxima.squeeze(1)
+
+
 def gradients_for(probabilities: Tensor, alpha: Tensor, gradient: Tensor) -> ModuleType | None:
     """Return the backend whose `gradients` returns those in scores and alphas at once, or None."""
     kernels = kernels_for(probabilities, alpha, gradient)
