@@ -13,9 +13,9 @@ from onmt_entmax import memory
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli.ending import ending
 from onmt_entmax.data.corpus import CorpusConfig, DataConfig
-from onmt_entmax.data.encoded import read_tokens
 from onmt_entmax.data.stream import TrainingBatches
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
 from onmt_entmax.memory import TooLargeError, check_free, exhaustion, free_bytes, named_exhaustion
 from onmt_entmax.model import build_model, count_parameters
 from onmt_entmax.network import (
@@ -115,7 +115,7 @@ def test_a_long_line_of_the_development_set_is_named(tmp_path: Path) -> None:
     assert "corpus 'valid': pair 2 of those that the filters keep" in message
 
 
-def test_the_longest_line_is_found_in_every_epoch(tmp_path: Path) -> None:
+def test_the_longest_line_is_found_in_every_epoch(tmp_path: Path, monkeypatch) -> None:
     """Of two corpora, whose lines mix and begin elsewhere in each epoch."""
     corpora = []
     for name, count in (("one", 5), ("two", 3)):
@@ -124,9 +124,9 @@ def test_the_longest_line_is_found_in_every_epoch(tmp_path: Path) -> None:
         path.write_text("".join(" ".join("a" * length) + "\n" for length in lengths))
         corpora.append(CorpusConfig(name, str(path), str(path), weight=2))
     config = DataConfig(tuple(corpora), valid=None, batch_size=3)
-    pairs = read_tokens(config).encode(VOCABULARIES)
-    for known in (None, pairs):
-        batches = TrainingBatches(config, VOCABULARIES, pairs=known)
+    for most in (0, 1 << 30):  # bytes of corpora that are read once
+        monkeypatch.setattr("onmt_entmax.data.training.MAX_BYTES", most)
+        batches = TrainingBatches(TrainingData(config, VocabularyConfig(), VOCABULARIES))
         for batch in itertools.islice(batches, 12):
             length = int(batch.source_lengths[0])
             text = batches.longest_line([batch])

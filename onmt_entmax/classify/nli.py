@@ -40,7 +40,7 @@ from onmt_entmax.options.train import ALPHAS
 from onmt_entmax.parsing import ParseError, parse_json
 from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, positive, whole
 from onmt_entmax.sparse import entmax, entmax_loss
-from onmt_entmax.train.progress import duration
+from onmt_entmax.train.log import duration
 from onmt_entmax.version import __version__
 from onmt_entmax.weights import WeightsError, copy_weights, parsed_weights
 

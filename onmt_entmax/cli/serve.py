@@ -22,7 +22,6 @@ import logging
 import socket
 import threading
 import webbrowser
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,6 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.inflection import decode_word, encode_source
-from onmt_entmax.data.transforms import splits
-from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inventory, Question, described
 from onmt_entmax.released import model_folder, pretrained
@@ -108,7 +105,7 @@ class Answering:
         }
 
     def answer(self, query: object) -> dict[str, Any]:
-        """Return a query's record (as `Answer.record`), drawing, tags, and causes of odd tokens.
+        """Return a query's record (as `Answer.record`), drawing and tags.
 
         Args:
             query: `language`, `lemma` and `tags`, or `sentence`, as the page sends them.
@@ -146,18 +143,13 @@ class Answering:
             lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
             drawn = drawing(lattice, source.words, names.tokens, names.eos)
         record = answer.record()
-        known = translator.vocabularies.source
-        causes = {
-            "unknown": likely_cause(Counter(answer.unknown), known, splits(reader.pipe)),
-            "unseen": unseen_cause(Counter(answer.unseen), known),
-        }
         if self._inflects:
             for each in record["hypotheses"]:
                 each["text"] = decode_word(each["text"].split())
-            for name in causes.keys() & record.keys():
+            for name in {"unknown", "unseen"} & record.keys():
                 counts = record[name].items()
                 record[name] = {described(token): count for token, count in counts}
-        return {"record": record, "drawing": drawn, "causes": causes}
+        return {"record": record, "drawing": drawn}
 
 
 def _text(query: Mapping[str, Any], name: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.figures.style import INK, PAGE, SOFT, measuring_figure, readable
@@ -83,8 +82,7 @@ def sentence(
     ):
         counted = UnknownTokens()
         counted.add(len(tokens), unknown, unseen)
-        split = splits(translator.reader.pipe)
-        told += counted.warnings(getattr(translator.vocabularies, side), side, split)
+        told += counted.warnings(side)
     batch = make_batch([question.example], translator.vocabularies)
     lattice = build_lattice(translator.stepper, batch, [ids], limit=LISTED)
     return Sentence(question.words, (*given, END), lattice.nodes, names.tokens, tuple(told))

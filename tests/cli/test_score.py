@@ -150,10 +150,7 @@ def test_tokens_that_training_saw_in_other_languages_are_told(tmp_path, capsys) 
     assert (summary["unseen_tokens"], summary["unknown_tokens"]) == (1, 0)
     assert ended(suggest.main, [str(model), "--source", "lang=x б a", "--prefix", "x"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
-    assert told == 3 * [
-        "warning: 1 of 3 source tokens not seen in training for x: 'б'; "
-        "most have CYRILLIC letters, the training data LATIN"
-    ]
+    assert told == 3 * ["warning: 1 of 3 source tokens not seen in training for x: 'б'"]
 
 
 def test_symbols_are_no_words_of_a_target(tmp_path, capsys) -> None:
