@@ -24,7 +24,7 @@ from onmt_entmax.data.inflection import (
     is_language,
     is_tag,
 )
-from onmt_entmax.data.unknown import likely_cause, readable, unseen_text
+from onmt_entmax.data.unknown import readable, unseen_text
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.combine import combined
@@ -312,15 +312,10 @@ class Inflector:
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
         known = self._tags_of(language)
         found = [f"unknown {described(token)}{meant(token, known)}" for token in unknown]
-        causes = [
-            likely_cause(Counter(answer.unknown), each.translator.vocabularies.source)
-            for answer, each in zip(answers, self._directions, strict=True)
-        ]
-        found += dict.fromkeys(cause for cause in causes if cause)
         found += dict.fromkeys(
-            unseen_text(Counter(answer.unseen), each.translator.vocabularies.source)
+            unseen_text(Counter(answer.unseen))
             + "".join(meant(token, known) for _, token in answer.unseen)
-            for answer, each in zip(answers, self._directions, strict=True)
+            for answer in answers
             if answer.unseen
         )
         found += ["no form ended within the length limit"] if not forms else []

@@ -10,7 +10,6 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import Reader
-from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import device_of
 from onmt_entmax.search import ModelStepper
@@ -88,11 +87,7 @@ class Suggester:
         encoded = self._reader.encode(words)
         for token in given:
             if not target.can_write(token):
-                cause = likely_cause({token: 1}, target)
-                raise SuggestionError(
-                    f"{token!r} is not in the model's target vocabulary"
-                    + (f"; {cause}" if cause else "")
-                )
+                raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
         batch = make_batch([encoded.example], self._reader.vocabularies)
         with torch.autocast(self._device.type, enabled=False):
             found = search_suggestion(self._stepper, batch, target.encode(given), max_length)

@@ -17,8 +17,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
-from onmt_entmax.data.transforms import build_transforms, splits
-from onmt_entmax.data.unknown import likely_cause
+from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.memory import check_free, named_exhaustion
@@ -179,7 +178,7 @@ class Translator:
         pipe = build_transforms(transforms, options, self.vocabularies)
         self.reader = Reader(self.vocabularies, pipe, first.right_to_left)
         self._compiler = ConstraintCompiler(
-            self.vocabularies.target, first.right_to_left, task.regex, splits(pipe)
+            self.vocabularies.target, first.right_to_left, task.regex
         )
         if unknown and task.sampling:
             raise TranslationError("replace_unk goes with a search, not with sampling")
@@ -333,10 +332,8 @@ class Translator:
             )
         unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
-            cause = likely_cause({unknown: 1}, target, splits(self.reader.pipe))
             raise TranslationError(
                 f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
-                + (f"; {cause}" if cause else "")
             )
         return target.encode(tokens)
 

@@ -22,7 +22,6 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.transforms import splits
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.report.lattice import build_lattice
@@ -120,8 +119,7 @@ def main(arguments: Sequence[str]) -> int:
     counts = Counts()
     for record in records:
         count_record(counts, record)
-    split = splits(translator.reader.pipe)
-    warnings = counts.source.warnings(translator.vocabularies.source, split=split)
+    warnings = counts.source.warnings()
     warn(*warnings)
     notes = warnings + counts.advice()
     with replaced_when_done([options.output]) as (file,):

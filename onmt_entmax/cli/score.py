@@ -36,7 +36,6 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
 from onmt_entmax.data.reader import read_side_by_side
-from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
@@ -227,14 +226,13 @@ def main(arguments: Sequence[str]) -> int:
     summary = Summary()
     models = [load(folder) for folder in options.model]
     translator = Translator(models, SearchTask(), options.transforms)
-    vocabularies, split = translator.vocabularies, splits(translator.reader.pipe)
     pairs = read_side_by_side(options.src, options.tgt)
     with replaced_when_done([options.output]) as (output,):
         found = score_pairs(pairs, models, translator, options.batch_size)
         for number, scored in enumerate(found):
             summary.add(scored)
             output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")
-    warn(*summary.unknown.warnings(vocabularies.source, split=split))
-    warn(*summary.unknown_target.warnings(vocabularies.target, "target", split))
+    warn(*summary.unknown.warnings())
+    warn(*summary.unknown_target.warnings("target"))
     print(summary.text())
     return 0

@@ -22,7 +22,6 @@ import logging
 import socket
 import threading
 import webbrowser
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,6 @@ from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells
-from onmt_entmax.data.transforms import splits
-from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
 from onmt_entmax.released import pretrained
@@ -121,7 +118,7 @@ class Answering:
         }
 
     def answer(self, query: object) -> dict[str, Any]:
-        """Return a query's record (as `Answer.record`), drawing, tags, and causes of odd tokens.
+        """Return a query's record (as `Answer.record`), drawing and tags.
 
         Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
 
@@ -170,18 +167,13 @@ class Answering:
             lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
             drawn = drawing(lattice, source.words, names.tokens, names.eos)
         record = answer.record()
-        known = translator.vocabularies.source
-        causes = {
-            "unknown": likely_cause(Counter(answer.unknown), known, splits(reader.pipe)),
-            "unseen": unseen_cause(Counter(answer.unseen), known),
-        }
         if self._inflects:
             for each in record["hypotheses"]:
                 each["text"] = decode_word(each["text"].split())
-            for name in causes.keys() & record.keys():
+            for name in {"unknown", "unseen"} & record.keys():
                 counts = record[name].items()
                 record[name] = {described(token): count for token, count in counts}
-        return {"record": record, "drawing": drawn, "causes": causes}
+        return {"record": record, "drawing": drawn}
 
 
 def _text(query: Mapping[str, Any], name: str) -> str:

@@ -56,7 +56,7 @@ def warn_of_unknown(source: str, found: Suggestions, model: LoadedModel) -> None
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
     unknown.add(len(source.split()), found.unknown, found.unseen)
-    warn(*unknown.warnings(model.vocabularies.source))
+    warn(*unknown.warnings())
 
 
 def converse(model: LoadedModel, options: argparse.Namespace) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.data.transforms import splits
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import count_lines, read_lines, replaced_when_done
 from onmt_entmax.options.reader import described
@@ -147,6 +146,5 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
         }
         for file in files[2 : len(files) - len(aligned)]:
             print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
-    split = splits(translator.reader.pipe)
-    warn(*writer.summary.source.warnings(translator.vocabularies.source, split=split))
+    warn(*writer.summary.source.warnings())
     return writer.summary

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import Vocabularies
 
 
@@ -86,50 +86,14 @@ def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch
     )
 
 
-Integers = NDArray[np.int64]
-
-
 def group_by_length(
     examples: Sequence[Example], batch_size: int, batch_type: str
 ) -> Iterator[list[Example]]:
-    """Cut `examples` into groups of similar length, short ones first.
+    """Cut `examples`, in any order, into groups of similar length, short ones first.
 
-    Args:
-        examples: in any order.
-        batch_size: sentences per group for "sents"; tokens on the longer side per group, padding
-            included, for "tokens" (OpenNMT-py counts two more per source and one less per target).
-        batch_type: "sents" or "tokens".
+    Size and type of the groups are those of `Shapes`; a missing target counts as empty.
     """
-    for group in group_lengths(*lengths_of(examples), batch_size, batch_type):
-        yield [examples[at] for at in group.tolist()]
-
-
-def lengths_of(examples: Sequence[Example]) -> tuple[Integers, Integers]:
-    """Return source and target lengths; a missing target counts as empty."""
     source = np.fromiter((len(e.source) for e in examples), np.int64, len(examples))
     target = np.fromiter((len(e.target or ()) for e in examples), np.int64, len(examples))
-    return source, target
-
-
-def group_lengths(
-    source: Integers, target: Integers, batch_size: int, batch_type: str
-) -> list[Integers]:
-    """Cut pairs of these lengths into groups, as `group_by_length`; return their positions."""
-    order = np.lexsort((target, source))
-    if batch_type == "sents":
-        return cut_every(order, batch_size)
-    ends = []
-    count = longest = 0
-    # The target also has a start and an end symbol.
-    for place, length in enumerate(np.maximum(source, target + 2)[order].tolist()):
-        longest = max(longest, length)
-        if count and (count + 1) * longest > batch_size:
-            ends.append(place)
-            count, longest = 0, length
-        count += 1
-    return np.split(order, ends) if len(order) else []
-
-
-def cut_every(order: Integers, size: int) -> list[Integers]:
-    """Cut positions into groups of `size`; the last one may be shorter."""
-    return [order[begin : begin + size] for begin in range(0, len(order), size)]
+    for group in Shapes(batch_size, batch_type, (1, 1)).group_lengths(source, target):
+        yield [examples[at] for at in group.tolist()]

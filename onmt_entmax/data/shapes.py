@@ -1,25 +1,25 @@
-"""Padded batches of few shapes, since each shape needs a CUDA graph.
+"""The sizes of batches: which sentences go together, and padding to few shapes.
 
-Lengths are rounded up, and each shape has a fixed number of sentences; padding fills the rest.
-Grouping depends on the examples alone, so seed and position still determine the stream of batches.
+Each shape needs a CUDA graph. There, lengths are rounded up, and each shape has a fixed number of
+sentences; padding fills the rest. Grouping depends on the examples alone, so seed and position
+still determine the stream of batches.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch, Integers, cut_every
+if TYPE_CHECKING:
+    from onmt_entmax.data.batch import Batch
 
+Integers = NDArray[np.int64]
 Number = TypeVar("Number", int, Integers)
-
-# Source lengths and decoder steps are rounded up to multiples of these.
-_SOURCE_STEP = 8
-_TARGET_STEP = 4
 
 
 class Shape(NamedTuple):
@@ -37,22 +37,28 @@ class Shapes:
     """Rules for the shapes of batches.
 
     Attributes:
-        batch_size: sentences of a batch, or tokens including padding, as in `group_by_length`.
+        batch_size: sentences of a batch for "sents"; for "tokens", tokens on the longer side,
+            padding included (OpenNMT-py counts two more per source and one less per target).
         batch_type: "sents" or "tokens".
+        steps: source lengths and decoder steps are rounded up to multiples of these; (1, 1) for
+            batches that are not padded to a shape.
     """
 
     batch_size: int
     batch_type: str = "sents"
+    steps: tuple[int, int] = (8, 4)
 
     def of_lengths(self, source: int, target: int) -> Shape:
         """Return the shape for sentences of these source tokens and decoder steps at most."""
-        source = _round_up(max(source, 1), _SOURCE_STEP)
-        target = _round_up(max(target, 1), _TARGET_STEP)
+        source = _round_up(max(source, 1), self.steps[0])
+        target = _round_up(max(target, 1), self.steps[1])
         if self.batch_type == "sents":
             return Shape(source, target, self.batch_size)
-        # Matrix products prefer multiples of 8. Target ids are one more than decoder steps.
+        # Target ids are one more than decoder steps.
         fitting = self.batch_size // max(source, target + 1)
-        return Shape(source, target, max(fitting // 8 * 8, min(fitting, 8), 1))
+        if self.steps != (1, 1):  # matrix products prefer multiples of 8
+            fitting = max(fitting // 8 * 8, min(fitting, 8))
+        return Shape(source, target, max(fitting, 1))
 
     def of(self, batch: Batch) -> Shape:
         """Return the shape of a batch; an oversized batch keeps all its sentences."""
@@ -69,15 +75,13 @@ class Shapes:
         Returns:
             Positions of the pairs of each group.
         """
-        rounded_source = _round_up(np.maximum(source, 1), _SOURCE_STEP)
-        rounded_target = _round_up(target + 1, _TARGET_STEP)
-        order = np.lexsort((target, source, rounded_target, rounded_source))
-        if self.batch_type == "sents":
-            return cut_every(order, self.batch_size)
+        lengths = _round_up(np.maximum(source, 1), self.steps[0])
+        widths = _round_up(target + 1, self.steps[1])
+        order = np.lexsort((target, source, widths, lengths))
         ends = []
         count = longest = widest = 0
-        lengths = zip(rounded_source[order].tolist(), rounded_target[order].tolist(), strict=True)
-        for place, (length, width) in enumerate(lengths):
+        sorted_sizes = zip(lengths[order].tolist(), widths[order].tolist(), strict=True)
+        for place, (length, width) in enumerate(sorted_sizes):
             longest, widest = max(longest, length), max(widest, width)
             if count and count + 1 > self.of_lengths(longest, widest).sentences:
                 ends.append(place)

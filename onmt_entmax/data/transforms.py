@@ -85,12 +85,6 @@ def build_transforms(
     return TransformPipe.build_from(transforms)
 
 
-def splits(pipe: TransformPipe) -> bool:
-    """Tell whether a transform of a pipe splits text into subwords."""
-    kinds = tuple(AVAILABLE_TRANSFORMS[name] for name in SUBWORDS)
-    return any(isinstance(transform, kinds) for transform in pipe.transforms)
-
-
 class SeededTokenizer(ONMTTokenizerTransform):
     """`onmt_tokenize` that samples subwords (`src_subword_alpha`) only in training.
 

@@ -105,9 +105,6 @@ function show(query, answer) {
     el("h2", { id: "title" }, line(query.lemma ?? query.sentence), " ",
       el("span", { class: "muted" }, about)),
     ...viewOf(answer.record, answer.drawing));
-  for (const [name, cause] of Object.entries(answer.causes)) {
-    if (cause) at("answer").querySelector(`.${name}`).append(` (${cause})`);
-  }
   if (model.right_to_left && answer.drawing) {
     at("pictures").before(note("This model writes the last token first, and so do the pictures."));
   }

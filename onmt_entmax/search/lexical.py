@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from onmt_entmax.data.unknown import likely_cause
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.parsing import parse_json
@@ -113,7 +112,6 @@ class ConstraintCompiler:
         vocabulary: of the target.
         backwards: whether the model writes from right to left.
         regex: what every output must match, if anything; see `parse_expression`.
-        split: whether a transform splits phrases into subwords.
 
     Raises:
         ExpressionError: if `regex` is no expression, or needs too large an automaton.
@@ -124,9 +122,8 @@ class ConstraintCompiler:
         vocabulary: Vocabulary,
         backwards: bool,
         regex: str | None,
-        split: bool,
     ) -> None:
-        self._vocabulary, self._backwards, self._split = vocabulary, backwards, split
+        self._vocabulary, self._backwards = vocabulary, backwards
         self._compile = lru_cache(maxsize=256)(self._compile_expression)
         self._regex, self._of_all = None, None
         if regex is not None:
@@ -135,7 +132,7 @@ class ConstraintCompiler:
                 self._of_all = self._compile(self._regex)
             except ExpressionError as error:
                 raise ExpressionError(f"constraint_regex: {error}") from None
-            self._name_unknown("constraint_regex", self._regex, False)
+            self._name_unknown("constraint_regex", self._regex)
 
     def automaton(self, wish: LineConstraints, tokens: Tokens, number: int) -> Automaton | None:
         """Return the automaton of line `number`, from 1; None if it has no constraints.
@@ -158,7 +155,7 @@ class ConstraintCompiler:
             parts += [Expression("not", (phrase(text),)) for text in wish.avoid]
             parts += [] if wish.regex is None else [self._parsed(wish.regex)]
             expression = Expression("and", tuple(parts))
-            self._name_unknown(where, expression, self._split and wish.regex is None)
+            self._name_unknown(where, expression)
             if self._regex is not None:
                 expression = Expression("and", (expression, self._regex))
             return self._compile(expression)
@@ -170,15 +167,14 @@ class ConstraintCompiler:
         expression = parse_expression(regex)
         return reverse(expression) if self._backwards else expression
 
-    def _name_unknown(self, where: str, expression: Expression, split: bool) -> None:
-        """Warn of tokens that no output has; `split`: whether a transform made them."""
+    def _name_unknown(self, where: str, expression: Expression) -> None:
+        """Warn of tokens that no output has."""
         named, known = named_tokens(expression), self._vocabulary.can_write
         unknown = sorted({token for token in named if not known(token)})
         if unknown:
-            cause = likely_cause(dict.fromkeys(unknown, 1), self._vocabulary, split)
             warnings.warn(
                 f"{where}: no output has {', '.join(map(repr, unknown))}, which the target "
-                f"vocabulary lacks{'; ' + cause if cause else ''}",
+                f"vocabulary lacks",
                 stacklevel=2,
             )
 

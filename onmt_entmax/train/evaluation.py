@@ -10,16 +10,10 @@ from statistics import fmean
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.config import DECODED, DataConfig, ValidationConfig
+from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.data.corpus import (
-    CorpusError,
-    Pair,
-    numericalise,
-    validation_pairs,
-    validation_targets,
-)
-from onmt_entmax.data.transforms import SUBWORDS
+from onmt_entmax.data.corpus import CorpusError, numericalise
+from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted
@@ -32,9 +26,8 @@ UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning 
 
 
 def make_evaluate(
-    data: DataConfig,
+    data: TrainingData,
     config: ValidationConfig,
-    vocabularies: Vocabularies,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Evaluate:
     """Return the function with which training measures a model on the development set.
@@ -52,20 +45,26 @@ def make_evaluate(
     for `macro_accuracy`, evenly over first tokens.
 
     Args:
-        data: configuration with a development set.
+        data: with a development set.
         config: measures and sizes.
-        vocabularies: of the model.
         tell: receives a warning if many tokens of the development set are unknown: vocabularies of
             other data or transforms give high accuracies, on `<unk>`.
 
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    pairs = validation_pairs(data, vocabularies)
+    pairs, vocabularies = data.validation_pairs(), data.vocabularies
     if not pairs:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    split = data.valid is not None and not SUBWORDS.isdisjoint(data.valid.transforms)
-    _warn_of_unknown(pairs, vocabularies, split, tell)
+    for side, tokens, vocabulary in zip(
+        ("source", "target"), zip(*pairs, strict=True), vocabularies, strict=True
+    ):
+        unknown = UnknownTokens()
+        for each in tokens:
+            unknown.add(len(each), [token for token in each if token not in vocabulary])
+        if unknown.percent > UNKNOWN_LIMIT:
+            for line in unknown.warnings(side):
+                tell(f"warning: corpus 'valid': {line}")
     examples = [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
     evenly = config.selection == "macro_accuracy"
 
@@ -82,35 +81,26 @@ def make_evaluate(
     )
     # `force` silences a warning about tokenised text at every validation.
     bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
-    by_bleu = config.selection == "bleu"
-    targets = validation_targets(pairs, data, vocabularies) if by_bleu else None
+    to_text = data.to_text() if config.selection == "bleu" else None
+    # References pass through the transforms and back, so that an irreversible change, such as
+    # lower-casing, is not counted as an error of the model.
+    references = [to_text(target) for _, target in pairs] if to_text else []
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
         values = _teacher_forced(model, forced, vocabularies.target.pad)
         if not decoded:
             return values
         results = _searched(model, decoded, vocabularies, search)
-        if targets is None:
+        if to_text is None:
             return values | _exact(results, examples, vocabularies.target.unk)
-        references, to_text = targets
-        outputs = [to_text(each.best.tokens if each.best else ()) for each in results.values()]
+        outputs = [
+            to_text(vocabularies.target.decode(each.best.tokens if each.best else ()))
+            for each in results.values()
+        ]
         chosen = [references[index] for index in results]
         return values | {"bleu": bleu.corpus_score(outputs, [chosen]).score}
 
     return evaluate
-
-
-def _warn_of_unknown(
-    pairs: Sequence[Pair], vocabularies: Vocabularies, split: bool, tell: Callable[[str], None]
-) -> None:
-    sides = UnknownTokens(), UnknownTokens()
-    for pair in pairs:
-        for found, tokens, vocabulary in zip(sides, pair, vocabularies, strict=True):
-            found.add(len(tokens), [token for token in tokens if token not in vocabulary])
-    for found, name, vocabulary in zip(sides, ("source", "target"), vocabularies, strict=True):
-        if found.percent > UNKNOWN_LIMIT:
-            for line in found.warnings(vocabulary, name, split):
-                tell(f"warning: corpus 'valid': {line}")
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:

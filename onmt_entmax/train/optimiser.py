@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,24 +19,17 @@ from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA
 STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0}
 
 
-def parameter_groups(model: nn.Module) -> list[list[nn.Parameter]]:
-    """Return the trained weights of a model; learned alphas, if any, are a second group."""
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    learned = {*alpha_parameters(model)}
-    alphas = [weight for weight in trained if weight in learned]
-    others = [weight for weight in trained if weight not in learned]
-    return [others, alphas] if alphas else [others]
-
-
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Build OpenNMT-py's optimiser of `parameter_groups`.
+    """Build OpenNMT-py's optimiser of the trained weights; learned alphas are a second group.
 
     Adam is in PyTorch's fused form, several times faster.
     """
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
-    optimizer.param_groups[0]["params"], *further = parameter_groups(model)
-    for weights in further:
-        optimizer.add_param_group({"params": weights})
+    learned = {*alpha_parameters(model)}
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    optimizer.param_groups[0]["params"] = [each for each in trained if each not in learned]
+    if alphas := [each for each in trained if each in learned]:
+        optimizer.add_param_group({"params": alphas})
     if isinstance(optimizer, torch.optim.Adam):
         for group in optimizer.param_groups:
             group["fused"] = True
@@ -45,18 +37,9 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 
 
 def learning_rates(config: OptimizerConfig, factor: float) -> tuple[float, float]:
-    """Return the learning rates of both `parameter_groups`, times a factor."""
+    """Return the learning rates of weights and of learned alphas, times a factor."""
     rate, alpha_rate = config.learning_rate, config.alpha_learning_rate
     return rate * factor, (rate if alpha_rate is None else alpha_rate) * factor
-
-
-def set_learning_rate(
-    optimizer: torch.optim.Optimizer, config: OptimizerConfig, factor: float
-) -> None:
-    """Set the learning rates of `config`, times a factor, in an optimiser of `build_optimizer`."""
-    rates = learning_rates(config, factor)
-    for group, rate in zip(optimizer.param_groups, rates, strict=False):  # maybe without alphas
-        group["lr"] = rate
 
 
 def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:
@@ -69,15 +52,14 @@ def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callabl
         return lambda step: 1.0
     if config.decay_method == "cosine":
         assert last is not None, "the options require train_steps with cosine"
-        return functools.partial(_cosine, warmup=config.warmup_steps, last=last)
+        warmup, falling = config.warmup_steps, max(last - config.warmup_steps, 1)
+        return lambda step: (
+            step / warmup
+            if step <= warmup
+            else 0.5 * (1 + math.cos(math.pi * (step - warmup) / falling))
+        )
     decay: Callable[[int], float] = make_learning_rate_decay_fn(config)
     return decay
-
-
-def _cosine(step: int, warmup: int, last: int) -> float:
-    if step <= warmup:
-        return step / warmup
-    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(last - warmup, 1)))
 
 
 class MovingAverage:
@@ -100,10 +82,10 @@ class MovingAverage:
         self._average: list[Tensor] | None = None
 
     @torch.no_grad()
-    def update(self, step: int, finite: Tensor | None = None) -> None:
+    def update(self, step: int, finite: Tensor) -> None:
         """Add the weights after update number `step`, counted from 1.
 
-        A `finite` of 0, on their device, says that the update was skipped: the average stays.
+        A `finite` of 0, on their device, says that the update was left out: the average stays.
         """
         if self._decay == 0 or (step - 1) % self._every:
             return
@@ -112,7 +94,7 @@ class MovingAverage:
         else:
             share = max(self._decay, 1 - (step + 1) / (step + 10))
             for average, weight in zip(self._average, self._weights, strict=True):
-                average.lerp_(weight, share if finite is None else share * finite)
+                average.lerp_(weight, share * finite)
 
     @contextmanager
     def applied(self) -> Iterator[list[Tensor] | None]:

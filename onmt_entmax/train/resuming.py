@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from onmt_entmax.checkpoint import (
     STATE,
@@ -16,13 +19,10 @@ from onmt_entmax.checkpoint import (
     load,
     read_training_state,
 )
-from onmt_entmax.data.corpus import DataConfig, extra_specials
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary, VocabularyConfig
-from onmt_entmax.errors import counted
 from onmt_entmax.model import freeze
 from onmt_entmax.network import ModelConfig
 from onmt_entmax.train.config import RunConfig, TrainingConfig
-from onmt_entmax.train.saved_state import check_state
+from onmt_entmax.train.optimiser import build_optimizer
 
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
@@ -35,7 +35,6 @@ _FREE = (
     "dropout",
     "attention_dropout",
 )
-_NAMED = 8  # most tokens that a warning names
 
 
 class OtherRunError(CheckpointError):
@@ -78,101 +77,101 @@ def resume(
     # Of a run folder, the newest checkpoint that can be read.
     steps = checkpoint_steps(given)
     candidates = [given / f"step_{step}" for step in reversed(steps)] or [find_model(given)]
-    weights_only = run.reset_optim == "all"
-    for number, folder in enumerate(candidates, 1):
+    for folder in candidates:
         try:
-            loaded = load(folder)
-            _check_same_model(folder, model, loaded.config, weights_only)
-            state = None if weights_only else _read_state(folder, loaded, training)
-        except OtherRunError:
-            raise
+            resumed = _read(folder, model, training, run.reset_optim == "all")
+            break
         except CheckpointError as error:
-            if number == len(candidates):
+            if isinstance(error, OtherRunError) or folder == candidates[-1]:
                 raise
             tell(f"warning: {error}; trying the checkpoint before")
-            continue
-        freeze(loaded.model, model)
-        loaded.model.update_dropout(model.dropout, model.attention_dropout)
-        other_measure = loaded.options.get("selection", training.selection) != training.selection
-        if state is not None and (other_measure or not same_folder(run)):
-            # The best value so far is of another measure, or its checkpoint of another folder.
-            state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
-        resumed = Resumed(loaded, state)
-        _check_folder(run, resumed)
-        finished = _finished(resumed, training)
-        if finished is not None and not same_folder(run):
-            raise CheckpointError(
-                f"{folder}: nothing is left to train: {finished}; set a higher limit, or take the "
-                "weights alone with -reset_optim all, which counts from 0"
-            )
-        tell(f"continuing from {folder}")
-        if finished is not None:
-            tell(f"note: nothing is left to train: {finished}")
-        return resumed
-    raise AssertionError("the last candidate either loads or raises")
+    loaded, state = resumed.loaded, resumed.state
+    freeze(loaded.model, model)
+    loaded.model.update_dropout(model.dropout, model.attention_dropout)
+    other_measure = loaded.options.get("selection", training.selection) != training.selection
+    if state is not None and (other_measure or not same_folder(run)):
+        # The best value so far is of another measure, or its checkpoint of another folder.
+        state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
+    _check_folder(run, resumed)
+    limit = None
+    if state is not None:
+        at, epoch = state["run"], state["position"]["epoch"]
+        limit = training.reached(at["step"], epoch, at["seconds"], at["waited"])
+    finished = limit and f"step {at['step']:,}, {limit} {getattr(training, limit):,}"
+    if finished and not same_folder(run):
+        raise CheckpointError(
+            f"{folder}: nothing is left to train: {finished}; set a higher limit, or take the "
+            "weights alone with -reset_optim all, which counts from 0"
+        )
+    tell(f"continuing from {folder}")
+    if finished:
+        tell(f"note: nothing is left to train: {finished}")
+    return resumed
 
 
-def _finished(resumed: Resumed, training: TrainingConfig) -> str | None:
-    """Return the limit that a checkpoint has reached, such as `step 9, train_steps 5`, or None."""
-    if resumed.state is None:
-        return None
-    saved, epoch = resumed.state["run"], resumed.state["position"]["epoch"]
-    limit = training.reached(saved["step"], epoch, saved["seconds"], saved["waited"])
-    if limit is None:
-        return None
-    return f"step {saved['step']:,}, {limit} {getattr(training, limit):,}"
-
-
-def _read_state(folder: Path, loaded: LoadedModel, training: TrainingConfig) -> dict[str, Any]:
-    """Return the training state of a checkpoint, checked against its model and the optimiser.
+def _read(
+    folder: Path, model: ModelConfig, training: TrainingConfig, weights_only: bool
+) -> Resumed:
+    """Return a checkpoint that fits the configuration.
 
     Raises:
-        OtherRunError: it was trained with another optimiser.
-        CheckpointError: the state is damaged.
+        OtherRunError: names the first option that differs.
+        CheckpointError: a file is damaged.
     """
-    _check_same_optimizer(folder, training, loaded.options)
+    loaded = load(folder)
+    names = [field.name for field in fields(model)]
+    pairs = {name: (getattr(loaded.config, name), getattr(model, name)) for name in names}
+    hint = ""
+    if not weights_only:
+        hint = "; -reset_optim all takes the weights alone"
+        pairs |= {
+            name: (loaded.options[name], getattr(training.optimizer, name))
+            for name in _OPTIMIZER
+            if name in loaded.options
+        }
+    for name, (saved, configured) in pairs.items():
+        frozen = name.startswith("freeze_")
+        if saved == configured or name in _FREE or (frozen and weights_only):
+            continue
+        raise OtherRunError(
+            f"{folder}: cannot continue: it was trained with {name} {saved!r}, the configuration "
+            f"now says {configured!r}{hint if frozen or name in _OPTIMIZER else ''}"
+        )
+    if weights_only:
+        return Resumed(loaded, None)
     # Weights, averages and two moments in double precision, random states of many processes.
     at_most = 64 * sum(weight.numel() for weight in loaded.model.parameters()) + 2**26
     state = read_training_state(folder, at_most)
-    check_state(folder / STATE, state, loaded.model, training.optimizer.optim)
-    return state
+    freeze(loaded.model, model)  # decides which weights the optimiser has
+    try:
+        fits = _fits(state, loaded, training)
+    except Exception:  # whatever a state that was changed by hand may raise
+        fits = False
+    if not fits:
+        raise CheckpointError(f"{folder / STATE}: damaged: not a state of this model's training")
+    return Resumed(loaded, state)
 
 
-def _check_same_model(
-    folder: Path, model: ModelConfig, saved: ModelConfig, weights_only: bool
-) -> None:
-    """Refuse a checkpoint of another model.
-
-    Raises:
-        OtherRunError: names the first difference.
-    """
-    for field in fields(model):
-        wanted, found = getattr(model, field.name), getattr(saved, field.name)
-        frozen = field.name.startswith("freeze_")
-        if wanted == found or field.name in _FREE or (frozen and weights_only):
-            continue
-        hint = "; -reset_optim all takes the weights alone" if frozen else ""
-        raise OtherRunError(
-            f"{folder}: cannot continue: the model was made with {field.name} {found!r}, "
-            f"the configuration now says {wanted!r}{hint}"
-        )
-
-
-def _check_same_optimizer(
-    folder: Path, training: TrainingConfig, options: Mapping[str, Any]
-) -> None:
-    """Refuse a checkpoint whose optimiser state does not fit the configured optimiser.
-
-    Raises:
-        OtherRunError: names the first difference.
-    """
-    for name in _OPTIMIZER:
-        wanted, found = getattr(training.optimizer, name), options.get(name)
-        if found is not None and wanted != found:
-            raise OtherRunError(
-                f"{folder}: cannot continue: it was trained with {name} {found!r}, the "
-                f"configuration now says {wanted!r}; -reset_optim all takes the weights alone"
-            )
+def _fits(state: Mapping[str, Any], loaded: LoadedModel, training: TrainingConfig) -> bool:
+    """Whether a training state can be restored: tensors of wrong shapes would crash torch."""
+    numbers = [*state["run"].values(), *state["position"].values()]
+    groups = build_optimizer(loaded.model, training.optimizer).param_groups
+    weights = [weight for group in groups for weight in group["params"]]
+    entries = [
+        (value, weights[number])
+        for number, values in state["optimizer"].items()
+        for value in values.values()
+        if isinstance(value, Tensor) and value.dim() > 0
+    ]
+    factored = training.optimizer.optim == "adafactor"
+    if state.get("raw_weights") is not None:
+        entries += zip(state["raw_weights"], loaded.model.parameters(), strict=True)
+    for random in state["random"]["cpu"]:
+        torch.Generator().set_state(random)
+    return all(isinstance(number, int | float | None) for number in numbers) and all(
+        value.dtype == weight.dtype and (value.shape == weight.shape or factored)
+        for value, weight in entries
+    )
 
 
 def same_folder(run: RunConfig) -> bool:
@@ -212,49 +211,4 @@ def _check_folder(run: RunConfig, resumed: Resumed | None) -> None:
         raise CheckpointError(
             f"{folder}: already holds checkpoints; continue with -train_from {folder}, "
             f"start anew with -overwrite, or choose another save_model"
-        )
-
-
-def check_specials(train_from: str, data: DataConfig, vocabularies: Vocabularies) -> None:
-    """Refuse transforms that write special tokens which the checkpoint would read as `<unk>`.
-
-    Raises:
-        CheckpointError: names the token.
-    """
-    for tokens, vocabulary in zip(extra_specials(data), vocabularies, strict=True):
-        for token in tokens:
-            if token not in vocabulary:
-                raise CheckpointError(
-                    f"{train_from}: cannot continue: a transform of the data writes "
-                    f"{token!r}, which the vocabularies of that model do not have"
-                )
-
-
-def check_languages(
-    train_from: str,
-    languages: Mapping[str, Iterable[str]],
-    vocabulary: Vocabulary,
-    config: VocabularyConfig,
-    tell: Callable[[str], None],
-) -> None:
-    """Warn of source tokens, such as new languages, which the checkpoint would read as `<unk>`.
-
-    Args:
-        train_from: the checkpoint.
-        languages: the source tokens of the training data by language.
-        vocabulary: the checkpoint's, of sources.
-        config: says whether a vocabulary lacks rare tokens on purpose; these are not named.
-        tell: receives the warning.
-    """
-    found = [*languages]
-    limited = config.src_words_min_frequency > 1 or len(vocabulary) >= config.src_vocab_size
-    if not limited and config.src_vocab is None:
-        found += sorted({token for some in languages.values() for token in some})
-    lacking = [token for token in found if token not in vocabulary]
-    if lacking:
-        more = ", ..." if len(lacking) > _NAMED else ""
-        tell(
-            f"warning: {train_from} reads <unk> instead of {counted(len(lacking), 'source token')} "
-            f"of the training data: {', '.join(map(repr, lacking[:_NAMED]))}{more}; only a new run "
-            "learns them"
         )

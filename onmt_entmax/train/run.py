@@ -5,12 +5,13 @@ It reads the data, starts anew or resumes from a compatible checkpoint, and call
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,31 +19,19 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import (
+    CheckpointError,
     best_step,
     checkpoint_steps,
     read_best,
     with_subword_files,
 )
-from onmt_entmax.data import encoded
-from onmt_entmax.data.corpus import (
-    DataConfig,
-    Line,
-    all_pairs,
-    check_corpus,
-    extra_specials,
-    read_lines,
-    tokens_by_language,
-)
+from onmt_entmax.data.corpus import DataConfig
 from onmt_entmax.data.inflection import decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
+from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import fill, read_vectors
-from onmt_entmax.data.vocabulary import (
-    Vocabularies,
-    VocabularyConfig,
-    build_vocabularies,
-    count_tokens,
-)
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import FileError, write_files
 from onmt_entmax.locks import locked
@@ -52,18 +41,12 @@ from onmt_entmax.processes import ProcessError, Processes, device_for, say, sile
 from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
-from onmt_entmax.train.optimiser import STATE_COPIES
-from onmt_entmax.train.progress import Progress, measure
-from onmt_entmax.train.records import Records
-from onmt_entmax.train.resuming import (
-    Resumed,
-    check_languages,
-    check_specials,
-    resume,
-    same_folder,
-)
+from onmt_entmax.train.log import Log, measure
+from onmt_entmax.train.resuming import Resumed, resume, same_folder
 from onmt_entmax.train.run_folder import RunFolder, clear, remove_leftovers
 
+_NAMED = 8  # most tokens that a warning names
+_KERNELS = "onmt_entmax.sparse.backends._native"
 Tell = Callable[[str], None]
 
 
@@ -105,38 +88,50 @@ def run_training(
     training = replace(training, accum_count=shared)
     folder = Path(run.save_model)
     record, subwords = with_subword_files(record)
-    with (
-        _connected(processes, device, folder),
-        _alone(folder, processes),
-        ExitStack() as stack,
-    ):
+    with _connected(processes, device, folder), _alone(folder, processes), ExitStack() as stack:
         resumed = resume(run, model, training, tell)
-        vocabularies, pairs, files = _read_data(run, data, vocabulary, resumed, tell)
+        corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
+        vocabularies = corpora.vocabularies
+        if resumed is not None:
+            _check_vocabularies(str(run.train_from), corpora, vocabulary, tell)
         torch.manual_seed(run.seed)
         if resumed is not None:
             network = resumed.loaded.model
         else:
-            network = _new_network(run, model, training, vocabularies, device, tell)
+            # Weights and gradients, and the two moments of Adam.
+            copies = 4 if training.optimizer.optim == "adam" else 2
+            refuse_too_large(model, vocabularies, copies, device)
+            network = build_model(model, vocabularies)
+            _load_vectors(run, network, vocabularies, tell)
         if run.label_smoothing_prior == "unigram":
-            network.generator.prior = target_frequencies(data, vocabularies, pairs)
+            network.generator.prior = target_frequencies(corpora)
         network.to(device)
         if processes.rank > 0:  # each process draws its own dropout masks
             torch.manual_seed(run.seed + 1_000_003 * processes.rank)
-        _describe(network, model, vocabularies, tell)
-        evaluate = None
-        if data.valid is not None:
-            evaluate = make_evaluate(data, validation, vocabularies, tell)
-        following = next_command(folder, data)
-        records = None
+        tell(
+            f"{count_parameters(network):,} weights, vocabularies of "
+            f"{len(vocabularies.source):,} source and "
+            f"{counted(len(vocabularies.target), 'target token')}, {model.attention_text}, "
+            f"output alpha {model.generator_alpha:g}, on {device_of(network)}"
+        )
+        native = os.environ.get("ONMT_ENTMAX_NATIVE") != "0"
+        if native and device.type == "cpu" and find_spec(_KERNELS) is None:
+            tell(
+                "warning: the C++ kernels of onmt_entmax.sparse were not compiled, so training "
+                "takes longer; install the package again where there is a C++ compiler"
+            )
+        evaluate = None if data.valid is None else make_evaluate(corpora, validation, tell)
+        following = next_command(folder, corpora)
+        log = None
         if processes.writes:
-            _clean_folder(run, data, vocabularies, pairs, resumed, files, tell)
-            progress = Progress(training, model.generator_alpha)
+            _clean_folder(run, corpora, resumed, tell)
             board = None if run.tensorboard is None else Path(run.tensorboard)
             done = resumed.step if resumed else 0
-            records = stack.enter_context(Records(folder, done, progress, board))
+            log = Log(folder, done, training, model.generator_alpha, board)
+            stack.enter_context(closing(log))
         saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, subwords)
-        batches = TrainingBatches(data, vocabularies, pairs=pairs)
-        trainer = Trainer(network, batches, training, evaluate, saves, records, processes)
+        batches = TrainingBatches(corpora, data.num_workers)
+        trainer = Trainer(network, batches, training, evaluate, saves, log, processes)
         if trainer.no_graphs is not None:
             tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
         if resumed is not None and resumed.state is not None:
@@ -145,34 +140,36 @@ def run_training(
     return _report_end(outcome, folder, validation, following, tell)
 
 
-def _read_data(
-    run: RunConfig,
-    data: DataConfig,
-    vocabulary: VocabularyConfig,
-    resumed: Resumed | None,
-    tell: Tell,
-) -> tuple[Vocabularies, encoded.EncodedPairs | None, dict[Path, str]]:
-    """Read and check the corpora.
+def _check_vocabularies(
+    train_from: str, data: TrainingData, config: VocabularyConfig, tell: Tell
+) -> None:
+    """Name what the vocabularies of the checkpoint lack, which it would read as `<unk>`.
 
-    Returns:
-        The vocabularies, those of a checkpoint to continue from; the corpora's pairs, if they are
-        kept in memory; and the texts of vocabulary files to write.
+    Of languages and, unless the vocabulary lacks rare tokens on purpose, their tokens, this is a
+    warning.
+
+    Raises:
+        CheckpointError: a transform writes a special token that they lack.
     """
-    for corpus in [*data.corpora, *([data.valid] if data.valid else [])]:
-        check_corpus(corpus)
-    files: dict[Path, str] = {}
-    tokens = encoded.read_tokens(data) if encoded.covers(data) else None
-    if resumed is not None:
-        vocabularies = resumed.loaded.vocabularies
-        check_specials(str(run.train_from), data, vocabularies)
-    else:
-        count = partial(count_tokens, all_pairs(data)) if tokens is None else tokens.counts
-        vocabularies, files = build_vocabularies(vocabulary, count, extra_specials(data))
-    languages = tokens_by_language(data) if tokens is None else tokens.by_language()
-    if resumed is not None:
-        check_languages(str(run.train_from), languages, vocabularies.source, vocabulary, tell)
-    vocabularies = vocabularies._replace(source=vocabularies.source.seeing(languages))
-    return vocabularies, None if tokens is None else tokens.encode(vocabularies), files
+    for tokens, vocabulary in zip(data.specials, data.vocabularies, strict=True):
+        for token in tokens:
+            if token not in vocabulary:
+                raise CheckpointError(
+                    f"{train_from}: cannot continue: a transform of the data writes "
+                    f"{token!r}, which the vocabularies of that model do not have"
+                )
+    vocabulary, tokens = data.vocabularies.source, [*data.languages]
+    limited = config.src_words_min_frequency > 1 or len(vocabulary) >= config.src_vocab_size
+    if not limited and config.src_vocab is None:
+        tokens += sorted({token for some in data.languages.values() for token in some})
+    lacking = [token for token in tokens if token not in vocabulary]
+    if lacking:
+        more = ", ..." if len(lacking) > _NAMED else ""
+        tell(
+            f"warning: {train_from} reads <unk> instead of {counted(len(lacking), 'source token')} "
+            f"of the training data: {', '.join(map(repr, lacking[:_NAMED]))}{more}; only a new run "
+            "learns them"
+        )
 
 
 # --- the run folder --------------------------------------------------------------------------
@@ -200,15 +197,7 @@ def _alone(folder: Path, processes: Processes) -> Iterator[None]:
         yield
 
 
-def _clean_folder(
-    run: RunConfig,
-    data: DataConfig,
-    vocabularies: Vocabularies,
-    pairs: encoded.EncodedPairs | None,
-    resumed: Resumed | None,
-    files: Mapping[Path, str],
-    tell: Tell,
-) -> None:
+def _clean_folder(run: RunConfig, data: TrainingData, resumed: Resumed | None, tell: Tell) -> None:
     """Write the new vocabulary files and delete what the run replaces.
 
     Nothing is written or deleted before all inputs, the first batch included, have been read: a
@@ -220,12 +209,11 @@ def _clean_folder(
     first = resumed.step if resumed and same_folder(run) else 0
     steps = checkpoint_steps(folder) if run.overwrite else []
     replaced = [step for step in steps if step > first]
-    if replaced or files:
-        batches = TrainingBatches(replace(data, num_workers=0), vocabularies, pairs=pairs)
-        with closing(iter(batches)) as stream:
+    if replaced or data.new_files:
+        with closing(iter(TrainingBatches(data))) as stream:
             next(stream)
-    write_files(files)
-    for path in files:
+    write_files(data.new_files)
+    for path in data.new_files:
         tell(f"note: {path}: was not there; written, with the tokens counted in the data")
     if replaced:
         names = ", ".join(f"step_{step}" for step in replaced)
@@ -305,26 +293,6 @@ def _shared_updates(
 # --- start and end ---------------------------------------------------------------------------
 
 
-def _new_network(
-    run: RunConfig,
-    model: ModelConfig,
-    training: TrainingConfig,
-    vocabularies: Vocabularies,
-    device: torch.device,
-    tell: Tell,
-) -> SparseNMTModel:
-    """Build the network, with pretrained word vectors if they are configured.
-
-    Raises:
-        TooLargeError: the device has too little memory to train it.
-    """
-    copies = 2 + STATE_COPIES[training.optimizer.optim] + (training.average_decay > 0)
-    refuse_too_large(model, vocabularies, copies, device)
-    network = build_model(model, vocabularies)
-    _load_vectors(run, network, vocabularies, tell)
-    return network
-
-
 def _load_vectors(
     run: RunConfig, network: SparseNMTModel, vocabularies: Vocabularies, tell: Tell
 ) -> None:
@@ -339,17 +307,6 @@ def _load_vectors(
             vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
             fill(table, vectors)
             tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
-
-
-def _describe(
-    network: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, tell: Tell
-) -> None:
-    source, target = vocabularies
-    tell(
-        f"{count_parameters(network):,} weights, vocabularies of {len(source):,} source and "
-        f"{counted(len(target), 'target token')}, {config.attention_text}, "
-        f"output alpha {config.generator_alpha:g}, on {device_of(network)}"
-    )
 
 
 def _report_end(
@@ -372,32 +329,28 @@ def _report_end(
     return 0
 
 
-def next_command(folder: Path, data: DataConfig) -> str:
+def next_command(folder: Path, data: TrainingData) -> str:
     """Return a command that uses the model of a run, to paste into a shell.
 
     An inflection model inflects a word of its data, any other translates the development set.
     """
-    corpus = data.valid or data.corpora[0]
-    lines = list(islice(read_lines(corpus), 100))
+    lines = list(islice(data.lines(), 100))
     try:
         language, tags, lemma = decode_source(lines[0].source.split() if lines else ())
     except ValueError:
         # Where `prepare` proposes it, but never in the place of the reference.
+        corpus = lines[0].corpus
         output = folder.parent / f"{Path(corpus.path_src).stem}.out"
         if output.absolute() == Path(corpus.path_tgt).absolute():
             output = folder / output.name
         files = ["-src", corpus.path_src, "-output", str(output)]
         return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
-    model = "--reversed" if _right_to_left(lines) else "--model"
-    query = [language, lemma, ";".join(tags)]
-    return shlex.join(["onmt-entmax", "inflect", model, str(folder), *query])
-
-
-def _right_to_left(lines: Sequence[Line]) -> bool:
-    """Whether forms are written backwards: they are closer to their lemmas read backwards."""
+    # Forms written backwards are closer to their lemmas read backwards.
     nearer = 0
     for line in lines:
-        form = line.target.split()
-        lemma = [each for each in line.source.split() if not is_language(each) and not is_tag(each)]
-        nearer += edit_distance(form, lemma) - edit_distance(form, lemma[::-1])
-    return nearer > 0
+        form, source = line.target.split(), line.source.split()
+        stem = [each for each in source if not is_language(each) and not is_tag(each)]
+        nearer += edit_distance(form, stem) - edit_distance(form, stem[::-1])
+    model = "--reversed" if nearer > 0 else "--model"
+    query = [language, lemma, ";".join(tags)]
+    return shlex.join(["onmt-entmax", "inflect", model, str(folder), *query])

@@ -15,11 +15,10 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.network import ModelConfig
 
-# Temporary names that a killed run may leave: see `write_folder` and `Records`.
+# Temporary names that a killed run may leave: see `write_folder` and `Log`.
 _LEFTOVER = re.compile(
     r"\.step_\d+(\.[0-9a-f]+\.tmp|\.old)"
-    r"|\.(best\.json|nonfinite_step_\d+\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
-    r"|\.metrics\.jsonl\.tmp"  # of older versions
+    r"|\.(best\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
 )
 
 
@@ -73,14 +72,17 @@ def prune(run: Path, keep: int, newest: int) -> None:
 
 
 def remove_checkpoint(run: Path, step: int) -> None:
-    """Delete a checkpoint; readers find it whole or not at all."""
+    """Delete a checkpoint, of a link only the link; readers find it whole or not at all."""
     hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
     (run / f"step_{step}").rename(hidden)
-    shutil.rmtree(hidden)
+    if hidden.is_symlink():
+        hidden.unlink()
+    else:
+        shutil.rmtree(hidden)
 
 
 def clear(folder: Path, step: int) -> None:
-    """Delete what an earlier run wrote after `step`; `Records` cuts the measurements."""
+    """Delete what an earlier run wrote after `step`; `Log` cuts the measurements."""
     best = best_step(folder)
     if best is not None and best > step:
         (folder / "best.json").unlink()
@@ -89,9 +91,5 @@ def clear(folder: Path, step: int) -> None:
             remove_checkpoint(folder, later)
     if step == 0:
         # best.json is still there if it is damaged.
-        for path in [
-            folder / "best.json",
-            folder / "metrics.jsonl",
-            *folder.glob("nonfinite_step_*.json"),
-        ]:
-            path.unlink(missing_ok=True)
+        for name in ("best.json", "metrics.jsonl"):
+            (folder / name).unlink(missing_ok=True)

@@ -15,21 +15,15 @@ import pytest
 from onmt_entmax.data import prefetch
 from onmt_entmax.data.corpus import CorpusError, DataConfig
 from onmt_entmax.data.prefetch import PrefetchProcess, ReaderError
-from onmt_entmax.data.stream import Position, TrainingBatches, _reader_of
-from tests.data.test_corpus import corpus, data, stream
+from onmt_entmax.data.stream import Position, TrainingBatches
+from tests.data.corpora import TOKENDROP, corpus, data, stream
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def config(folder: Path, **changes: object) -> DataConfig:
     """Return two corpora with a random transform and a filter: over three buckets per epoch."""
-    options = {
-        "src_subword_type": "none",
-        "tgt_subword_type": "none",
-        "tokendrop_temperature": 1.0,
-        "src_seq_length": 4,
-        "tgt_seq_length": 4,
-    }
+    options = {**TOKENDROP, "src_seq_length": 4, "tgt_seq_length": 4}
     transforms = ("filtertoolong", "tokendrop")
     small = corpus(folder, "small", 10, weight=2, transforms=transforms)
     large = corpus(folder, "large", 40, transforms=transforms)
@@ -50,30 +44,21 @@ def taken(batches: TrainingBatches, count: int) -> list[object]:
     ]
 
 
-def test_workers_take_turns_over_epochs_of_one_bucket() -> None:
-    assert {_reader_of(epoch, 0, 3) for epoch in range(3)} == {0, 1, 2}
-
-
-@pytest.mark.parametrize("num_workers", [1, 2, 3, 5])
-def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, num_workers: int) -> None:
-    here = taken(stream(config(tmp_path, num_workers=0)), 60)
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, workers: int) -> None:
+    """From the beginning, and from a position on."""
+    here = taken(stream(config(tmp_path)), 60)
     assert here[-1][-1].epoch > 2, "some epochs should end among so many batches"
-    assert taken(stream(config(tmp_path, num_workers=num_workers, queue_size=3)), 60) == here
-
-
-@pytest.mark.parametrize("batches", [1, 4, 9, 17])
-def test_workers_continue_at_the_exact_batch(tmp_path: Path, batches: int) -> None:
-    whole = stream(config(tmp_path, num_workers=0))
-    taken(whole, batches)
-    position = whole.position
-    resumed = stream(config(tmp_path, num_workers=2), position)
-    assert taken(resumed, 20) == taken(whole, 20)
+    assert taken(stream(config(tmp_path, queue_size=3), workers=workers), 60) == here
+    for number in (0, 8, 16):
+        batches = stream(config(tmp_path), here[number][-1], workers)
+        assert taken(batches, 20) == here[number + 1 : number + 21]
 
 
 def test_spawned_workers_give_the_same_batches(tmp_path, monkeypatch) -> None:
-    here = taken(stream(config(tmp_path, num_workers=0)), 30)
+    here = taken(stream(config(tmp_path)), 30)
     monkeypatch.setattr(prefetch, "START_METHOD", "spawn")
-    assert taken(stream(config(tmp_path, num_workers=1)), 30) == here
+    assert taken(stream(config(tmp_path), workers=1), 30) == here
 
 
 def test_buckets_that_a_filter_empties_are_passed_over(tmp_path: Path) -> None:
@@ -85,7 +70,7 @@ def test_buckets_that_a_filter_empties_are_passed_over(tmp_path: Path) -> None:
         path.write_text("".join([*lines[:10], *[long] * 10, *lines[20:30], *[long] * 10]))
     options = {"src_seq_length": 5, "tgt_seq_length": 5}
     streams = [
-        taken(stream(data(only, bucket_size=10, transform_options=options, num_workers=n)), 9)
+        taken(stream(data(only, bucket_size=10, transform_options=options), workers=n), 9)
         for n in (0, 1, 3)
     ]
     assert streams[0] == streams[1] == streams[2]
@@ -95,8 +80,8 @@ def test_buckets_that_a_filter_empties_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_errors_come_as_they_are(tmp_path: Path) -> None:
-    made = config(tmp_path, num_workers=2, skip_empty_level="error")
-    batches = stream(made)
+    made = config(tmp_path, skip_empty_level="error")
+    batches = stream(made, workers=2)
     path = Path(made.corpora[1].path_src)
     path.write_text(path.read_text().replace("large a 0", ""))
     with pytest.raises(CorpusError, match="line 1 is empty on one side"):
@@ -105,7 +90,7 @@ def test_errors_come_as_they_are(tmp_path: Path) -> None:
 
 def test_a_worker_that_dies_is_one_line(tmp_path: Path) -> None:
     before = set(workers_of(os.getpid()))
-    batches = iter(stream(config(tmp_path, num_workers=1, queue_size=1)))
+    batches = iter(stream(config(tmp_path, queue_size=1), workers=1))
     next(batches)
     (started,) = set(workers_of(os.getpid())) - before
     os.kill(started, signal.SIGKILL)
@@ -126,7 +111,7 @@ def workers_of(pid: int) -> list[int]:
 
 def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
     before = set(workers_of(os.getpid()))
-    batches = iter(stream(config(tmp_path, num_workers=3)))
+    batches = iter(stream(config(tmp_path), workers=3))
     next(batches)
     started = set(workers_of(os.getpid())) - before
     assert len(started) == 3
@@ -145,7 +130,7 @@ from onmt_entmax.data import prefetch
 from tests.data.test_prefetch import config, stream
 if __name__ == "__main__":
     prefetch.START_METHOD = sys.argv[2]
-    batches = iter(stream(config(Path(sys.argv[1]), num_workers=2)))
+    batches = iter(stream(config(Path(sys.argv[1])), workers=2))
     next(batches)
     print("ready", flush=True)
     if sys.argv[3] == "end":
@@ -178,11 +163,6 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
         time.sleep(0.05)
 
 
-def numbers() -> Iterator[int]:
-    """Yield endlessly, like a stream of batches."""
-    yield from iter(int, 1)
-
-
 def large(counted: str) -> Iterator[bytes]:
     """Yield endlessly items that are larger than a pipe; a file counts them."""
     while True:
@@ -202,13 +182,5 @@ def test_no_more_are_read_than_may_wait(tmp_path: Path) -> None:
         time.sleep(0.5)
         # The one taken, one on its way, two that wait, and one more that is made.
         assert 3 <= path.stat().st_size <= 5
-    finally:
-        process.close()
-
-
-def test_reading_stops_when_enough_items_wait() -> None:
-    process = PrefetchProcess(numbers, depth=2)
-    try:
-        assert [next(process) for _ in range(5)] == [0] * 5
     finally:
         process.close()

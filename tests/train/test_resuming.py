@@ -1,32 +1,38 @@
-"""Resuming: which checkpoint, with which changes, and what is refused."""
+"""Run folders: which checkpoint a run continues from, with which changes, and what is refused."""
+
+from __future__ import annotations
 
 import json
 import os
-import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from onmt_entmax.checkpoint import (
+    STATE,
     CheckpointError,
     best_step,
     checkpoint_steps,
+    find_model,
     load,
+    read_training_state,
     remember_best,
 )
 from onmt_entmax.checksums import write_list
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import _output
 from onmt_entmax.locks import LockedError, locked
-from onmt_entmax.options.reader import OptionError
-from onmt_entmax.options.train import training_setup
+from onmt_entmax.model import build_model
+from onmt_entmax.processes import Processes
 from onmt_entmax.train import run as training_run
-from onmt_entmax.train.resuming import resume
-from onmt_entmax.train.run_folder import clear
-from onmt_entmax.train.signals import collected_signals
+from onmt_entmax.train.run_folder import RunFolder, clear, prune, remove_leftovers
 from tests.commands import weights
+from tests.test_model import SMALL, VOCABULARIES
 from tests.toy import write_config
 
 
@@ -44,6 +50,124 @@ def changed(begun: list[str], *more: object) -> int:
     return train([*begun, *map(str, more)])
 
 
+def change_state(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the training state of a checkpoint, and sign it again."""
+    state = torch.load(folder / STATE, weights_only=True)
+    change(state)
+    torch.save(state, folder / STATE)
+    write_list(folder)
+
+
+# --- the folder of a run ---------------------------------------------------------------------
+
+
+def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
+    model = build_model(SMALL, VOCABULARIES)
+    run = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {}, keep=2)
+    for step in (1, 2, 3, 4, 5):
+        run.save(step, model, {"step": step})
+        if step == 2:
+            remember_best(run.path, 2, "loss", 0.1)
+    assert checkpoint_steps(run.path) == [2, 4, 5]
+    assert find_model(run.path).name == "step_2"
+    assert find_model(run.path, newest=True).name == "step_5"
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5, 10, -1])
+def test_as_many_checkpoints_stay_as_asked_for(tmp_path: Path, keep: int) -> None:
+    (tmp_path / "step_99").mkdir()  # damaged: the run continued from one before
+    for step in range(1, 9):
+        (tmp_path / f"step_{step}").mkdir()
+        prune(tmp_path, keep, step)
+        first = 1 if keep < 0 else max(step - keep + 1, 1)
+        assert checkpoint_steps(tmp_path) == [*range(first, step + 1), 99]
+
+
+def test_of_a_linked_checkpoint_the_link_alone_is_deleted(begun: list[str], tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    (run / "best.json").unlink()
+    (run / "step_2").rename(elsewhere)
+    (run / "step_2").symlink_to(elsewhere)
+    assert changed(begun, "-train_from", run, "-train_steps", 7, "-keep_checkpoint", 1) == 0
+    assert 2 not in checkpoint_steps(run)
+    assert (elsewhere / "config.yaml").is_file()
+
+
+def test_leftovers_are_those_of_the_run(tmp_path: Path) -> None:
+    names = ("step_3", "best.json", "metrics.jsonl")
+    places = [_output(tmp_path / name).place.name for name in names]
+    (tmp_path / ".step_5.71.tmp").symlink_to("step_2")
+    for name in (places[0], ".step_3.71.tmp", ".step_2.old", "step_2", ".step_4.old"):
+        (tmp_path / name).mkdir()
+    others = [".test.out.71.tmp", ".step_x.71.tmp", "step_3.tmp", ".mine.old"]
+    for name in places[1:] + others:
+        (tmp_path / name).touch()
+    (tmp_path / ".step_4.old" / "whole").touch()
+    remove_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*others, "step_2", "step_4"}
+    assert (tmp_path / "step_4" / "whole").exists()
+    remove_leftovers(tmp_path / "none")
+
+
+def test_nothing_of_a_run_stays_that_another_would_take_for_its_own(
+    begun: list[str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    remember_best(run, 6, "loss", 0.1)
+    clear(run, 2)
+    assert (checkpoint_steps(run), best_step(run)) == ([2], None)
+    assert (run / "metrics.jsonl").is_file()
+    (run / "best.json").write_text("damaged")
+    clear(run, 0)
+    assert [path.name for path in run.iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["-train_from", "missing"], "no such model folder"),
+        (["-src_vocab_size", "5", "-src_embeddings", "missing"], "missing"),
+        (["-data", '{"a": {"path_src": "missing", "path_tgt": "missing"}}'], "missing"),
+        (["-transforms", "filtertoolong", "-src_seq_length", "1"], "no pair is left"),
+        (["-transforms", "sentencepiece"], "the transform sentencepiece cannot be made"),
+    ],
+)
+def test_a_refused_start_leaves_no_trace(tmp_path: Path, more: Sequence[str], message: str) -> None:
+    path = write_config(tmp_path, save_model=str(tmp_path / "new" / "run"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=message):
+        changed(["-config", str(path)], *more)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_in_which_another_process_trains_is_left_alone(
+    begun: list[str], tmp_path: Path
+) -> None:
+    """A second run would delete the checkpoint and the log that the first is writing."""
+    run = tmp_path / "run"
+    (run / ".step_3.123.tmp").mkdir()  # a checkpoint that is being written, or was when it died
+    before = sorted(run.iterdir())
+    with locked(run):
+        with pytest.raises(LockedError, match=f"run: .*{os.getpid()}.* works here"):
+            changed(begun, "-train_from", run, "-train_steps", 7)
+        assert sorted(run.iterdir()) == before
+    assert changed(begun, "-train_from", run, "-train_steps", 7) == 0
+    assert not (run / ".step_3.123.tmp").exists()
+
+
+def test_no_process_goes_on_if_the_first_is_refused(tmp_path: Path, monkeypatch) -> None:
+    processes = Processes()
+    processes.rank, processes.count = 1, 2
+    monkeypatch.setattr(processes, "from_first", lambda value: True)
+    with pytest.raises(SystemExit) as raised, training_run._alone(tmp_path / "run", processes):
+        pytest.fail("it goes on")
+    assert raised.value.code == 2
+    assert not (tmp_path / "run").exists()
+
+
+# --- overwriting -----------------------------------------------------------------------------
+
+
 def test_going_back_does_not_mix_with_what_came_later(begun: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     back = ["-train_from", run / "step_2", "-train_steps", 4, "-learning_rate", 0.1]
@@ -58,57 +182,30 @@ def test_going_back_does_not_mix_with_what_came_later(begun: list[str], tmp_path
     assert max(steps) == 4
 
 
-def test_nothing_of_a_run_stays_that_another_would_take_for_its_own(
-    begun: list[str], tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    remember_best(run, 6, "loss", 0.1)
-    (run / "nonfinite_step_5.json").write_text("{}")
-    clear(run, 2)
-    assert (checkpoint_steps(run), best_step(run)) == ([2], None)
-    assert (run / "metrics.jsonl").is_file()
-    clear(run, 0)
-    assert [path.name for path in run.iterdir()] == [".lock"]
-
-
 def test_overwriting_waits_until_the_new_run_is_known_to_begin(
     begun: list[str], tmp_path: Path, capsys
 ) -> None:
     run, vocabularies = tmp_path / "run", [tmp_path / "vocab.src", tmp_path / "vocab.tgt"]
     named = ["-src_vocab", vocabularies[0], "-tgt_vocab", vocabularies[1]]
     kept = weights(run, 6)
-    with pytest.raises(UserError, match="no pair is left"):
-        changed(begun, "-overwrite", *named, "-transforms", "filtertoolong", "-src_seq_length", 1)
-    assert checkpoint_steps(run) == [2, 4, 6]
+    with pytest.raises(CheckpointError, match="already holds checkpoints; continue with -train_f"):
+        changed(begun)
+    for more, message in (
+        ([*named, "-transforms", "filtertoolong", "-src_seq_length", 1], "no pair is left"),
+        (["-src_vocab", tmp_path / "train.src" / "vocab"], "cannot be written"),  # under a file
+    ):
+        with pytest.raises(UserError, match=message):
+            changed(begun, "-overwrite", *more)
+        assert checkpoint_steps(run) == [2, 4, 6]
     assert not any(path.exists() for path in vocabularies)
-    with pytest.raises(UserError, match="cannot be written"):  # it is under a file
-        changed(begun, "-overwrite", "-src_vocab", tmp_path / "train.src" / "vocab")
-    assert checkpoint_steps(run) == [2, 4, 6]
-    (tmp_path / "train.tgt").rename(tmp_path / "whole.tgt")
-    (tmp_path / "train.tgt").write_bytes(b"\xff\n" * 240)
-    for path in vocabularies:
-        path.write_text("\n".join("abcdef") + "\n")
-    with pytest.raises(UserError, match="not valid UTF-8"):
-        changed(begun, "-overwrite", *named)
-    assert checkpoint_steps(run) == [2, 4, 6]
-    (tmp_path / "whole.tgt").rename(tmp_path / "train.tgt")
     capsys.readouterr()
-    assert changed(begun, "-overwrite") == 0
-    assert f"-overwrite: deletes from {run}: step_2, step_4, step_6\n" in capsys.readouterr().err
+    assert changed(begun, "-overwrite", *named) == 0
+    told = capsys.readouterr().err
+    assert f"-overwrite: deletes from {run}: step_2, step_4, step_6\n" in told
+    assert f"note: {vocabularies[0]}: was not there; written" in told
+    assert all(path.exists() for path in vocabularies)
     for name, tensor in weights(run, 6).items():  # that its data was read before changes nothing
         assert tensor.equal(kept[name])
-
-
-def test_vocabularies_of_other_data_are_warned_of(begun: list[str], tmp_path: Path, capsys) -> None:
-    path = tmp_path / "vocab.src"
-    path.write_text("x\ny\na\n")
-    capsys.readouterr()
-    assert changed(begun, "-overwrite", "-src_vocab", path) == 0
-    printed = capsys.readouterr().err
-    assert "warning: corpus 'valid': " in printed
-    assert " of 40 lines, not in the source vocabulary" in printed
-    assert "is the text in the language and the tokens of the training data?" in printed
-    assert "target tokens (" not in printed
 
 
 def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
@@ -116,12 +213,10 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
 ) -> None:
     run = tmp_path / "run"
     anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
-    for overwrite in ([], ["-overwrite"]):
-        with pytest.raises(CheckpointError, match="choose another save_model"):
-            changed(begun, *anew, *overwrite)
+    with pytest.raises(CheckpointError, match="choose another save_model"):
+        changed(begun, *anew, "-overwrite")
     assert changed(begun, *anew, "-save_model", tmp_path / "new") == 0
     assert checkpoint_steps(tmp_path / "new") == [2]
-    assert checkpoint_steps(run) == [2, 4, 6]
     with pytest.raises(CheckpointError, match="already holds checkpoints"):
         changed(begun, "-train_from", run, "-train_steps", 8, "-save_model", tmp_path / "new")
     on = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
@@ -129,17 +224,117 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
     assert weights(tmp_path / "new", 4)["generator.weight"].equal(
         weights(run, 4)["generator.weight"]
     )
+    with pytest.raises(CheckpointError, match="is a model itself"):
+        changed(begun, "-save_model", run / "step_2")
 
 
-def test_a_damaged_checkpoint_costs_no_whole_one(begun: list[str], tmp_path: Path) -> None:
+# --- damaged checkpoints ---------------------------------------------------------------------
+
+
+def _moment(change: Callable[[torch.Tensor], Any]) -> Callable[[dict[str, Any]], object]:
+    def apply(state: dict[str, Any]) -> None:
+        state["optimizer"][0]["exp_avg"] = change(state["optimizer"][0]["exp_avg"])
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        None,
+        _moment(lambda moment: moment[:-1]),
+        _moment(lambda moment: moment.double()),
+        _moment(lambda moment: moment.t()[:1]),
+        lambda state: state.pop("random"),
+        lambda state: state["random"]["cpu"].append(torch.zeros(3)),
+        lambda state: state["optimizer"].update({999: state["optimizer"][0]}),
+        lambda state: state["run"].update(step="six"),
+        lambda state: state.update(raw_weights=[torch.zeros(1)]),
+        lambda state: state.update(position=7),
+    ],
+)
+def test_a_damaged_checkpoint_costs_no_whole_one(
+    begun: list[str], tmp_path: Path, capsys, change: Callable[[dict[str, Any]], object] | None
+) -> None:
+    """Also one that was changed and signed again; the checkpoint before is taken."""
     run = tmp_path / "run"
-    (run / "step_6" / "training" / "state.pt").write_bytes(b"damaged")
+    if change is None:
+        (run / "step_6" / STATE).write_bytes(b"damaged")
+    else:
+        change_state(run / "step_6", change)
     (run / "best.json").unlink()
     more = ["-train_steps", 5, "-save_checkpoint_steps", 1, "-keep_checkpoint", 1]
+    capsys.readouterr()
     assert changed(begun, "-train_from", run, *more) == 0
-    assert 5 in checkpoint_steps(run)
+    told = capsys.readouterr().err
+    assert f"continuing from {run}/step_4\n" in told
+    assert told.count("warning: ") == told.count("; trying the checkpoint before\n") == 1
     assert load(run / "step_5").model is not None
-    assert best_step(run) in checkpoint_steps(run)
+    with pytest.raises(CheckpointError, match="step_6"):
+        changed(begun, "-train_from", run / "step_6", *more)
+
+
+# --- what may change -------------------------------------------------------------------------
+
+
+def test_another_network_or_optimiser_is_refused_by_name(begun: list[str], tmp_path: Path) -> None:
+    more = ["-train_from", tmp_path / "run", "-train_steps", 8]
+    for option, value, message in (
+        ("-rnn_size", 16, "rnn_size 8, the configuration now says 16$"),
+        ("-global_attention_function", "softmax", "global_attention_alpha 1.5, .* says 1.0$"),
+        ("-freeze_encoder", "true", "freeze_encoder False, .* True; -reset_optim all"),
+        ("-optim", "adagrad", "optim 'adam', .* 'adagrad'; -reset_optim all"),
+        ("-adam_beta1", 0.8, "adam_beta1 0.9, .* 0.8; -reset_optim all"),
+        ("-transforms", "tokenmask", "run: cannot continue: .* '<mask>'"),  # read as <unk>
+    ):
+        with pytest.raises(CheckpointError, match=message):
+            changed(begun, *more, option, value)
+    assert checkpoint_steps(tmp_path / "run") == [2, 4, 6]
+
+
+def test_dropout_may_change(begun: list[str], tmp_path: Path) -> None:
+    on = ["-train_from", tmp_path / "run", "-train_steps", 8]
+    assert changed(begun, *on, "-save_model", tmp_path / "same") == 0
+    assert changed(begun, *on, "-dropout", 0.6, "-save_model", tmp_path / "more") == 0
+    assert load(tmp_path / "more" / "step_8").config.dropout == 0.6
+    name = "generator.weight"
+    assert not weights(tmp_path / "more", 8)[name].equal(weights(tmp_path / "same", 8)[name])
+
+
+def test_parts_can_be_frozen_where_the_optimiser_begins_anew(
+    begun: list[str], tmp_path: Path
+) -> None:
+    run, frozen = tmp_path / "run", tmp_path / "frozen"
+    more = ["-freeze_encoder", "-freeze_word_vecs_enc", "-save_model", frozen]
+    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
+    assert changed(begun, *anew, *more) == 0
+    before, after = weights(run, 6), weights(frozen, 2)
+    for name, tensor in before.items():
+        assert after[name].equal(tensor) == name.startswith("encoder."), name
+    # What was frozen stays so in the run that continues, and is trained again in another.
+    assert changed(begun, "-train_from", frozen, "-train_steps", 4, *more) == 0
+    assert weights(frozen, 4)["encoder.embeddings.make_embedding.emb_luts.0.weight"].equal(
+        before["encoder.embeddings.make_embedding.emb_luts.0.weight"]
+    )
+    anew[1] = frozen
+    assert changed(begun, *anew, "-save_model", tmp_path / "free") == 0
+    before, after = weights(frozen, 4), weights(tmp_path / "free", 2)
+    assert not any(after[name].equal(tensor) for name, tensor in before.items())
+
+
+def test_another_measure_or_folder_makes_the_best_anew(begun: list[str], tmp_path: Path) -> None:
+    """Even if the best checkpoint of the other folder is better."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    change_state(run / "step_6", lambda state: state["run"].update(waited=5))
+    worse = ["-train_steps", 8, "-learning_rate", 1e-9, "-dropout", 0.9]
+    assert changed(begun, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
+    assert best_step(other) in (4, 6, 8)
+    assert (
+        changed(begun, "-train_from", run, "-train_steps", 8, "-selection", "token_accuracy") == 0
+    )
+    best = json.loads((run / "best.json").read_text())
+    assert (best["step"], best["metric"]) == (8, "token_accuracy")
+    assert read_training_state(run / "step_8")["run"]["waited"] == 0
 
 
 @pytest.mark.parametrize(
@@ -152,9 +347,9 @@ def test_a_damaged_checkpoint_costs_no_whole_one(begun: list[str], tmp_path: Pat
 def test_a_checkpoint_beyond_a_limit(
     begun: list[str], tmp_path: Path, capsys, limit: list[object], finished: str
 ) -> None:
-    """Another folder gets no copy of it; in its own folder, the run is finished."""
+    """Another folder gets no copy of it; in its own folder, the run is finished and left alone."""
     run, other = tmp_path / "run", tmp_path / "other"
-    begin = ["-train_from", run, *limit]
+    begin, before = ["-train_from", run, *limit], (run / "step_6").stat().st_ino
     with pytest.raises(CheckpointError, match=f"nothing is left to train: {finished};"):
         changed(begun, *begin, "-save_model", other)
     assert not checkpoint_steps(other)
@@ -162,91 +357,7 @@ def test_a_checkpoint_beyond_a_limit(
     assert changed(begun, *begin) == 0
     assert f"note: nothing is left to train: {finished}\n" in capsys.readouterr().err
     assert checkpoint_steps(run) == [2, 4, 6]
-    assert changed(begun, *begin, "-save_model", other, "-reset_optim", "all") == 0
-
-
-def test_a_signal_in_the_last_validation_loses_nothing(tmp_path: Path, monkeypatch) -> None:
-    path = write_config(
-        tmp_path, train_steps=5, save_checkpoint_steps=100, valid_steps=3, rnn_size=8
-    )
-    steps: list[int] = []
-
-    def asked_to_end(*_: object) -> object:
-        def evaluate(model: object) -> dict[str, float]:
-            steps.append(len(steps))
-            if len(steps) == 2:  # at step 5; at step 3 nobody asks
-                os.kill(os.getpid(), signal.SIGTERM)
-            return {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
-
-        return evaluate
-
-    def died(*_: object) -> None:
-        raise AssertionError("the signal was not collected")
-
-    monkeypatch.setattr(training_run, "make_evaluate", asked_to_end)
-    before = signal.signal(signal.SIGTERM, died)
-    try:
-        train(["-config", str(path)])
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert len(steps) == 2
-    assert 5 in checkpoint_steps(tmp_path / "run")
-
-
-def test_signals_are_collected_unless_they_are_ignored() -> None:
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
-    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with collected_signals() as received:
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert received == [signal.SIGTERM]
-            os.kill(os.getpid(), signal.SIGTERM)  # as a job scheduler and torchrun do
-        assert (received, heard) == ([signal.SIGTERM] * 2, [])
-        signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-        for first in (signal.SIGINT, signal.SIGHUP):
-            heard.clear()
-            with collected_signals() as received:
-                os.kill(os.getpid(), first)
-                os.kill(os.getpid(), signal.SIGINT)  # by a user who does not want to wait
-            assert (received, heard) == ([first], [signal.SIGINT])
-            with collected_signals(alone=False) as received:
-                os.kill(os.getpid(), first)
-                os.kill(os.getpid(), signal.SIGINT)
-            assert (received, heard) == ([first, signal.SIGINT], [signal.SIGINT])
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        signal.signal(signal.SIGINT, ignored)
-
-
-def test_a_model_is_no_run(begun: list[str], tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is a model itself"):
-        changed(begun, "-save_model", tmp_path / "run" / "step_2")
-    with pytest.raises(OptionError, match="save_model: must name a folder"):
-        changed(begun, "-save_model", "")
-
-
-def test_a_state_of_a_later_version_and_damaged_metrics(begun: list[str], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    path = run / "step_6" / "training" / "state.pt"
-    state = torch.load(path, weights_only=True)
-    state["run"]["later"] = 1
-    state["position"]["later"] = 1
-    torch.save(state, path)
-    write_list(run / "step_6")
-    with open(run / "metrics.jsonl", "ab") as file:
-        file.write(b'\0\0}\n\xff}\n[1]}\n{"step": null}\n')
-    assert changed(begun, "-train_from", run, "-train_steps", 7) == 0
-    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
-    assert max(steps) == 7
-
-
-def test_a_finished_run_is_left_alone(begun: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "run" / "step_6"
-    before = folder.stat().st_ino
-    assert changed(begun, "-train_from", tmp_path / "run") == 0
-    assert folder.stat().st_ino == before
+    assert (run / "step_6").stat().st_ino == before
 
 
 def test_what_the_end_of_a_run_measures_is_kept(tmp_path: Path) -> None:
@@ -264,104 +375,15 @@ def test_what_the_end_of_a_run_measures_is_kept(tmp_path: Path) -> None:
 def test_larger_batches_and_buckets_end_the_epoch(
     tmp_path: Path, bucket: int, change: list[object]
 ) -> None:
-    path = write_config(
-        tmp_path, train_steps=9, valid_steps=100, save_checkpoint_steps=100, rnn_size=8,
-        bucket_size=bucket,
-    )  # fmt: skip
+    changes = {"save_checkpoint_steps": 100, "bucket_size": bucket}
+    path = write_config(tmp_path, train_steps=9, valid_steps=100, rnn_size=8, **changes)
     begun = ["-config", str(path)]
     assert train(begun) == 0
     assert changed(begun, "-train_from", tmp_path / "run", "-train_steps", 12, *change) == 0
     assert checkpoint_steps(tmp_path / "run") == [9, 12]
 
 
-def test_parts_can_be_frozen_where_the_optimiser_begins_anew(
-    begun: list[str], tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    with pytest.raises(CheckpointError, match=r"freeze_encoder False.*-reset_optim all"):
-        changed(begun, "-train_from", run, "-train_steps", 8, "-freeze_encoder")
-    more = ["-freeze_encoder", "-freeze_word_vecs_enc", "-save_model", tmp_path / "frozen"]
-    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
-    assert changed(begun, *anew, *more) == 0
-    before, after = weights(run, 6), weights(tmp_path / "frozen", 2)
-    for name, tensor in before.items():
-        assert after[name].equal(tensor) == name.startswith("encoder."), name
-    # What was frozen stays so in the run that continues.
-    assert changed(begun, "-train_from", more[-1], "-train_steps", 4, *more) == 0
-    assert load(tmp_path / "frozen" / "step_4").config.freeze_encoder
-    # And what was frozen is trained again where nobody asks for it.
-    frozen = tmp_path / "frozen"
-    anew[1] = frozen
-    assert changed(begun, *anew, "-save_model", tmp_path / "free") == 0
-    before, after = weights(frozen, 4), weights(tmp_path / "free", 2)
-    assert not any(after[name].equal(tensor) for name, tensor in before.items())
-
-
-def test_dropout_may_change(begun: list[str], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    on = ["-train_from", run, "-train_steps", 8]
-    assert changed(begun, *on, "-save_model", tmp_path / "same") == 0
-    assert changed(begun, *on, "-dropout", 0.6, "-save_model", tmp_path / "more") == 0
-    assert load(tmp_path / "more" / "step_8").config.dropout == 0.6
-    name = "decoder.rnn.layers.0.weight_ih"
-    assert not weights(tmp_path / "more", 8)[name].equal(weights(tmp_path / "same", 8)[name])
-
-
-def test_another_optimiser_needs_a_state_of_its_own(begun: list[str], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    for change in (["-optim", "adagrad"], ["-adam_beta1", 0.8], ["-adam_beta2", 0.99]):
-        with pytest.raises(CheckpointError, match=r"trained with .*-reset_optim all"):
-            changed(begun, "-train_from", run, "-train_steps", 8, *change)
-
-
-def test_another_measure_makes_the_best_anew(begun: list[str], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    more = ["-train_from", run, "-train_steps", 8, "-selection", "token_accuracy"]
-    assert changed(begun, *more) == 0
-    best = json.loads((run / "best.json").read_text())
-    assert (best["step"], best["metric"]) == (8, "token_accuracy")
-
-
-def test_another_measure_is_waited_for_anew(begun: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "run" / "step_6" / "training" / "state.pt"
-    state = torch.load(path, weights_only=True)
-    state["run"]["waited"] = 5
-    torch.save(state, path)
-    write_list(tmp_path / "run" / "step_6")
-    for selection, waited in (("loss", 5), ("token_accuracy", 0)):
-        more = ["-train_from", str(tmp_path / "run"), "-selection", selection]
-        made = training_setup([*begun, *more])
-        resumed = resume(made.run, made.model, made.training, print)
-        assert resumed is not None
-        assert resumed.state is not None
-        assert resumed.state["run"]["waited"] == waited
-
-
-def test_the_seed_decides_the_first_weights(tmp_path: Path) -> None:
-    path = write_config(tmp_path, train_steps=1, valid_steps=100, rnn_size=8, learning_rate=1e-9)
-    first = []
-    for number, seed in enumerate((3, 3, 4)):
-        run = tmp_path / str(number)
-        assert changed(["-config", str(path)], "-seed", seed, "-save_model", run) == 0
-        first.append(weights(run, 1)["generator.weight"])
-    assert first[0].equal(first[1])
-    assert (first[0] - first[2]).abs().max() > 0.01
-
-
-def test_another_folder_has_a_best_of_its_own(begun: list[str], tmp_path: Path) -> None:
-    """Even if the best checkpoint of the other folder is better."""
-    run, other = tmp_path / "run", tmp_path / "other"
-    worse = ["-train_steps", 8, "-learning_rate", 1e-9, "-dropout", 0.9]
-    assert changed(begun, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
-    assert best_step(other) in (4, 6, 8)
-
-
-def test_tokens_that_a_model_does_not_know(begun: list[str], tmp_path: Path) -> None:
-    """The model would read and learn them as `<unk>`."""
-    for more in ([], ["-reset_optim", "all", "-save_model", tmp_path / "new"]):
-        with pytest.raises(CheckpointError, match=r"run: cannot continue: .* '<mask>'"):
-            changed(begun, "-train_from", tmp_path / "run", "-transforms", "tokenmask", *more)
-    assert not (tmp_path / "new").exists()
+# --- data that does not fit ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -381,77 +403,24 @@ def test_tokens_of_new_languages_are_warned_of(
         source.write_text("".join([f"{first} a\n", *(f"lang=x {line}" for line in lines[1:])]))
         assert changed(["-config", str(path)], *more) == 0
         assert (told in capsys.readouterr().err) is bool(more)
+    assert load(tmp_path / "run").vocabularies.source.seen == {"lang=x": frozenset("abcdef")}
 
 
-@pytest.mark.parametrize(
-    ("changes", "key"),
-    [
-        ({"encoder_type": "mean", "word_vec_size": 4}, "src_word_vec_size"),
-        (
-            {"encoder_type": "mean", "enc_layers": 1, "dec_layers": 2, "layers": None},
-            "dec_layers",
-        ),
-        ({"enc_layers": 1, "dec_layers": 2, "layers": None}, "dec_layers"),
-        ({"adam_beta2": 1.5}, "adam_beta2"),
-        ({"seed": 10**20}, "seed"),
-        ({"param_init": float("inf")}, "param_init: must be a number from 0 to 100"),
-        ({"transforms": 5}, "transforms"),
-        ({"self_attn_type": "scaled_dot"}, "self_attn_type"),
-        ({"position_encoding": True, "word_vec_size": 15}, "position_encoding"),
-        ({"attention_warmup_steps": 5, "global_attention": "none"}, "attention_warmup_steps"),
-    ],
-)
-def test_configurations_that_cannot_train(tmp_path: Path, changes: dict, key: str) -> None:
-    with pytest.raises(OptionError, match=key):
-        train(["-config", str(write_config(tmp_path, **changes))])
-
-
-@pytest.mark.parametrize("rule", [{"decay_method": "plateau"}, {"early_stopping": 2}])
-def test_rules_that_need_a_development_set(tmp_path: Path, rule: dict) -> None:
-    data = {"corpus_1": {"path_src": str(tmp_path / "train.src"), "path_tgt": ""}}
-    write_config(tmp_path)
-    data["corpus_1"]["path_tgt"] = str(tmp_path / "train.tgt")
-    with pytest.raises(OptionError, match="needs a corpus named valid"):
-        train(["-config", str(write_config(tmp_path, data=data, **rule))])
-
-
-def test_settings_that_begin_later_and_fewer_layers_train(tmp_path: Path) -> None:
-    path = write_config(
-        tmp_path, train_steps=4, valid_steps=100, layers=None, enc_layers=2, dec_layers=1,
-        dropout=[0.3, 0.1], attention_dropout=[0.1, 0.1], dropout_steps=[2, 3], rnn_size=8,
-    )  # fmt: skip
-    assert train(["-config", str(path)]) == 0
-
-
-def test_transforms_that_cannot_be_made_are_named(tmp_path: Path) -> None:
-    path = write_config(tmp_path, transforms=["sentencepiece"])
-    with pytest.raises(UserError, match="the transform sentencepiece cannot be made"):
-        train(["-config", str(path)])
+def test_vocabularies_of_other_data_are_warned_of(begun: list[str], tmp_path: Path, capsys) -> None:
+    path = tmp_path / "vocab.src"
+    path.write_text("x\ny\na\n")
+    capsys.readouterr()
+    assert changed(begun, "-overwrite", "-src_vocab", path) == 0
+    printed = capsys.readouterr().err
+    assert "warning: corpus 'valid': " in printed
+    assert " of 40 lines, not in the source vocabulary" in printed
+    assert "target tokens (" not in printed
 
 
 def test_a_development_set_of_which_nothing_is_left(tmp_path: Path) -> None:
-    path = write_config(tmp_path, train_steps=2, transforms=["filtertoolong"], src_seq_length=1)
-    with pytest.raises(CorpusError, match="no pair is left"):
-        train(["-config", str(path)])
-
-
-def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path: Path) -> None:
-    """A second run would delete the checkpoint and the log that the first is writing."""
-    path, run = write_config(tmp_path, train_steps=2, rnn_size=8), tmp_path / "run"
-    assert train(["-config", str(path)]) == 0
-    (run / ".step_3.123.tmp").mkdir()  # a checkpoint that is being written, or was when it died
-    before = sorted(run.iterdir())
-    again = ["-config", str(path), "-train_from", str(run), "-train_steps", "4"]
-    with locked(run):
-        with pytest.raises(LockedError, match=f"run: process {os.getpid()} on .* works here"):
-            train(again)
-        assert sorted(run.iterdir()) == before
-    assert train(again) == 0
-    assert (run / "step_4").is_dir()
-    assert not (run / ".step_3.123.tmp").exists()
-
-
-def test_tensorboard_writes_into_the_run(tmp_path: Path) -> None:
-    path = write_config(tmp_path, train_steps=2, rnn_size=8, tensorboard=True)
-    assert train(["-config", str(path)]) == 0
-    assert list((tmp_path / "run" / "tensorboard").glob("events.*"))
+    path = write_config(tmp_path, train_steps=2)
+    for side in ("src", "tgt"):
+        (tmp_path / f"valid.{side}").write_text("a " * 9 + "\n")
+    more = ["-transforms", "filtertoolong", "-src_seq_length", 8]
+    with pytest.raises(CorpusError, match="corpus 'valid': no pair is left"):
+        changed(["-config", str(path)], *more)

@@ -1,5 +1,7 @@
 """Signals while training: each ends the run, and nothing that was trained is lost."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import pty
@@ -7,19 +9,20 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import checkpoint_steps, load
+from onmt_entmax.checkpoint import checkpoint_steps, find_model, load
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.train import graphs
-from tests.commands import CONSOLE, ENVIRONMENT
+from onmt_entmax.train import run as training_run
+from onmt_entmax.train import trainer
+from onmt_entmax.train.signals import collected_signals
+from tests.commands import CONSOLE, ENVIRONMENT, weights
 from tests.toy import write_config
-from tests.train.test_run_folder import while_evaluating
 
 
 def endless(folder: Path, **changes: object) -> list[str]:
@@ -29,12 +32,27 @@ def endless(folder: Path, **changes: object) -> list[str]:
     return ["-config", str(path)]
 
 
-@contextmanager
-def on_a_terminal(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run `onmt-entmax` on a terminal; yield its process and the other end of the terminal."""
+def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Do something once, in the first validation."""
+    todo = [do]
+
+    def make_evaluate(*_: object) -> object:
+        def evaluate(model: object) -> dict[str, float]:
+            if todo:
+                todo.pop()()
+            return {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
+
+        return evaluate
+
+    monkeypatch.setattr(training_run, "make_evaluate", make_evaluate)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="closes a terminal as Linux does")
+def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
+    """All processes get SIGHUP, and nothing can be printed any more."""
     terminal, inner = pty.openpty()
     process = subprocess.Popen(
-        [*CONSOLE, *arguments],
+        [*CONSOLE, "train", *endless(tmp_path)],
         stdin=inner,
         stdout=inner,
         stderr=inner,
@@ -44,33 +62,39 @@ def on_a_terminal(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], in
     )
     os.close(inner)
     try:
-        yield process, terminal
+        shown = b""
+        while b"validation  step      10/1000000" not in shown:
+            shown += os.read(terminal, 10_000)
+        os.close(terminal)
+        assert process.wait(60) == 128 + signal.SIGHUP
     finally:
         process.kill()
         process.wait()
+    last = find_model(tmp_path / "run", newest=True)
+    assert int(last.name.removeprefix("step_")) > 10
+    load(last)
+    assert (last / "training" / "state.pt").is_file()
 
 
-def read_until(terminal: int, text: str) -> None:
-    """Read what a terminal shows, up to a text."""
-    shown = b""
-    while text.encode() not in shown:
-        try:
-            shown += os.read(terminal, 10_000)
-        except OSError:  # as when the process has ended
-            pytest.fail(f"ended: {shown.decode()}")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="closes a terminal as Linux does")
-def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
-    """All processes get SIGHUP, and nothing can be printed any more."""
-    with on_a_terminal("train", *endless(tmp_path)) as (process, terminal):
-        read_until(terminal, "validation  step      10/1000000")
-        os.close(terminal)
-        assert process.wait(60) == 128 + signal.SIGHUP
-    (*_, last) = checkpoint_steps(tmp_path / "run")
-    assert last > 10
-    load(tmp_path / "run" / f"step_{last}")
-    assert (tmp_path / "run" / f"step_{last}" / "training" / "state.pt").is_file()
+def test_kills_lose_no_update(tmp_path: Path) -> None:
+    """SIGKILL at any time: the run continues, and its weights are those of an uninterrupted one."""
+    changes = {"valid_steps": 8, "save_checkpoint_steps": 4, "train_steps": 24, "dropout": 0.3}
+    arguments, run = endless(tmp_path, **changes), tmp_path / "run"
+    for step in (4, 12):
+        more = ["-train_from", str(run)] if checkpoint_steps(run) else []
+        process = subprocess.Popen(
+            [*CONSOLE, "train", *arguments, *more], env=ENVIRONMENT, stderr=subprocess.DEVNULL
+        )
+        end = time.monotonic() + 60
+        while process.poll() is None and not (run / f"step_{step}").is_dir():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    assert train([*arguments, "-train_from", str(run)]) == 0
+    assert train([*arguments, "-save_model", str(tmp_path / "whole")]) == 0
+    whole = weights(tmp_path / "whole", 24)
+    assert all(tensor.equal(whole[name]) for name, tensor in weights(run, 24).items())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -78,7 +102,7 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
 def test_a_signal_in_a_validation_ends_the_run_after_it(
     tmp_path: Path, monkeypatch, number: signal.Signals, padded: bool
 ) -> None:
-    monkeypatch.setattr(graphs, "ON_CPU", padded)
+    monkeypatch.setattr(trainer, "PADDED_ON_CPU", padded)
     while_evaluating(monkeypatch, lambda: os.kill(os.getpid(), number))
     assert train(endless(tmp_path)) == 128 + number
     assert checkpoint_steps(tmp_path / "run")[-1] == 6
@@ -89,10 +113,9 @@ def test_the_time_limit_and_a_signal(tmp_path: Path, monkeypatch) -> None:
     """The signal is the status; the time that has passed counts when the run is resumed."""
     while_evaluating(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGTERM))
     arguments = endless(tmp_path, max_seconds=0.01, valid_steps=1)
-    assert train(arguments) == 0
-    assert checkpoint_steps(tmp_path / "run") == [1]
-    assert train([*arguments, "-train_from", str(tmp_path / "run")]) == 0
-    assert checkpoint_steps(tmp_path / "run") == [1]
+    for more in ([], ["-train_from", str(tmp_path / "run")]):
+        assert train([*arguments, *more]) == 0
+        assert checkpoint_steps(tmp_path / "run") == [1]
 
 
 def test_after_nohup_a_closed_terminal_changes_nothing(tmp_path: Path, monkeypatch) -> None:
@@ -144,3 +167,10 @@ def test_a_second_interrupt_while_saving_leaves_the_checkpoint_before(
     assert names == {".lock", "metrics.jsonl", "step_2"}
     monkeypatch.undo()
     assert train([*arguments, "-train_from", str(tmp_path / "run"), "-train_steps", "3"]) == 0
+
+
+def test_several_processes_ignore_a_second_interrupt() -> None:
+    with collected_signals(alone=False) as received:
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGINT):
+            os.kill(os.getpid(), number)
+    assert received == [signal.SIGHUP, signal.SIGINT, signal.SIGINT]

@@ -1,66 +1,256 @@
-"""The trainer: averages of weights, non-finite updates and bfloat16."""
+"""The trainer: rules of an update, resuming, averages, non-finite updates, the best and the end."""
 
+from __future__ import annotations
+
+import copy
 import json
-from collections.abc import Callable
+import math
+from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import best_step, load, read_training_state
-from onmt_entmax.data.corpus import all_pairs
+from onmt_entmax.checkpoint import best_step, checkpoint_steps, load, read_training_state
+from onmt_entmax.cli.train import main as train
 from onmt_entmax.data.stream import TrainingBatches
-from onmt_entmax.data.vocabulary import build_vocabularies, count_tokens
-from onmt_entmax.errors import UserError
-from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.options.train import TrainingSetup, training_setup
-from onmt_entmax.processes import Processes
-from onmt_entmax.train import Trainer, TrainingError
-from onmt_entmax.train.evaluation import make_evaluate
-from onmt_entmax.train.nonfinite import MAX_SKIPPED
-from onmt_entmax.train.run_folder import RunFolder
+from onmt_entmax.nn.transformer import KINDS, alpha_parameters, learned_alphas
+from onmt_entmax.train import OptimizerConfig, Trainer, TrainingError, trainer
+from onmt_entmax.train.optimiser import learning_rate_schedule
+from onmt_entmax.train.trainer import MAX_SKIPPED
 from tests.toy import write_config
+from tests.train.trainers import (
+    LEARNED,
+    after_each_update,
+    assert_equal,
+    measuring,
+    poison,
+    resumed,
+    trainer_of,
+    weights,
+)
 
 
-def trainer_of(folder: Path, **changes: object) -> Trainer:
-    """Return a trainer for the toy task."""
-    setup = training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
-    vocabularies = build_vocabularies(
-        setup.vocabulary, lambda: count_tokens(all_pairs(setup.data))
-    )[0]
-    torch.manual_seed(1)
-    model = build_model(setup.model, vocabularies)
-    return trainer_with(setup, model, TrainingBatches(setup.data, vocabularies))
+@pytest.fixture(params=[False, True], ids=["packed", "padded"])
+def padded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Train on padded batches, too, as on a GPU; plain calls stand in for CUDA graphs."""
+    monkeypatch.setattr(trainer, "PADDED_ON_CPU", request.param)
+    return bool(request.param)
 
 
-def trainer_with(setup: TrainingSetup, model: SparseNMTModel, batches: TrainingBatches) -> Trainer:
-    run = RunFolder(Path(setup.run.save_model), setup.model, batches.vocabularies, setup.record)
-    evaluate = make_evaluate(setup.data, setup.validation, batches.vocabularies)
-    return Trainer(model, batches, setup.training, evaluate, run, None, Processes())
+# --- an update -------------------------------------------------------------------------------
 
 
-def resumed(folder: Path, step: int, **changes: object) -> Trainer:
-    """Return the trainer of `trainer_of`, resumed from a checkpoint."""
-    setup = training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
-    checkpoint = folder / "run" / f"step_{step}"
-    loaded = load(checkpoint)
-    trainer = trainer_with(setup, loaded.model, TrainingBatches(setup.data, loaded.vocabularies))
-    trainer.load_state_dict(read_training_state(checkpoint))
-    return trainer
+@pytest.mark.parametrize("normalization", ["sents", "tokens"])
+def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
+    tmp_path: Path, padded: bool, normalization: str
+) -> None:
+    """One batch in the first update, three in the second; the divisor counts neither padding nor
+    start symbols."""
+    run = trainer_of(
+        tmp_path, rnn_size=8, optim="sgd", learning_rate=0.5, max_grad_norm=0, dropout=0.0,
+        label_smoothing=0.1, normalization=normalization, accum_count=[1, 3], accum_steps=[0, 1],
+        train_steps=2, valid_steps=100,
+    )  # fmt: skip
+    measuring(run, 1.0)
+    model, pad = copy.deepcopy(run.model).train(), run.run.vocabularies.target.pad
+    stream = TrainingBatches(run.batches.data)
+    stream.shapes = run.batches.shapes
+    first, *others = islice(stream, 4)
+    for batches in ([first], others):
+        sizes = {
+            "sents": sum(batch.target.size(1) for batch in batches),
+            "tokens": sum(int((batch.target[1:] != pad).sum()) for batch in batches),
+        }
+        results = [model.generator.loss(*model.hidden_states(batch), pad, 0.1) for batch in batches]
+        loss = sum(result.loss for result in results) / sizes[normalization]
+        parameters = list(model.parameters())
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter -= 0.5 * gradient
+    run.train()
+    for one, other in zip(weights(run.model), weights(model), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
-def weights(model: SparseNMTModel) -> list[Tensor]:
-    return [parameter.detach().clone() for parameter in model.parameters()]
+def test_a_gradient_is_clipped_to_its_norm(tmp_path: Path) -> None:
+    run = trainer_of(
+        tmp_path, rnn_size=8, optim="sgd", learning_rate=1.0, max_grad_norm=0.01, train_steps=1,
+        valid_steps=100,
+    )  # fmt: skip
+    measuring(run, 1.0)
+    before = weights(run.model)
+    run.train()
+    moved = [a - b for a, b in zip(weights(run.model), before, strict=True)]
+    assert float(torch.nn.utils.get_total_norm(moved)) == pytest.approx(0.01, rel=1e-3)
 
 
-def assert_equal(one: list[Tensor], other: list[Tensor]) -> None:
-    assert len(one) == len(other)
-    assert all(a.equal(b) for a, b in zip(one, other, strict=True))
+def test_a_plateau_lowers_the_rate_at_once_and_only_where_the_loss_rose(tmp_path: Path) -> None:
+    run = trainer_of(
+        tmp_path, rnn_size=8, optim="sgd", decay_method="plateau", learning_rate=1.0,
+        learning_rate_decay=0.7, train_steps=6, valid_steps=1,
+    )  # fmt: skip
+    measuring(run, 3.0, 2.0, 2.0, 2.5, 2.4, 2.6)
+    rates: list[float] = []
+    after_each_update(run, lambda: rates.append(run.optimizer.param_groups[0]["lr"]))
+    run.train()
+    assert rates == pytest.approx([1, 1, 1, 1, 0.7, 0.7])
+    assert run.state.decay == pytest.approx(0.49)
 
 
-def after_each_update(trainer: Trainer, do: Callable[[], None]) -> None:
-    trainer.optimizer.register_step_post_hook(lambda *_: do())
+def test_a_cosine_rises_over_the_warm_up_and_ends_at_zero() -> None:
+    factor = learning_rate_schedule(OptimizerConfig(decay_method="cosine", warmup_steps=4), 12)
+    after_quarter = 0.5 * (1 + math.cos(math.pi / 4))
+    assert [factor(step) for step in (1, 2, 4, 6, 8, 12)] == pytest.approx(
+        [0.25, 0.5, 1, after_quarter, 0.5, 0]
+    )
+
+
+@pytest.mark.parametrize("optim", ["adam", "sgd", "adagrad", "adafactor"])
+@pytest.mark.parametrize("rate", [None, 0.1])
+def test_each_update_has_the_rates_of_its_number(
+    tmp_path: Path, padded: bool, optim: str, rate: float | None
+) -> None:
+    """Learned alphas may have a learning rate of their own."""
+    changes = {"optim": optim, "alpha_learning_rate": rate, "decay_method": "rsqrt"}
+    run = trainer_of(tmp_path, train_steps=3, warmup_steps=2, **{**LEARNED, **changes})
+    groups = run.optimizer.param_groups
+    assert [len(group["params"]) for group in groups] == [len(run.update.parameters) - 3, 3]
+    rates: list[list[float]] = []
+    after_each_update(run, lambda: rates.append([float(group["lr"]) for group in groups]))
+    before = [a.detach().clone() for a in alpha_parameters(run.model)]
+    run.train()
+    after = [*alpha_parameters(run.model)]
+    assert optim != "adam" or not any(a.equal(b) for a, b in zip(before, after, strict=True))
+    factors = [max(step, 2) ** -0.5 for step in (1, 2, 3)]
+    assert rates == [pytest.approx([0.005 * f, (rate or 0.005) * f]) for f in factors]
+
+
+def test_dropout_changes_at_its_steps(tmp_path: Path) -> None:
+    run = trainer_of(
+        tmp_path, rnn_size=8, dropout=[0.3, 0.1, 0.2], attention_dropout=[0.4, 0.5, 0.6],
+        dropout_steps=[0, 2, 3], train_steps=4, valid_steps=100,
+    )  # fmt: skip
+    measuring(run, 1.0)
+    seen: list[tuple[float, ...]] = []
+    run.model.update_dropout = lambda *values: seen.append(values)
+    run.train()
+    assert seen == [(0.3, 0.4), (0.3, 0.4), (0.1, 0.5), (0.2, 0.6)]
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_attention_begins_as_softmax_and_is_measured_sparse(tmp_path: Path, learned: bool) -> None:
+    """Learned alphas do not rise."""
+    changes = {"attention_warmup_steps": 20, "train_steps": 24, "valid_steps": 4}
+    if learned:
+        changes |= {**LEARNED, "encoder_attention_function": "sparsemax"}
+    else:
+        changes |= {"global_attention_function": "sparsemax"}
+    run = trainer_of(tmp_path, **changes)
+    model = run.model
+    attention = model.encoder.transformer[0].self_attn if learned else model.decoder.attn
+    seen, measured = [], []
+    after_each_update(run, lambda: seen.append(attention.alpha))
+    run.evaluate = lambda _: measured.append(attention.alpha) or {"loss": 1.0}
+    run.train()
+    # 1 + step / 20, as softmax below 1.1
+    assert seen == pytest.approx([1, 1, *(1 + step / 20 for step in range(2, 20)), 2, 2, 2, 2])
+    assert measured == [2.0] * 6
+    assert not learned or model.decoder.transformer_layers[0].self_attn.alpha is None
+
+
+def test_bfloat16_products_are_of_training_alone(tmp_path: Path) -> None:
+    results = []
+    for dtype in ("float32", "bfloat16"):
+        run = trainer_of(tmp_path, matmul_dtype=dtype, train_steps=2, dropout=0.0)
+        inside = []
+        after_each_update(run, lambda: inside.append(run.model.decoder.matmul_dtype))  # noqa: B023
+        run.train()
+        assert set(inside) == {torch.bfloat16 if dtype == "bfloat16" else None}
+        run.model.eval()
+        assert run.model.decoder.matmul_dtype is run.model.encoder.matmul_dtype is None
+        results.append(run.state.previous_loss or run.state.best)
+    assert results[0] == pytest.approx(results[1], abs=0.05)
+
+
+# --- a resumed run is the uninterrupted one --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"average_decay": 0.05, "accum_count": 2, "decay_method": "plateau", "dropout": 0.2},
+        {"average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 15},
+        {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05},
+        {"optim": "adafactor", "bucket_size": 50},
+        {"optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0},
+    ],
+)
+def test_a_resumed_run_is_the_uninterrupted_one(
+    tmp_path: Path, padded: bool, changes: dict[str, object]
+) -> None:
+    changes = {"save_checkpoint_steps": 7, "train_steps": 18, "valid_steps": 5, **changes}
+    whole = trainer_of(tmp_path, **changes)
+    whole.train()
+    for step in (7, 10):  # of a period, and of a validation that was the best
+        if step not in checkpoint_steps(tmp_path / "run"):
+            continue
+        again = resumed(tmp_path, step, **changes)
+        assert again.state.step == step
+        again.train()
+        assert_equal(weights(again.model), weights(whole.model))
+        with whole.average.applied(), again.average.applied():
+            assert_equal(weights(again.model), weights(whole.model))
+        assert again.batches.position == whole.batches.position
+        for name in ("best", "best_step", "decay", "waited", "previous_loss"):
+            assert getattr(again.state, name) == getattr(whole.state, name), name
+
+
+def test_a_run_can_go_on_without_padding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer, "PADDED_ON_CPU", True)
+    run = trainer_of(tmp_path, train_steps=10)
+    run.train()
+    assert run.update.recorder.captured > 1
+    monkeypatch.undo()
+    again = resumed(tmp_path, 10, train_steps=20)
+    assert again.train().step == 20
+    assert again.update.recorder.captured == 0
+
+
+def test_what_is_measured_at_the_end_decides_nothing_for_what_follows(tmp_path: Path) -> None:
+    """The extra validation at step 5 makes the best model, but does not count for early stopping
+    and the plateau, as if the run had not been interrupted."""
+    losses = {2: 1.0, 4: 0.9, 5: 0.5, 6: 0.91, 8: 0.7, 10: 0.6, 12: 0.8, 14: 0.9, 16: 0.1}
+    changes = {"rnn_size": 8, "valid_steps": 2, "early_stopping": 2, "save_checkpoint_steps": 5}
+    changes |= {"decay_method": "plateau"}
+
+    def outcome(run: Trainer) -> tuple[int, str]:
+        run.evaluate = lambda model: {"loss": losses[run.state.step]}
+        ended = run.train()
+        return ended.step, ended.reason
+
+    whole = trainer_of(tmp_path / "whole", train_steps=20, **changes)
+    assert outcome(whole) == (14, "early_stopping")
+    parts = trainer_of(tmp_path / "parts", train_steps=5, **changes)
+    assert outcome(parts) == (5, "train_steps")
+    again = resumed(tmp_path / "parts", 5, train_steps=20, **changes)
+    assert outcome(again) == (14, "early_stopping")
+    assert again.state.best_step == 5
+    assert again.state.decay == whole.state.decay < 1
+
+
+def test_a_kill_before_the_best_is_named_is_made_good(tmp_path: Path, monkeypatch) -> None:
+    changes = {"train_steps": 4, "valid_steps": 2, "save_checkpoint_steps": 2}
+    monkeypatch.setattr(trainer, "remember_best", lambda *_: None)
+    run = trainer_of(tmp_path, **changes)
+    measuring(run, 2.0, 1.0)
+    run.train()
+    assert best_step(tmp_path / "run") is None
+    monkeypatch.undo()
+    assert resumed(tmp_path, 4, **changes).train().step == 4
+    assert best_step(tmp_path / "run") == 4
 
 
 # --- averages --------------------------------------------------------------------------------
@@ -68,10 +258,10 @@ def after_each_update(trainer: Trainer, do: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("every", [1, 4])
 def test_the_average_is_the_formula(tmp_path: Path, every: int) -> None:
-    trainer = trainer_of(tmp_path, average_decay=0.3, average_every=every, train_steps=14)
+    run = trainer_of(tmp_path, average_decay=0.3, average_every=every, train_steps=14)
     seen: list[list[Tensor]] = []
-    after_each_update(trainer, lambda: seen.append(weights(trainer.model)))
-    trainer.train()
+    after_each_update(run, lambda: seen.append(weights(run.model)))
+    run.train()
     expected = [weight.double() for weight in seen[0]]
     for step in range(1 + every, 15, every):
         share = max(0.3, 1 - (step + 1) / (step + 10))
@@ -79,36 +269,20 @@ def test_the_average_is_the_formula(tmp_path: Path, every: int) -> None:
             (1 - share) * average + share * weight
             for average, weight in zip(expected, seen[step - 1], strict=True)
         ]
-    with trainer.average.applied() as raw:
+    with run.average.applied() as raw:
         assert raw is not None
         assert_equal(raw, seen[-1])
-        for one, other in zip(weights(trainer.model), expected, strict=True):
+        for one, other in zip(weights(run.model), expected, strict=True):
             torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-6)
-    assert_equal(weights(trainer.model), seen[-1])
-    saved = load(tmp_path / "run" / "step_14").model
-    with trainer.average.applied():
-        assert_equal(weights(saved), weights(trainer.model))
-
-
-def test_the_average_is_evaluated_and_training_resumes_exactly(tmp_path: Path) -> None:
-    changes = {"average_decay": 0.05, "average_every": 2, "save_checkpoint_steps": 9}
-    whole = trainer_of(tmp_path, train_steps=25, **changes)
-    whole.train()
-    for step in (9, 10, 18):  # between two shares, and at one
-        again = resumed(tmp_path, step, train_steps=25, **changes)
-        again.train()
-        assert_equal(weights(again.model), weights(whole.model))
-        with whole.average.applied(), again.average.applied():
-            assert_equal(weights(again.model), weights(whole.model))
-    measure = whole.evaluate
-    assert measure is not None
-    loaded = load(tmp_path / "run" / "step_25").model
+        saved = load(tmp_path / "run" / "step_14").model
+        assert_equal(weights(saved), weights(run.model))
+    assert_equal(weights(run.model), seen[-1])
+    assert run.evaluate is not None
     with torch.no_grad():
-        assert whole.state.best == measure(loaded)["loss"]
+        assert run.evaluate(saved)["loss"] == run.state.best or run.state.best_step < 14
 
 
 def test_a_run_goes_on_without_the_average_it_had(tmp_path: Path) -> None:
-    (tmp_path / "plain").mkdir()
     plain = trainer_of(tmp_path / "plain")
     plain.train()
     trainer_of(tmp_path, average_decay=0.1, train_steps=20).train()
@@ -118,176 +292,157 @@ def test_a_run_goes_on_without_the_average_it_had(tmp_path: Path) -> None:
     assert_equal(weights(load(tmp_path / "run" / "step_30").model), weights(plain.model))
 
 
-# --- attention that becomes sparse -----------------------------------------------------------
-
-
-def test_attention_begins_as_softmax_and_is_saved_sparse(tmp_path: Path) -> None:
-    changes = {
-        "global_attention_function": "sparsemax",
-        "attention_warmup_steps": 20,
-        "train_steps": 24,
-        "valid_steps": 4,
-    }
-    trainer = trainer_of(tmp_path, **changes)
-    attention, seen, measured = trainer.model.decoder.attn, [], []
-    after_each_update(trainer, lambda: seen.append(attention.alpha))
-    measure = trainer.evaluate
-    trainer.evaluate = lambda model: measured.append(attention.alpha) or measure(model)
-    trainer.train()
-    # 1 + step / 20, as softmax below 1.1
-    assert seen == pytest.approx([1, 1, *(1 + step / 20 for step in range(2, 20)), 2, 2, 2, 2])
-    assert measured == [2.0] * 6
-    assert load(tmp_path / "run" / "step_24").config.global_attention_alpha == 2
-
-
-def test_a_warm_up_continues_where_it_was(tmp_path: Path) -> None:
-    changes = {
-        "global_attention_function": "entmax15",
-        "attention_warmup_steps": 20,
-        "train_steps": 24,
-        "save_checkpoint_steps": 8,
-    }
-    whole = trainer_of(tmp_path, **changes)
-    whole.train()
-    again = resumed(tmp_path, 8, **changes)
-    again.train()
-    assert_equal(weights(again.model), weights(whole.model))
-
-
-# --- the best checkpoint ---------------------------------------------------------------------
-
-
-def test_a_kill_before_the_best_is_named_is_made_good(tmp_path: Path, monkeypatch) -> None:
-    changes = {"train_steps": 20, "valid_steps": 10, "save_checkpoint_steps": 10}
-    whole = trainer_of(tmp_path, **changes)
-    monkeypatch.setattr("onmt_entmax.train.trainer.remember_best", lambda *_: None)
-    whole.train()
-    assert whole.state.waited == 0  # the last is the best, and its name was never written
-    assert best_step(tmp_path / "run") is None
-    monkeypatch.undo()
-    again = resumed(tmp_path, 20, **changes)
-    assert again.train().step == 20
-    assert best_step(tmp_path / "run") == 20
-
-
 # --- what is not finite ----------------------------------------------------------------------
 
 
-class Poisoned(torch.nn.Module):
-    """A training loss that is nan at given calls."""
-
-    def __init__(self, loss_of: torch.nn.Module, at: set[int]) -> None:
-        super().__init__()
-        self.loss_of, self.at, self.calls = loss_of, at, 0
-
-    def forward(self, batch: object) -> object:
-        self.calls += 1
-        result = self.loss_of(batch)
-        factor = float("nan") if self.calls in self.at else 1.0
-        return result._replace(loss=result.loss * factor)
-
-
-def test_a_loss_of_nan_stops_and_keeps_its_batch(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, batch_size=8)
-    trainer.loss = Poisoned(trainer.loss, {12})
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 12 .*lower the learn") as e:
-        trainer.train()
-    assert "\n" not in str(e.value)
-    found = json.loads((tmp_path / "run" / "nonfinite_step_12.json").read_text())
-    assert (found["step"], found["loss"]) == (12, "nan")
-    again = resumed(tmp_path, 10, batch_size=8)
-    batches = iter(again.batches)
-    next(batches)
-    batch = next(batches)
-    (kept,) = found["batches"]
-    assert kept["lines"] == list(batch.indices)
-    assert kept["source"][0] == batch.source[:, 0, 0].tolist()
-    assert [len(row) for row in kept["target"]] == batch.target_lengths.tolist()
+@pytest.mark.parametrize("optim", ["adam", "sgd"])
+def test_a_loss_of_nan_stops_and_changes_nothing(tmp_path: Path, padded: bool, optim: str) -> None:
+    run = trainer_of(tmp_path, batch_size=8, optim=optim, learning_rate=0.01)
+    poison(run, {12})
+    match = r"the (loss|gradient norm) is nan at step 12; lower the learn"
+    with pytest.raises(TrainingError, match=match):
+        run.train()
+    assert all(weight.isfinite().all() for weight in weights(run.model))
+    assert checkpoint_steps(tmp_path / "run") == [10]
 
 
 def test_an_infinite_gradient_stops_too(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, max_grad_norm=0)
-    trainer.model.generator.bias.register_hook(lambda grad: grad * float("inf"))
+    run = trainer_of(tmp_path, max_grad_norm=0)
+    run.model.generator.bias.register_hook(lambda grad: grad * float("inf"))
     with pytest.raises(TrainingError, match=r"the gradient norm is (inf|nan) at step 1"):
-        trainer.train()
-    assert (tmp_path / "run" / "nonfinite_step_1.json").is_file()
+        run.train()
 
 
-def test_skipping_leaves_the_update_out(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, on_nonfinite="skip", average_decay=0.1)
-    trainer.loss = Poisoned(trainer.loss, {3, 4, 20})
-    seen: list[int] = []
-    after_each_update(trainer, lambda: seen.append(trainer.state.step + 1))
-    outcome = trainer.train()
-    assert outcome.step == 30
-    assert seen == [step for step in range(1, 31) if step not in (3, 4, 20)]
-    assert trainer.state.skipped == 3
-    assert all(weight.isfinite().all() for weight in weights(trainer.model))
-    assert read_training_state(tmp_path / "run" / "step_30")["run"]["skipped"] == 3
+@pytest.mark.parametrize("optim", ["adam", "sgd"])
+@pytest.mark.parametrize("delay", [0, 3])
+def test_skipping_leaves_the_update_out(
+    tmp_path: Path, padded: bool, optim: str, delay: int
+) -> None:
+    """Weights, averages and the optimiser stay, also if the value is read late."""
+    run = trainer_of(
+        tmp_path, on_nonfinite="skip", average_decay=0.3, optim=optim, train_steps=13,
+        valid_steps=100,
+    )  # fmt: skip
+    run._reports.delay = delay
+    measuring(run, 1.0)
+    poison(run, {3, 4, 13})
+    update, seen = run._update, [weights(run.model)]
+
+    def watched(*arguments: object) -> None:
+        update(*arguments)
+        seen.append(weights(run.model))
+        if run.state.step in (2, 4):
+            with run.average.applied():
+                averages.append(weights(run.model))
+
+    averages: list[list[Tensor]] = []
+    run._update = watched  # type: ignore[method-assign]
+    assert run.train().step == 13
+    for step in range(1, 14):
+        same = all(a.equal(b) for a, b in zip(seen[step], seen[step - 1], strict=True))
+        assert same == (step in (3, 4, 13)), step
+    assert_equal(*averages)
+    assert run.state.skipped == 3
+    assert read_training_state(tmp_path / "run" / "step_13")["run"]["skipped"] == 3
 
 
 def test_skipping_for_ever_ends(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, on_nonfinite="skip", train_steps=1000, valid_steps=1000)
-    trainer.loss = Poisoned(trainer.loss, {2, *range(10, 1000)})
+    run = trainer_of(tmp_path, on_nonfinite="skip", train_steps=1000, valid_steps=1000, rnn_size=4)
+    poison(run, {2, *range(10, 1000)})
     with pytest.raises(TrainingError, match=f"at step {9 + MAX_SKIPPED} and {MAX_SKIPPED} upd"):
-        trainer.train()
+        run.train()
 
 
-# --- products in bfloat16 --------------------------------------------------------------------
+# --- the best model, and the end -------------------------------------------------------------
 
 
-def test_bfloat16_products_learn_as_well(tmp_path: Path) -> None:
-    losses = {}
-    for dtype in ("float32", "bfloat16"):
-        trainer = trainer_of(
-            tmp_path,
-            matmul_dtype=dtype,
-            train_steps=100,
-            valid_steps=100,
-            batch_size=32,
-            dropout=0.0,
-            learning_rate=0.02,
-        )
-        inside = []
-        after_each_update(trainer, lambda: inside.append(trainer.model.decoder.matmul_dtype))  # noqa: B023
-        trainer.train()
-        assert set(inside) == {torch.bfloat16 if dtype == "bfloat16" else None}
-        losses[dtype] = trainer.state.previous_loss
-        trainer.model.eval()
-        assert trainer.model.decoder.matmul_dtype is trainer.model.encoder.matmul_dtype is None
-    assert losses["float32"] < 0.7, "the toy task should be nearly learnt"
-    assert abs(losses["bfloat16"] - losses["float32"]) < 0.15
-    assert losses["bfloat16"] != losses["float32"]
+def test_a_run_stops_after_so_many_validations_that_are_no_better(tmp_path: Path) -> None:
+    """An equal value is not better: the earlier checkpoint stays the best."""
+    run = trainer_of(tmp_path, rnn_size=8, train_steps=9, valid_steps=1, early_stopping=2)
+    measuring(run, 3.0, 2.0, 2.0, 2.5, 1.0)
+    outcome = run.train()
+    assert (outcome.step, outcome.reason) == (4, "early_stopping")
+    assert best_step(tmp_path / "run") == 2
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"rnn_type": "GRU"}, {"encoder_type": "mean", "input_feed": 0, "word_vec_size": 32}],
-)
-def test_bfloat16_is_refused_where_it_would_do_nothing(tmp_path: Path, changes: dict) -> None:
-    with pytest.raises(UserError, match="matmul_dtype: bfloat16 is of LSTM"):
-        training_setup(["-config", str(write_config(tmp_path, matmul_dtype="bfloat16", **changes))])
+def test_of_models_without_one_right_output_the_newest_is_the_best(tmp_path: Path) -> None:
+    """They wait for an early stop as ever."""
+    run = trainer_of(
+        tmp_path, rnn_size=8, train_steps=9, valid_steps=1, early_stopping=3,
+        selection="exact_match",
+    )  # fmt: skip
+    given = iter([0.0, 0.0, 0.0, 0.0, 5.0])
+    run.evaluate = lambda _: {"loss": 1.0, "exact_match": next(given)}
+    outcome = run.train()
+    assert (outcome.step, outcome.reason) == (4, "early_stopping")
+    assert best_step(tmp_path / "run") == 4
 
 
-# --- the end -------------------------------------------------------------------------------------
+def test_a_measure_that_is_not_finite_is_worse_than_any_other(tmp_path: Path) -> None:
+    run = trainer_of(tmp_path, rnn_size=8, train_steps=3, valid_steps=1)
+    measuring(run, math.nan, 3.0, math.nan)
+    run.train()
+    assert (run.state.best, best_step(tmp_path / "run")) == (3.0, 2)
 
 
-def test_what_is_measured_at_the_end_decides_nothing_for_what_follows(tmp_path: Path) -> None:
-    """Neither the plateau rule nor early stopping: 20 + 20 updates equal 40."""
-    changes = {"optim": "sgd", "learning_rate": 3.0, "decay_method": "plateau", "valid_steps": 6}
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    trainer_of(tmp_path / "one", train_steps=40, **changes).train()
-    trainer_of(tmp_path / "two", train_steps=20, **changes).train()
-    resumed(tmp_path / "two", 20, train_steps=40, **changes).train()
-    one, two = (read_training_state(tmp_path / name / "run" / "step_40") for name in ("one", "two"))
-    for name in ("decay", "previous_loss", "waited"):
-        assert one["run"][name] == two["run"][name]
-    assert one["run"]["decay"] < 1
+def test_limits_of_time_and_epochs(tmp_path: Path) -> None:
+    run = trainer_of(tmp_path, rnn_size=8, train_steps=4, valid_steps=100, max_seconds=1000)
+    measuring(run, 1.0)
+    run.state.seconds = 1000 - 1e-6  # as of a run that is resumed
+    outcome = run.train()
+    assert (outcome.step, outcome.reason) == (1, "max_seconds")
+    changes = {"train_steps": None, "valid_steps": None, "train_epochs": 4, "valid_epochs": 2}
+    run = trainer_of(tmp_path / "epochs", rnn_size=8, batch_size=120, **changes)
+    steps = measuring(run, 2.0, 1.0)
+    outcome = run.train()
+    assert steps == [4, 8]  # two batches an epoch
+    assert (outcome.step, outcome.reason) == (8, "train_epochs")
 
 
 def test_without_a_development_set_checkpoints_come_when_asked_for(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, train_steps=12, valid_steps=3, save_checkpoint_steps=8)
-    trainer.evaluate = None
-    trainer.train()
-    assert sorted(path.name for path in (tmp_path / "run").glob("step_*")) == ["step_12", "step_8"]
+    run = trainer_of(tmp_path, train_steps=12, valid_steps=3, save_checkpoint_steps=8)
+    run.evaluate = None
+    run.train()
+    assert checkpoint_steps(tmp_path / "run") == [8, 12]
+
+
+# --- whole commands --------------------------------------------------------------------------
+
+
+def test_learned_alphas_are_logged_and_saved(tmp_path: Path) -> None:
+    changes = {"tensorboard": True, "train_steps": 20, "save_checkpoint_steps": 10}
+    path = write_config(tmp_path, **LEARNED, **changes)
+    assert train(["-config", str(path)]) == 0
+    run = tmp_path / "run"
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    rows = [row for row in lines if row["kind"] == "alpha"]
+    assert [row["step"] for row in rows] == [0, 10, 20]
+    assert {*rows[0]} == {"kind", "step", *KINDS}
+    assert rows[0] != {**rows[1], "step": 0}
+    for row in rows[1:]:
+        model = load(run / f"step_{row['step']}").model
+        assert learned_alphas(model) == {kind: row[kind] for kind in KINDS}
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run / "tensorboard"))
+    events.Reload()
+    scalars = events.Scalars("alpha/decoder/layer_1/head_2")
+    assert [(e.step, pytest.approx(e.value, abs=1e-5)) for e in scalars] == [
+        (row["step"], row["decoder"][0][1]) for row in rows
+    ]
+
+
+def test_the_prior_reaches_the_loss_and_survives_resuming(tmp_path: Path) -> None:
+    path = write_config(
+        tmp_path, train_steps=4, save_checkpoint_steps=2, valid_steps=100, label_smoothing=0.2
+    )
+
+    def bias(folder: str, prior: str, *more: str) -> Tensor:
+        run = ["-config", str(path), "-save_model", str(tmp_path / folder)]
+        assert train([*run, "-label_smoothing_prior", prior, *more]) == 0
+        return load(tmp_path / folder / "step_4").model.generator.bias
+
+    uniform, unigram = bias("uniform", "uniform"), bias("unigram", "unigram")
+    assert not uniform.equal(unigram)
+    begin = ["-train_from", str(tmp_path / "unigram" / "step_2")]
+    assert bias("resumed", "unigram", *begin).equal(unigram)

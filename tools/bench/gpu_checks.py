@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import Shapes, views
+from onmt_entmax.data.shapes import Shapes, pad_batch, views
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.train.graphs import padded_outputs
@@ -77,7 +77,7 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
         # The attention kernels of Transformers take no float64.
         for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
             moved = model.to(device.device, dtype)
-            padded = StaticStep(moved, known, Shapes(len(batch)), 0.0, "off").updates.pad(batch)
+            padded = pad_batch(batch, Shapes(len(batch)), known.source.pad, known.target.pad)
             ids, target, lengths = views(padded.ids.to(device.device), padded.shape)
             outputs = padded_outputs(moved, ids, target, lengths)
             states, classes = outputs.flatten(0, 1), target[1:].flatten()
@@ -95,14 +95,13 @@ def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
     torch.manual_seed(3)
     model = size.model("learned" if size.transformer else "1.5", 0.3).to(device.device)
     step = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, "check")
-    padded = [step.updates.pad(batch) for batch in data]
     what = f"graphs {size.name} {size.batch} pairs"
     try:
         for _ in range(3):
-            for batch in padded:
+            for batch in data:
                 step.take(batch)
     except Exception as error:
         return {"what": what, "error": str(error), "ok": False}
-    graphs = step.updates.captured
-    finite = bool(torch.isfinite(step.updates.gradient).all())
+    graphs = step.updates.recorder.captured
+    finite = step.report is not None and bool(step.report.isfinite().all())
     return {"what": what, "error": 0.0, "graphs": graphs, "ok": finite and graphs > 0}

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import PaddedBatch, Shapes
+from onmt_entmax.data.shapes import Shapes, size
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
-from onmt_entmax.train.graphs import PaddedUpdates, UpdateConfig
+from onmt_entmax.train import OptimizerConfig, TrainingConfig
 from onmt_entmax.train.trainer import tf32_products
-from onmt_entmax.train.transfer import Transfer
+from onmt_entmax.train.update import Update
 from tools.bench import batches as text
 from tools.bench import transformer
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model
@@ -155,13 +155,12 @@ class PackedStep(Contender):
 
     def __init__(self, model: SparseNMTModel, pad: int, rate: float, device: Device) -> None:
         super().__init__(model, pad, rate)
-        self._transfer = Transfer(device.device)
+        self._device = device.device
 
     def take(self, batch: Batch) -> None:
         """Take a step."""
         self.optimizer.zero_grad()
-        batch = self._transfer(batch)
-        assert batch.target_lengths is not None
+        batch = batch.to(self._device)
         result = self.loss_of(batch)
         (result.loss / len(batch)).backward()
         self.update()
@@ -198,20 +197,22 @@ class StaticStep:
     ) -> None:
         optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
         pads = known.source.pad, known.target.pad
-        config = UpdateConfig(MAX_GRAD_NORM, graphs=graphs)
-        self.updates = PaddedUpdates(model, optimizer, config, shapes, pads)
+        clipped = OptimizerConfig(max_grad_norm=MAX_GRAD_NORM)
+        config = TrainingConfig(clipped, cuda_graphs=graphs)
+        self.updates = Update(model, optimizer, config, pads, shapes)
+        self.shapes = shapes
         self.rate = rate
         self.report: Tensor | None = None
 
-    def take(self, batch: PaddedBatch) -> None:
+    def take(self, batch: Batch) -> None:
         """Take a step."""
-        self.updates.accumulate(batch, 1 / len(batch.batch))
-        self.report = self.updates.finish(self.rate)
+        self.updates.add(batch, len(batch))
+        self.report = self.updates.step((self.rate,))
 
     def measured(self) -> tuple[float, float]:
         """Return the last step's loss and support per token."""
         assert self.report is not None
-        loss, tokens, _, support, _ = self.report.tolist()
+        loss, tokens, _, support, *_ = self.report.tolist()
         return loss / tokens, support / tokens
 
 
@@ -284,31 +285,30 @@ def _time_contender(
     model = size.model(alpha, dropout).to(device.device)
     graphs = "on" if captures else "off"
     stepper = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, graphs)
-    padded = [stepper.updates.pad(batch) for batch in data]
     started = time.perf_counter()
-    row = timed(stepper.take, padded, options.warm if captures else 1, 3 if captures else 1)
+    row = timed(stepper.take, data, options.warm if captures else 1, 3 if captures else 1)
     loss, support = stepper.measured()
     row |= {"loss": round(loss, 3), "support": round(support, 1)}
-    row |= {"graphs": stepper.updates.captured}
+    row |= {"graphs": stepper.updates.recorder.captured}
     row |= {"seconds_in_all": round(time.perf_counter() - started, 1)}
     if captures:
         # As in training, no waits between steps.
         start = device.clock()
-        for batch in padded:
+        for batch in data:
             stepper.take(batch)
-        row["unwaited_ms"] = round(1000 * (device.clock() - start) / len(padded), 2)
+        row["unwaited_ms"] = round(1000 * (device.clock() - start) / len(data), 2)
     if device.is_gpu:
         row["gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 2)
         if not captures:
-            row |= _profile(stepper, padded)
+            row |= _profile(stepper, data)
     return row
 
 
-def _profile(stepper: StaticStep, padded: list[PaddedBatch]) -> Result:
+def _profile(stepper: StaticStep, data: list[Batch]) -> Result:
     """Profile a plain step on the batch of median size by kernel."""
     from torch.profiler import ProfilerActivity, profile
 
-    batch = sorted(padded, key=lambda b: b.ids.numel())[len(padded) // 2]
+    batch = sorted(data, key=lambda b: size(stepper.shapes.of(b)))[len(data) // 2]
     stepper.take(batch)
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
@@ -321,7 +321,7 @@ def _profile(stepper: StaticStep, padded: list[PaddedBatch]) -> Result:
             rows.append((event.key, device_time / 1000, event.count))
     rows.sort(key=lambda row: -row[1])
     return {
-        "shape": tuple(batch.shape),
+        "shape": tuple(stepper.shapes.of(batch)),
         "kernels": sum(row[2] for row in rows),
         "kernels_ms": round(sum(row[1] for row in rows), 2),
         "top": [{"kernel": k[:110], "ms": round(t, 3), "count": n} for k, t, n in rows[:30]],

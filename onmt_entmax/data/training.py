@@ -1,0 +1,231 @@
+"""All that a training reads: its corpora, checked and read once, and their vocabularies."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from onmt_entmax.data.corpus import (
+    CorpusConfig,
+    CorpusError,
+    DataConfig,
+    Line,
+    Pair,
+    build_pipe,
+    count_pairs,
+    pair_of,
+    read_lines,
+)
+from onmt_entmax.data.encoded import EncodedPairs, NumberedPairs
+from onmt_entmax.data.inflection import is_language
+from onmt_entmax.data.shapes import Integers
+from onmt_entmax.data.transforms import with_seed
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
+
+MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
+_FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
+_CHUNK = 1 << 14  # lines under one seed when tokens are counted
+
+
+class TrainingData:
+    """The data of a training.
+
+    If all epochs have the same pairs, and these fit in memory, they are read once. They are never
+    cached on disk, so a changed file cannot leave stale data.
+
+    Args:
+        config: corpora and batches.
+        vocabulary: files and sizes of the vocabularies.
+        vocabularies: those of a checkpoint to continue from. Otherwise vocabulary files are read,
+            and tokens are counted for those that do not exist.
+
+    Attributes:
+        config: as given.
+        vocabularies: of source and target, with the source tokens of each language.
+        languages: the source tokens of each language; empty unless every source begins with one.
+        specials: tokens that transforms add to source and target.
+        new_files: the text of each named vocabulary file that does not exist.
+        sizes: number of lines of each corpus.
+
+    Raises:
+        CorpusError: a corpus cannot be read or has no pair.
+        VocabularyError: a vocabulary file cannot be used, or could not be written.
+    """
+
+    def __init__(
+        self,
+        config: DataConfig,
+        vocabulary: VocabularyConfig,
+        vocabularies: Vocabularies | None = None,
+    ) -> None:
+        self.config = config
+        self.sizes = [count_pairs(corpus) for corpus in config.corpora]
+        if config.valid is not None:
+            count_pairs(config.valid)
+        added = [
+            transform.get_specials(transform.opts)
+            for corpus in config.corpora
+            for transform in build_pipe(corpus, config).transforms
+        ]
+        # Sorted, because the vocabularies of several processes must agree.
+        self.specials = (
+            sorted({token for source, _ in added for token in source}),
+            sorted({token for _, target in added for token in target}),
+        )
+        transforms = {name for corpus in config.corpora for name in corpus.transforms}
+        files = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
+        fits = sum(Path(path).stat().st_size for path in files) <= MAX_BYTES
+        pairs = NumberedPairs() if fits and transforms <= _FIXED_TRANSFORMS else None
+        counts: tuple[Counter[str], Counter[str]] | None = None
+        languages: dict[str, set[str]] | None = None
+        first = next(read_lines(config.corpora[0])).source.split()
+        if pairs is not None or is_language((first or [""])[0]):
+            counts, languages = self._count(pairs)
+        self.new_files: dict[Path, str] = {}
+        if vocabularies is None:
+            vocabularies, self.new_files = build_vocabularies(
+                vocabulary, lambda: counts or self._count(None)[0], self.specials
+            )
+        self.languages = languages or {}
+        source = vocabularies.source.seeing(self.languages)
+        self.vocabularies = vocabularies._replace(source=source)
+        self._pairs = pairs.encode(self.vocabularies) if pairs is not None else None
+
+    def _count(
+        self, keep: NumberedPairs | None
+    ) -> tuple[tuple[Counter[str], Counter[str]], dict[str, set[str]] | None]:
+        """Read every pair once; return the counts of tokens, and the tokens of each language.
+
+        Args:
+            keep: receives all pairs; None: they are read again in every epoch.
+        """
+        source, target, languages = Counter[str](), Counter[str](), dict[str, set[str]]()
+        named = True
+        for corpus in self.config.corpora:
+            pipe, lines, some = build_pipe(corpus, self.config), read_lines(corpus), False
+            for number in itertools.count():
+                chunk = list(itertools.islice(lines, _CHUNK))
+                if not chunk:
+                    break
+                part = keep or NumberedPairs()
+                texts = (pair_of(line, pipe, self.config, is_train=True) for line in chunk)
+                seed = f"{self.config.seed}/{corpus.name}/{number}"
+                some |= with_seed(seed, lambda: part.add(texts))  # noqa: B023
+                if keep is None:
+                    for total, more in zip((source, target), part.counts(), strict=True):
+                        total.update(more)
+                    tokens = part.by_language()
+                    named &= tokens is not None
+                    for language, own in (tokens or {}).items():
+                        languages.setdefault(language, set()).update(own)
+            if not some:
+                raise CorpusError(
+                    f"corpus {corpus.name!r}: no pair is left after transforms and filters"
+                )
+        if keep is not None:
+            return keep.counts(), keep.by_language()
+        return (source, target), languages if named else None
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the untransformed lines of the development set, or of the first corpus."""
+        return read_lines(self.config.valid or self.config.corpora[0])
+
+    # --- the development set ---
+
+    def validation_pairs(self) -> list[Pair]:
+        """Return the pairs of the development set that the filters keep."""
+        assert self.config.valid is not None, "only called with a development set"
+        pipe = build_pipe(self.config.valid, self.config, self.vocabularies)
+        pairs = (pair_of(line, pipe, self.config, False) for line in read_lines(self.config.valid))
+        return [pair for pair in pairs if pair is not None]
+
+    def to_text(self) -> Callable[[Sequence[str]], str]:
+        """Return a function from target tokens of the development set to text."""
+        assert self.config.valid is not None, "only called with a development set"
+        pipe = build_pipe(self.config.valid, self.config, self.vocabularies)
+        return lambda tokens: str(pipe.apply_reverse(" ".join(tokens)))
+
+    # --- epochs ---
+
+    def mixed(self, epoch: int) -> Iterator[tuple[int, int]]:
+        """Yield corpus and line, both from 0, of all pairs of an epoch.
+
+        These are `weight` lines of each corpus in turn, as in OpenNMT-py, until every corpus has
+        been read completely; shorter ones start again. Each epoch continues where the one before
+        stopped.
+        """
+        weights = [corpus.weight for corpus in self.config.corpora]
+        left = self._lines()
+        at = [epoch * count % size for count, size in zip(left, self.sizes, strict=True)]
+        while any(count > 0 for count in left):
+            for corpus, weight in enumerate(weights):
+                for _ in range(min(weight, left[corpus])):
+                    yield corpus, at[corpus]
+                    at[corpus] = (at[corpus] + 1) % self.sizes[corpus]
+                left[corpus] -= weight
+
+    def _lines(self) -> list[int]:
+        """Return how many lines of each corpus an epoch has."""
+        weights = [corpus.weight for corpus in self.config.corpora]
+        turns = [-(-size // weight) for weight, size in zip(weights, self.sizes, strict=True)]
+        last = max(range(len(turns)), key=lambda i: (turns[i], i))
+        lines = [(turns[last] - (i > last)) * weight for i, weight in enumerate(weights)]
+        lines[last] = self.sizes[last]
+        return lines
+
+    @property
+    def epoch_size(self) -> int:
+        """Number of lines of an epoch."""
+        return sum(self._lines())
+
+    def buckets(self, epoch: int) -> Iterator[Callable[[str], tuple[EncodedPairs, Integers]]]:
+        """Yield for each bucket of an epoch a function from a seed to its pairs.
+
+        Transforms draw random numbers from the seed alone, whatever was drawn before. The function
+        may be called until the next one is yielded; it returns pairs and the rows of the bucket.
+        """
+        if self._pairs is None:
+            yield from self._read_buckets(epoch)
+            return
+        starts, size = [0, *itertools.accumulate(self.sizes)], self.config.bucket_size
+        rows = np.fromiter((starts[corpus] + line for corpus, line in self.mixed(epoch)), np.int64)
+        for begin in range(0, len(rows), size):
+            bucket = self._pairs, rows[begin : begin + size]
+            yield lambda _, bucket=bucket: bucket  # type: ignore[misc]
+
+    def _read_buckets(self, epoch: int) -> Iterator[Callable[[str], tuple[EncodedPairs, Integers]]]:
+        """Yield what `buckets` does, from the files."""
+        corpora, vocabularies, config = self.config.corpora, self.vocabularies, self.config
+        pipes = [build_pipe(corpus, config, vocabularies) for corpus in corpora]
+        streams: dict[int, Iterator[Line]] = {}
+
+        def lines() -> Iterator[tuple[int, Line]]:
+            for corpus, first in self.mixed(epoch):
+                if corpus not in streams:
+                    streams[corpus] = _endless(corpora[corpus], first)
+                yield corpus, next(streams[corpus])
+
+        def read(seed: str) -> tuple[EncodedPairs, Integers]:
+            pairs = NumberedPairs()
+            texts = (pair_of(line, pipes[at], config, is_train=True) for at, line in bucket)
+            with_seed(seed, lambda: pairs.add(texts))
+            encoded = pairs.encode(vocabularies)
+            return encoded, np.arange(len(encoded.kept))
+
+        every = lines()
+        for _ in range(0, self.epoch_size, config.bucket_size):
+            bucket = itertools.islice(every, config.bucket_size)
+            yield read
+            for _line in bucket:  # lines that the caller did not read
+                pass
+
+
+def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:
+    """Yield the lines of a corpus from line `first` (from 0) on, again and again."""
+    while True:
+        yield from itertools.islice(read_lines(corpus), first, None)
+        first = 0
