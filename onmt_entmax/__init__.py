@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onmt_entmax.version import __version__
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from onmt_entmax.checkpoint import load

@@ -33,15 +33,15 @@ import yaml
 from safetensors import SafetensorError
 from torch import Tensor
 
-from onmt_entmax.checksums import LIST_NAME, is_listed, read_checked, write_list
+from onmt_entmax import __version__
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, read_bytes, write_folder, write_text
+from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
+from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
-from onmt_entmax.network import ModelConfig
-from onmt_entmax.parsing import parse_json, parse_yaml
 from onmt_entmax.rules import shown
-from onmt_entmax.version import __version__
 
 FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"

@@ -1,11 +1,23 @@
-"""The base class of errors that a user can fix, and the wording of messages."""
+"""Errors that a user can fix, memory that runs out among them, and the wording of messages."""
+
+from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 _DIRECTION = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_SMALL = 1 << 28  # bytes, too few to check
+# The CPU has no class of its own for it; the last text is oneDNN's.
+_EXHAUSTED = r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
 
 
 class UserError(ValueError):
@@ -44,3 +56,69 @@ def counted(number: int, noun: str) -> str:
     """Return `1 sentence`, `2,000 sentences`, `0 batches` or `3 epochs`."""
     plural = "es" if noun.endswith(("tch", "s", "x")) else "s"
     return f"{number:,} {noun}" + plural * (number != 1)
+
+
+class TooLargeError(UserError):
+    """A network or a batch that does not fit in memory; the message names its largest part."""
+
+
+def most_reserved(device: torch.device) -> int:
+    """Return the most bytes of a GPU that PyTorch has held in this process; 0 of other devices."""
+    if device.type != "cuda":
+        return 0
+    import torch
+
+    return torch.cuda.max_memory_reserved(device)
+
+
+def check_free(needed: int, device: torch.device) -> None:
+    """Check that so many bytes are free on a GPU or, with swap, on the machine.
+
+    Raises:
+        MemoryError: they are not; the message says how many are.
+    """
+    if needed < _SMALL:
+        return
+    if device.type == "cuda":
+        import torch
+
+        # Reserved by PyTorch, but free for its tensors.
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        free = torch.cuda.mem_get_info(device)[0] + kept
+    else:
+        try:
+            text = Path("/proc/meminfo").read_text(encoding="ascii")
+        except OSError:  # a system that does not tell
+            return
+        free = 1024 * sum(map(int, re.findall(r"(?:MemAvailable|SwapFree):\s+(\d+) kB", text)))
+    if needed > free:
+        raise MemoryError(f"needs {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free")
+
+
+@contextmanager
+def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
+    """Turn out-of-memory errors of the block into TooLargeError.
+
+    Args:
+        what: returns the beginning of the message.
+        advice: the end of the message.
+
+    Raises:
+        TooLargeError: memory ran out.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if (reason := exhaustion(error)) is None:
+            raise
+        raise TooLargeError(f"{what()}: does not fit in memory ({reason}); {advice}") from None
+
+
+def exhaustion(error: Exception) -> str | None:
+    """Return in a few words that memory ran out; None for other errors."""
+    if isinstance(error, MemoryError):
+        return str(error) or "an allocation failed"
+    if not isinstance(error, RuntimeError) or not re.search(_EXHAUSTED, str(error)):
+        return None
+    size = re.search(r"you tried to allocate (\d+) bytes", str(error))
+    return f"needs {int(size[1]) / 1e9:,.1f} GB more" if size else "an allocation failed"

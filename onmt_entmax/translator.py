@@ -15,16 +15,16 @@ from typing import Any, NoReturn
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.memory import check_free, named_exhaustion
-from onmt_entmax.model import SparseNMTModel, device_of, with_tokens_in_order
-from onmt_entmax.network import ModelConfig, search_bytes
+from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
+from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.reader import recorded_transform_options, subwords_of
+from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.report.writers import Answer, Decoded, Drawn
@@ -48,7 +48,6 @@ from onmt_entmax.search import (
     stream_search,
     verify,
 )
-from onmt_entmax.sharding import Windows
 
 _ALL = Windows()
 _ROWS = {"cpu": 1280, "cuda": 16_384}  # live prefixes of one batch

@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.checkpoint import save
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
-from onmt_entmax.network import ModelConfig
 
 WORDS = ("lang=english", "lang=german", "+V", "+PST", "a", "b", "▁")
 VOCABULARIES = Vocabularies(

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.network import ModelConfig
 
 
 def words(source: Iterable[str], target: Iterable[str]) -> Vocabularies:

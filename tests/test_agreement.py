@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import _opennmt_options, build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.opennmt import Embeddings, NMTModel, str2dec, str2enc
 from tests.test_model import TRANSFORMER, VOCABULARIES
 

@@ -25,7 +25,7 @@ from onmt_entmax.checkpoint import (
     remember_best,
     save,
 )
-from onmt_entmax.checksums import write_list
+from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from tests.commands import ENVIRONMENT
 from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.checksums import differences, read_checked, write_list
 from onmt_entmax.files import (
     FileError,
     count_lines,
@@ -25,7 +24,8 @@ from onmt_entmax.files import (
     write_folder,
     write_text,
 )
-from onmt_entmax.locks import LockedError, is_locked, locked
+from onmt_entmax.files.checksums import differences, read_checked, write_list
+from onmt_entmax.files.locks import LockedError, is_locked, locked
 from tests.commands import ENVIRONMENT
 
 
@@ -230,7 +230,7 @@ def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
     code = """
 import sys, time
 from pathlib import Path
-from onmt_entmax.locks import locked
+from onmt_entmax.files.locks import locked
 with locked(Path(sys.argv[1])):
     print("ready", flush=True)
     time.sleep(60)

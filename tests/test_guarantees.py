@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from onmt_entmax.checksums import write_list
+from onmt_entmax.files.checksums import write_list
 from tests.commands import CONSOLE, ENVIRONMENT, fail, run
 from tests.toy import write_config
 

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from onmt_entmax.checkpoint import load, save
-from onmt_entmax.checksums import write_list
 from onmt_entmax.config import ModelConfig, declared
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.checksums import write_list
+from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import build_model
-from onmt_entmax.parsing import parse_json, parse_yaml
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tests.test_model import SMALL, TRANSFORMER, VOCABULARIES

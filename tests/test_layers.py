@@ -12,19 +12,18 @@ PACKAGE = ROOT / "onmt_entmax"
 
 # The order of the table in docs/architecture.md.
 ROWS = [
-    {"errors", "opennmt", "rules", "version"},
+    {"errors", "opennmt", "rules"},
     {"config"},
-    {"files", "memory", "parsing", "processes", "sparse", "weights"},
-    {"checksums", "data", "huggingface", "locks"},
-    {"nn", "released"},
-    {"network"},
+    {"files", "sparse"},
+    {"data", "huggingface"},
+    {"nn"},
     {"model"},
     {"checkpoint"},
     {"search"},
     {"report"},
+    {"parallel"},
     {"train"},
     {"options"},
-    {"sharding"},
     {"suggester", "translator"},
     {"inflector"},
     {"cli", "__init__"},
@@ -57,7 +56,8 @@ def imported_names(node: ast.AST) -> list[str]:
     """Full names of the modules that one statement imports."""
     if isinstance(node, ast.ImportFrom) and node.module is not None:
         if node.module == "onmt_entmax":
-            return [f"onmt_entmax.{alias.name}" for alias in node.names]
+            names = [alias.name for alias in node.names if alias.name != "__version__"]
+            return [f"onmt_entmax.{name}" for name in names]
         return [node.module]
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax import memory
+from onmt_entmax import errors as memory
 from onmt_entmax.checkpoint import save
-from onmt_entmax.memory import TooLargeError, check_free, exhaustion, named_exhaustion
-from onmt_entmax.model import build_model
-from onmt_entmax.network import refuse_too_large, training_bytes
+from onmt_entmax.errors import TooLargeError, check_free, exhaustion, named_exhaustion
+from onmt_entmax.model import build_model, refuse_too_large, training_bytes
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import fail

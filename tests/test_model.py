@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 import torch
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.model import build_model, count_parameters, with_tokens_in_order
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.sparse.functional import entmax, entmax_loss

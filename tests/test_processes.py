@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax import processes
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.processes import ProcessError, device_for, end_with_parent
+from onmt_entmax.parallel import processes
+from onmt_entmax.parallel.processes import ProcessError, device_for, end_with_parent
 from tests.commands import ENVIRONMENT, ROOT, succeed, weights
 from tests.toy import write_config
 
@@ -162,7 +162,7 @@ def test_the_chosen_gpu_becomes_the_current_one(
 
 _CHILD = """
 import signal, sys, time
-from onmt_entmax.processes import end_with_parent
+from onmt_entmax.parallel.processes import end_with_parent
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("saved"))
 end_with_parent()
 print("ready", flush=True)
@@ -170,7 +170,7 @@ time.sleep(60)
 """
 _KILLED = """
 import os, subprocess, sys, time
-from onmt_entmax.processes import PARENT
+from onmt_entmax.parallel.processes import PARENT
 environment = {**os.environ, PARENT: str(os.getpid())}
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], env=environment)
 time.sleep(60)

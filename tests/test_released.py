@@ -1,4 +1,4 @@
-"""`onmt_entmax.released` and `onmt-entmax fetch-model`: archives are what they say, or refused."""
+"""Released models and `onmt-entmax fetch-model`: archives are what they say, or refused."""
 
 import hashlib
 import io
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Inflector, released
-from onmt_entmax.checksums import differences
 from onmt_entmax.cli import fetch_model, inflect
 from onmt_entmax.errors import UserError
-from onmt_entmax.released import cache_folder, pretrained, unpack
+from onmt_entmax.files.checksums import differences
+from onmt_entmax.files.released import cache_folder, pretrained, unpack
 from tests.ended import ended
 from tests.inflection_models import write_model, zipped
 
@@ -39,7 +39,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(released, "__file__", str(tmp_path / "site-packages/onmt_entmax/x.py"))
+    monkeypatch.setattr(
+        released, "__file__", str(tmp_path / "site-packages/onmt_entmax/files/x.py")
+    )
     return tmp_path / "cache/onmt_entmax/models"
 
 
@@ -147,7 +149,7 @@ def test_where_models_are(model, cache, tmp_path, monkeypatch) -> None:
 def test_the_model_of_this_checkout() -> None:
     """Its files are as listed and small enough for a repository; the words are of the README."""
     folder = pretrained()
-    assert folder == Path(released.__file__).resolve().parents[1] / "data" / "models" / M
+    assert folder == Path(released.__file__).resolve().parents[2] / "data" / "models" / M
     assert differences(folder) == []
     assert sum(path.stat().st_size for path in folder.iterdir()) < 22_000_000
     inflector = Inflector(folder, n_best=0)

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.processes import Processes
+from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.parallel.sharding import Windows, in_order, packed, send_answers, unpacked
 from onmt_entmax.report.writers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
-from onmt_entmax.sharding import Windows, in_order, packed, send_answers, unpacked
 from tests.commands import ENVIRONMENT, succeed
 from tests.test_processes import children, torchrun
 

@@ -178,7 +178,7 @@ def _become(request: dict[str, Any], server: str) -> None:
     import numpy
 
     from onmt_entmax.cli import distill
-    from onmt_entmax.processes import PARENT
+    from onmt_entmax.parallel.processes import PARENT
     from tools.papers import tables
 
     random.seed()

@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from onmt_entmax.errors import UserError, nearest, printable
-from onmt_entmax.memory import exhaustion
+from onmt_entmax.errors import UserError, exhaustion, nearest, printable
 from onmt_entmax.rules import Rule, shown
 
 _CUT = 200  # characters that a long message keeps at its beginning and at its end

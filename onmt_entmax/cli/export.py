@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from onmt_entmax import __version__
 from onmt_entmax.checkpoint import (
     RIGHT_TO_LEFT,
     TARGET_ORDER,
@@ -33,7 +34,6 @@ from onmt_entmax.data.inflection import is_language
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.reader import transform_options, transforms_of
-from onmt_entmax.version import __version__
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 

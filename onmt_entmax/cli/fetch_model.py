@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.download import Limits, check, download
-from onmt_entmax.released import LARGEST, cache_folder, unpack
+from onmt_entmax.files.released import LARGEST, cache_folder, unpack
 
 
 def checksum(text: str) -> str:

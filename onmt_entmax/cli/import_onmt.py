@@ -28,10 +28,11 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.config import ConfigError as NetworkError
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.network import ModelConfig, NetworkError
 from onmt_entmax.options.train import training_options
 from onmt_entmax.rules import shown
 

@@ -40,8 +40,8 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
+from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
-from onmt_entmax.released import pretrained
 from onmt_entmax.rules import whole
 
 

@@ -42,8 +42,8 @@ from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import CELLS, encode_tag, encode_word, read_cells
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
+from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
-from onmt_entmax.released import pretrained
 from onmt_entmax.rules import positive, whole
 
 OTHER = "other"  # the dimension of tags that are not in unimorph.tsv

@@ -38,8 +38,8 @@ from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
-from onmt_entmax.released import pretrained
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, live_page, to_json
 from onmt_entmax.rules import whole

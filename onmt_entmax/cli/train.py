@@ -11,7 +11,7 @@ from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.reader import OptionError, described
 from onmt_entmax.options.train import TOPICS, training_options, training_setup
-from onmt_entmax.processes import end_with_parent
+from onmt_entmax.parallel.processes import end_with_parent
 from onmt_entmax.train.run import run_training
 
 

@@ -22,10 +22,10 @@ from onmt_entmax.options.translate import (
     translation_options,
     translation_setup,
 )
-from onmt_entmax.processes import Processes, device_for, end_with_parent
+from onmt_entmax.parallel.processes import Processes, device_for, end_with_parent
+from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.search import LineConstraints
-from onmt_entmax.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.translator import Translator
 
 

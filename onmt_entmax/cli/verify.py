@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best
-from onmt_entmax.checksums import LIST_NAME, differences
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files.checksums import LIST_NAME, differences
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -21,8 +21,8 @@ from typing import Any
 from onmt_entmax.config import COUNT, KINDS, LIMIT, CorpusConfig, Option, declared
 from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.files.parsing import ParseError, parse_yaml
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts, translate_opts
-from onmt_entmax.parsing import ParseError, parse_yaml
 from onmt_entmax.rules import Rule, number, one_of, shown, whole
 
 _LARGEST_FILE = 1 << 20  # bytes

@@ -13,7 +13,7 @@ from typing import Any
 
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
-from onmt_entmax.parsing import parse_json
+from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.rules import shown
 from onmt_entmax.search.automaton import Automaton, compile_expression
 from onmt_entmax.search.expression import (

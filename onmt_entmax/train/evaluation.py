@@ -16,8 +16,7 @@ from onmt_entmax.data.corpus import CorpusError, numericalise
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import counted
-from onmt_entmax.memory import named_exhaustion
+from onmt_entmax.errors import counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
 from onmt_entmax.train import Evaluate

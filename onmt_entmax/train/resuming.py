@@ -19,8 +19,8 @@ from onmt_entmax.checkpoint import (
     load,
     read_training_state,
 )
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.model import freeze
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.train.config import RunConfig, TrainingConfig
 from onmt_entmax.train.optimiser import build_optimizer
 

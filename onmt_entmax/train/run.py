@@ -25,6 +25,7 @@ from onmt_entmax.checkpoint import (
     read_best,
     with_subword_files,
 )
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.corpus import DataConfig
 from onmt_entmax.data.inflection import decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
@@ -34,10 +35,15 @@ from onmt_entmax.data.vectors import fill, read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import FileError, write_files
-from onmt_entmax.locks import locked
-from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
-from onmt_entmax.network import ModelConfig, refuse_too_large
-from onmt_entmax.processes import ProcessError, Processes, device_for, say, silent
+from onmt_entmax.files.locks import locked
+from onmt_entmax.model import (
+    SparseNMTModel,
+    build_model,
+    count_parameters,
+    device_of,
+    refuse_too_large,
+)
+from onmt_entmax.parallel.processes import ProcessError, Processes, device_for, say, silent
 from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate

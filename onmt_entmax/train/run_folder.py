@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, save
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.network import ModelConfig
 
 # Temporary names that a killed run may leave: see `write_folder` and `Log`.
 _LEFTOVER = re.compile(

@@ -20,10 +20,10 @@ from onmt_entmax.checkpoint import checkpoint_steps, remember_best
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.memory import most_reserved, named_exhaustion
+from onmt_entmax.errors import most_reserved, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
-from onmt_entmax.processes import Processes
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train import graphs
 from onmt_entmax.train.config import Outcome, TrainingConfig, TrainingError, value_at
 from onmt_entmax.train.log import Log, Standing

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import CheckpointError, find_model, load, remember_best, save
-from onmt_entmax.checksums import differences
 from onmt_entmax.cli.export import main
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.checksums import differences
 from onmt_entmax.model import build_model
 from tests.commands import succeed
 from tests.test_model import SMALL, VOCABULARIES

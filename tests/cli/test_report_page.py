@@ -10,7 +10,7 @@ import pytest
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import report as report_page
-from onmt_entmax.network import ModelConfig
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.ended import ended, refused

@@ -10,10 +10,10 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import score
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.ended import ended, refused

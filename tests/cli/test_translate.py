@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.checksums import write_list
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.checksums import write_list
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import Answer, Summary
 from onmt_entmax.search import decide

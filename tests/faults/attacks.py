@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from onmt_entmax.checkpoint import checkpoint_steps
-from onmt_entmax.checksums import write_list
+from onmt_entmax.files.checksums import write_list
 from tests.commands import CONSOLE, ENVIRONMENT, run
 from tests.toy import write_config
 

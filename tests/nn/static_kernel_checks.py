@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from onmt_entmax.network import ModelConfig
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.backends import triton
 from tests.nn.test_static import CONFIG as RECURRENT

@@ -8,11 +8,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import PaddedBatch, Shapes, pad_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.network import ModelConfig
 
 SIZES = (23, 19)  # tokens of source and target
 SHAPES = Shapes(batch_size=7)

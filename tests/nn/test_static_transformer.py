@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import PaddedBatch, views
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.sparse.backends import pytorch
 from onmt_entmax.train.graphs import padded_outputs
 from tests.models import small_transformer

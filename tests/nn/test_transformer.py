@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from onmt_entmax.config import ConfigError as NetworkError
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import build_model, count_parameters
-from onmt_entmax.network import ModelConfig, NetworkError
 from onmt_entmax.nn.transformer import (
     KINDS,
     EntmaxMultiHeadedAttention,

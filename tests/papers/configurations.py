@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
-from onmt_entmax.network import ModelConfig
 
 KEYS = ("path_src", "path_tgt")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.search import ModelStepper
 
 VOCABULARIES = Vocabularies(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.model import build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
 from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import save
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
-from onmt_entmax.network import ModelConfig
 from tools.bench.search import opennmt_side, our_side
 
 WORDS = 2000

@@ -21,14 +21,14 @@ from onmt_entmax.checkpoint import (
     read_training_state,
     remember_best,
 )
-from onmt_entmax.checksums import write_list
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import _output
-from onmt_entmax.locks import LockedError, locked
+from onmt_entmax.files.checksums import write_list
+from onmt_entmax.files.locks import LockedError, locked
 from onmt_entmax.model import build_model
-from onmt_entmax.processes import Processes
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train.run_folder import RunFolder, clear, prune, remove_leftovers
 from tests.commands import weights

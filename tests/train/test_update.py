@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.train import OptimizerConfig, TrainingConfig, TrainingError
 from onmt_entmax.train import graphs as graph_module

@@ -13,7 +13,7 @@ from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
-from onmt_entmax.processes import Processes
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train import Trainer
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder

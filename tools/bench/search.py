@@ -46,10 +46,10 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, save
 from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.opennmt import ArgumentParser, train_opts, translate_opts
 from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask

@@ -34,9 +34,9 @@ import torch
 from torch import nn
 
 from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.network import ModelConfig
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
 from onmt_entmax.opennmt import MultiHeadedAttention
 from onmt_entmax.rules import whole

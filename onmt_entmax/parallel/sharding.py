@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.processes import ProcessError, Processes
+from onmt_entmax.parallel.processes import ProcessError, Processes
 from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.writers import Answer, Decoded, Drawn
 from onmt_entmax.search import (

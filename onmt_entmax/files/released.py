@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from onmt_entmax.checksums import differences
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_folder
+from onmt_entmax.files.checksums import differences
 
 PRETRAINED = "inflection-86"
 LARGEST = 1 << 30  # bytes of an archive, and of what it holds
@@ -42,7 +42,7 @@ def pretrained() -> Path:
     Raises:
         ReleaseError: no folder has it; says what to do.
     """
-    checkout = Path(__file__).resolve().parents[1] / "data" / "models"
+    checkout = Path(__file__).resolve().parents[2] / "data" / "models"
     roots = (sysconfig.get_path("data"), site.getuserbase())
     installed = [Path(root, "share", "onmt_entmax", "models") for root in roots]
     for folder in (checkout, *installed, cache_folder()):

@@ -1,0 +1,1 @@
+"""Several processes: those that torchrun starts, and files that they translate together."""
