@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax import Inflector, released
+from onmt_entmax import Inflector
 from onmt_entmax.cli import fetch_model, inflect
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import released
 from onmt_entmax.files.checksums import differences
 from onmt_entmax.files.released import cache_folder, pretrained, unpack
 from tests.ended import ended
