@@ -389,7 +389,8 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
                 raise WeightsError(f"{name}: is missing")
             continue
         value = saved[name]
-        if not isinstance(value, Tensor) or value.dtype not in _FLOATS:
+        plain = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_meta
+        if not isinstance(value, Tensor) or not plain or value.dtype not in _FLOATS:
             raise WeightsError(f"{name}: not a tensor of floats")
         if value.shape != weight.shape:
             raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")

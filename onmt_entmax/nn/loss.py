@@ -31,8 +31,9 @@ class LinearLoss(Function):
 
     ``apply(hidden, weight, bias, target, counted, alpha, smoothing, spread)`` of hidden ``(rows,
     hidden)``, weight ``(vocab, hidden)``, bias ``(vocab,)``, target ``(rows,)`` int64. ``counted``
-    ``(rows,)`` is false for ignored rows, whose states must be 0. ``spread`` ``(vocab,)`` is what
-    smoothing adds to the target probabilities, or None.
+    ``(rows,)`` is false for ignored rows, whose states must be constant zeros: the gradient there
+    means nothing. ``spread`` ``(vocab,)`` is what smoothing adds to the target probabilities, or
+    None.
 
     With probabilities p and Fenchel-Young loss :math:`\Omega^*(z) - y^\top z` (Blondel et al.
     2020), the gradient in the scores z is p - y.
@@ -86,12 +87,11 @@ class LinearLoss(Function):
                 sparse.append(few._replace(row=few.row + begin))
         entries = _Sparse(*map(torch.cat, zip(*sparse, strict=True)))
         d_bias.index_add_(0, entries.column, entries.value)
-        d_hidden *= factor.unsqueeze(1)
         states: Tensor | None = None
         if spread is not None:  # its part is linear in the scores, which need not exist for it
             states, pull, kept = factor @ hidden, spread @ weight, factor.sum()
             loss -= states @ pull + kept * (spread @ bias)
-            d_hidden.addr_(factor, pull, alpha=-1)
+            d_hidden -= pull
             d_bias -= kept * spread
         ctx.save_for_backward(d_hidden, d_weight, d_bias, hidden, states, spread, *entries)
         ctx.mark_non_differentiable(counts)

@@ -177,7 +177,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     for name in ("src", "tgt", "constraints"):
         if options[name] and not os.path.isfile(options[name]):
             raise options.error(name, no_such_file(options[name]))
-    output, report = Path(options["output"]), _path(options["exactness_report"])
+    output, report = Path(options["output"]), _path(options, "exactness_report")
     aligned = output.with_name(output.name + ".align") if options["report_align"] else None
     if aligned is not None and is_stream(output):
         raise options.error("report_align", f"needs an output file, not {output}")
@@ -191,8 +191,8 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=Path(options["src"]),
-        prefixes=_path(options["tgt"]),
-        constraints=_path(options["constraints"]),
+        prefixes=_path(options, "tgt"),
+        constraints=_path(options, "constraints"),
         output=output,
         chosen=options.given("output"),
         exactness_report=report,
@@ -209,8 +209,10 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     )
 
 
-def _path(name: str | None) -> Path | None:
-    return Path(name) if name else None
+def _path(options: Options, name: str) -> Path | None:
+    if options[name] == "":
+        raise options.error(name, "names no file")
+    return None if options[name] is None else Path(options[name])
 
 
 def _task(options: Options) -> SearchTask:

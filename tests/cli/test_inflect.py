@@ -272,7 +272,7 @@ class TestCommand:
 
 
 def test_numbers_out_of_range_are_refused(model):
-    with pytest.raises(ValueError, match="n_best must be at least 0"):
+    with pytest.raises(ValueError, match="n_best: must be at least 0"):
         Inflector([model], n_best=-1)
     with pytest.raises(ValueError, match="beam_size must be at least 1"):
         Inflector([model], beam_size=0)

@@ -30,7 +30,7 @@ def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
 
 
 def test_wrong_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="expansions must be at least 1"):
+    with pytest.raises(ValueError, match="expansions: must be"):
         Budget(expansions=0)
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
