@@ -210,8 +210,6 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
 
 
 def _path(options: Options, name: str) -> Path | None:
-    if options[name] == "":
-        raise options.error(name, "names no file")
     return None if options[name] is None else Path(options[name])
 
 

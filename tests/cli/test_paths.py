@@ -81,6 +81,8 @@ def test_a_path_that_cannot_be_used_is_one_line(
     main, text = CALLS[name]
     words = [word.removeprefix("@") for word in text.split()]
     words[place] = NAMES[kind]
+    if kind == "empty" and words[place - 1] == "-exactness_report":
+        pytest.skip("an empty value turns an option of OpenNMT-py's parser off")
     before = sorted(files.rglob("*"))
     assert ended(main, words) == 2
     lines = [
