@@ -37,7 +37,7 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells
+from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells, split_tags
 from onmt_entmax.data.transforms import splits
 from onmt_entmax.data.unknown import likely_cause, unseen_cause
 from onmt_entmax.errors import UserError
@@ -137,7 +137,7 @@ class Answering:
         if self._inflects and query.get("pos"):
             return self._paradigm(query)
         if self._inflects:
-            given = tuple(_text(query, "tags").split(";"))
+            given = split_tags(_text(query, "tags"))
             asked = Question(_text(query, "language"), _text(query, "lemma").strip(), given)
             tags = self._inventory.checked(asked).tags
             line = " ".join(encode_source(asked.language, asked.lemma, tags))
