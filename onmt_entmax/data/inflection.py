@@ -178,8 +178,8 @@ def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tu
     for number, cells in table:
         if len(cells) != width:
             raise UserError(
-                f"{name}:{number}: expected {width} columns divided by {divided}, such as lemma, "
-                f"form and tags; found {len(cells)}"
+                f"{name}:{number}: expected lemma, form and tags, {width} columns divided by "
+                f"{'commas or tabs' if comma else 'tabs'}; found {len(cells)}"
             )
     columns = columns or _guess_columns([cells for _, cells in table], name)
     order = [columns.index(column) for column in COLUMNS]

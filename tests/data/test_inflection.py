@@ -94,6 +94,7 @@ def test_a_language_comes_first(tokens):
         ("V;PRS;NOM(3,SG)", ["V", "PRS", "NOM(3,SG)"]),
         ("N;NOM(PL;PSS(1;PL));X", ["N", "NOM(PL;PSS(1;PL))", "X"]),
         ("ADJ;(non)NOM;SG", ["ADJ", "(non)NOM", "SG"]),
+        ("A(B(1);C);X", ["A(B(1);C)", "X"]),
         ("V);A", ["V)", "A"]),
     ],
 )
