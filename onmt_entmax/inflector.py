@@ -23,6 +23,7 @@ from onmt_entmax.data.inflection import (
     encode_tag,
     is_language,
     is_tag,
+    split_tags,
 )
 from onmt_entmax.data.unknown import readable, unseen_text
 from onmt_entmax.data.vocabulary import Vocabulary
@@ -47,7 +48,7 @@ class Question:
     tags: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        tags = self.tags.split(";") if isinstance(self.tags, str) else self.tags
+        tags = split_tags(self.tags) if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", tuple(tags))
 
 

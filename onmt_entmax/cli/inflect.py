@@ -38,6 +38,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.data.inflection import split_tags
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
 from onmt_entmax.files.released import pretrained
@@ -61,7 +62,7 @@ def read_question(line: str, language: str | None) -> Question:
             f"found {counted(len(columns), 'column')}{keep}"
         )
     named, lemma, tags = [language, *columns] if language else columns
-    return Question(str(named), str(lemma), tuple(str(tags).split(";")))
+    return Question(str(named), str(lemma), split_tags(str(tags)))
 
 
 def read_questions(

@@ -1,16 +1,23 @@
-"""Make training files for inflection from files of the CoNLL-SIGMORPHON 2018 shared task or yours.
+"""Make training files for inflection from tables: SIGMORPHON's shared tasks, UniMorph, or yours.
 
-    onmt-entmax prepare sigmorphon --data mine --out run/mine
+    onmt-entmax prepare sigmorphon --train welsh.csv --dev welsh-dev.csv --out run/mine
     onmt-entmax prepare sigmorphon --data conll2018 --setting medium --languages english german \\
         --out run/pilot/data
 
-The files hold one form a line, `lemma<TAB>form<TAB>tag;tag`. This writes `<split>.src` and
-`<split>.tgt`, whose lines are tokens (Peters, Niculae and Martins 2019, section 4.1):
+A row has a lemma, its form and the form's tags, `lemma<TAB>form<TAB>tag;tag`, or the same in other
+columns, of a CSV file too. What was seen is printed before anything is written; --columns says it
+where the guess is wrong. --data takes the files of a folder, <language>-train and <language>-dev.
+--train, --dev and --test take files of any name: their language is --language, or the name up to
+the first dot or underscore, -train, -dev, -test or -task.
+
+This writes `<split>.src` and `<split>.tgt`, whose lines are tokens (Peters, Niculae and Martins
+2019, section 4.1):
 
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
-Characters stay as they are: a warning names files that are not in Unicode's normal form NFC.
+Characters stay as they are: a warning names files that are not in Unicode's normal form NFC. Tags
+are divided at semicolons outside brackets: `V;PRS;NOM(3,SG)` are three.
 
 `cells.tsv` counts the tags of each language in the training data: the cells of `paradigm`.
 
@@ -34,6 +41,7 @@ from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.prepared import CONFIGURATION, keep_configuration, next_lines, training_file
 from onmt_entmax.data.inflection import (
     CELLS,
+    COLUMNS,
     SETTINGS,
     Row,
     as_pair,
@@ -42,10 +50,10 @@ from onmt_entmax.data.inflection import (
     decode_source,
     order_tokens,
     pair_texts,
-    read_rows,
+    table_of,
 )
 from onmt_entmax.errors import UserError, counted, nearest
-from onmt_entmax.files import naming, write_files
+from onmt_entmax.files import naming, read_lines, write_files
 
 SPLITS = ("train", "dev", "test")
 
@@ -139,19 +147,47 @@ def choose_languages(
     return chosen, [language for language in found if language not in chosen]
 
 
-def prepare(options: argparse.Namespace) -> None:
-    """Write `<split>.src` and `<split>.tgt` for each split, and a configuration to train with."""
+def choose_files(
+    options: argparse.Namespace,
+) -> tuple[dict[str, list[tuple[str, Path]]], str]:
+    """Return languages and files by split, and a note on the languages that are left out.
+
+    Raises:
+        UserError: a language or file is missing, or a file's name says no language.
+    """
+    files: dict[str, list[tuple[str, Path]]] = {}
+    if not options.data:
+        for split in SPLITS:
+            for path in getattr(options, split):
+                name = re.split(r"[._]|-(?:train|dev|test|task)", path.name)[0]
+                language = name if options.languages == ["all"] else " ".join(options.languages)
+                if not re.fullmatch(r"\S+", language):
+                    raise UserError(
+                        f"{path}: --language names its language, one word without spaces"
+                    )
+                files.setdefault(split, []).append((language, path))
+        return files, ""
     train = f"train-{options.setting}" if options.setting else "train"
     needed = {split: train if split == "train" else split for split in options.splits}
     # The setting decides the languages: `dev` of high is `dev` of those that have train-high.
     required = sorted({*needed.values(), train} if options.setting else set(needed.values()))
     languages, left_out = choose_languages(options.data, options.languages, required)
-
-    pairs: dict[str, list[tuple[str, str]]] = {}
     for split, part in needed.items():
-        for language in languages:
-            path = options.data / f"{language}-{part}"
-            rows = read_rows(path)
+        files[split] = [(each, options.data / f"{each}-{part}") for each in languages]
+    note = f"left out, no {' or no '.join(required)}: {', '.join(left_out)}" if left_out else ""
+    return files, note
+
+
+def prepare(options: argparse.Namespace) -> None:
+    """Write `<split>.src` and `<split>.tgt` for each split, and a configuration to train with."""
+    files, note = choose_files(options)
+    languages = {language for tables in files.values() for language, _ in tables}
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    layouts: dict[str, list[str]] = {}
+    for split, tables in files.items():
+        for language, path in tables:
+            rows, layout = table_of(read_lines(path), str(path), options.columns)
+            layouts.setdefault(layout, []).append(f"{path.name}, {counted(len(rows), 'row')}")
             _warn_of_oddities(path, rows)
             for source, target in (as_pair(language, row) for row in rows):
                 pairs.setdefault(split, []).append((source, order_tokens(target, options.reverse)))
@@ -170,6 +206,9 @@ def prepare(options: argparse.Namespace) -> None:
         commands = next_commands(options.out, pairs["dev"][0][0], options.reverse)
         text = configuration(options.out, len(pairs["train"]), len(languages), commands)
         contents[options.out / CONFIGURATION] = text
+    for layout, names in layouts.items():
+        more = f" and {counted(len(names) - 1, 'file')} more" if names[1:] else ""
+        print(f"{names[0]}{more}: {layout}")
     write_files(contents)
     for name, some in pairs.items():
         size = f"{counted(len(some), 'row')}, {counted(len(languages), 'language')}"
@@ -182,8 +221,8 @@ def prepare(options: argparse.Namespace) -> None:
                 f"{options.out / name}: rows that are in the training data too: {known:,} of "
                 f"{len(some):,}, which makes the accuracy too high"
             )
-    if left_out:
-        print(f"left out, no {' or no '.join(required)}: {', '.join(left_out)}")
+    if note:
+        print(note)
     if commands:
         print("\n  ".join(["next:", *commands]))
 
@@ -192,7 +231,7 @@ def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
     spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
     if spaced:
         warn(f"{path}: tags with spaces around them, which makes other tags: {spaced:,}")
-    joined = [row.tags[0] for row in rows if re.search(r"\S[|, ]", row.tags[0])]
+    joined = [row.tags[0] for row in rows if re.match(r"[^(]*[^(\s][|, ]", row.tags[0])]
     if 2 * len(joined) > len(rows) and all(len(row.tags) == 1 for row in rows):
         warn(f"{path}: no semicolon divides tags: {joined[0]!r} is one tag; put ; between tags")
     other = sum(not is_normalized("NFC", row.lemma + "\t" + row.form) for row in rows)
@@ -272,14 +311,33 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="folder of <language>-train-<setting>, ...-dev")
+    add("--data", type=Path, help="folder of <language>-train-<setting>, <language>-dev, ...")
+    for split in SPLITS:
+        add(f"--{split}", type=Path, nargs="+", default=[], help=f"files of the {split} set")
+    add(
+        "--columns",
+        type=lambda text: text.split(","),
+        default=[],
+        help="such as lemma,tags,form,-; - leaves a column out (default: guessed)",
+    )
     add("--setting", help="low, medium or high; without it, files are named <language>-train")
-    add("--languages", nargs="+", default=["all"], help="names, or all (default)")
+    add(
+        *("--languages", "--language"),
+        nargs="+",
+        default=["all"],
+        help="names, or all (default); without --data, the one language of the files",
+    )
     add("--splits", nargs="+", default=["train", "dev"], help="among train, dev, test")
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
     add("--reverse", action="store_true", help="write the target forms right to left")
     add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
     options = parser.parse_args(arguments)
+    if bool(options.data) == any(getattr(options, split) for split in SPLITS):
+        raise UserError("expected either --data, or some of --train, --dev and --test")
+    if not options.data and (options.setting or options.splits != parser.get_default("splits")):
+        raise UserError("--setting and --splits choose among the files of --data")
+    if options.columns and sorted(c for c in options.columns if c != "-") != sorted(COLUMNS):
+        raise UserError("--columns: expected lemma, form and tags, each once, and -")
     for name, value, known in (
         *(("split", split, SPLITS) for split in options.splits),
         *(("setting", setting, SETTINGS) for setting in filter(None, [options.setting])),

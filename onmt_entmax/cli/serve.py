@@ -36,7 +36,7 @@ from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells
+from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells, split_tags
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
@@ -134,7 +134,7 @@ class Answering:
         if self._inflects and query.get("pos"):
             return self._paradigm(query)
         if self._inflects:
-            given = tuple(_text(query, "tags").split(";"))
+            given = split_tags(_text(query, "tags"))
             asked = Question(_text(query, "language"), _text(query, "lemma").strip(), given)
             tags = self._inventory.checked(asked).tags
             line = " ".join(encode_source(asked.language, asked.lemma, tags))

@@ -1,4 +1,4 @@
-"""Inflection data of the CoNLL-SIGMORPHON 2018 shared task as tokens, and back.
+"""Inflection tables, as of the SIGMORPHON shared tasks and UniMorph, as tokens, and back.
 
 A model of inflection reads the language, the tags and the characters of the lemma, as in Peters,
 Niculae and Martins (2019), section 4.1, and writes the characters of the form:
@@ -15,12 +15,13 @@ Niculae and Martins (2019), section 4.1, and writes the characters of the form:
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 
 SPACE = "▁"
@@ -104,16 +105,30 @@ CELLS = "cells.tsv"  # in the folder of the data, and of a model
 SETTINGS = ("low", "medium", "high")
 
 
+COLUMNS = ("lemma", "form", "tags")
+
+
 class Row(NamedTuple):
-    """A line of a task file: a lemma, its inflected form, and the tags of the form."""
+    """A row of a table: a lemma, its inflected form, and the tags of the form."""
 
     lemma: str
     form: str
     tags: tuple[str, ...]
 
 
+def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
+    """Return the tags of `N;NOM(PL;PSS(1,PL))`; what brackets enclose is one tag."""
+    tags: list[str] = []
+    for part in text.split(separator):
+        if tags and tags[-1].count("(") > tags[-1].count(")"):
+            tags[-1] += separator + part
+        else:
+            tags.append(part)
+    return tuple(tags)
+
+
 def read_rows(path: Path) -> list[Row]:
-    """Read a task file, whose lines are blank or `lemma<TAB>form<TAB>tag;tag`.
+    """Read a table, as `table_of`.
 
     Raises:
         UserError: names the file and the line that has another form.
@@ -122,34 +137,87 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def rows_of(lines: Iterable[str], name: str) -> list[Row]:
-    """Return the rows of the lines of a task file; `name` is for errors.
+    """Return the rows of a table, as `table_of`."""
+    return table_of(lines, name)[0]
+
+
+def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tuple[list[Row], str]:
+    """Return the rows of a table and a description of its layout.
+
+    Lines without a tab in the first row are comma-separated values. Without `;`, tags of the form
+    `key=value` are divided by commas, as in the shared task of 2016.
+
+    Args:
+        lines: blank, a heading with the names of all columns, or a row.
+        name: of the table, for errors.
+        columns: `lemma`, `form` and `tags` in the table's order, with another word for each
+            column to leave out; by default, guessed.
 
     Raises:
-        UserError: names the line that has another form.
+        UserError: names the line that has another form; or the columns are unclear.
     """
-    rows = []
+    table: list[tuple[int, list[str]]] = []
+    comma = False
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        columns = line.split("\t")
-        if len(columns) != 3:
+        if not table:
+            comma = "\t" not in line
+        try:
+            cells = next(csv.reader([line], strict=True)) if comma else line.split("\t")
+        except csv.Error as error:
+            raise UserError(f"{name}:{number}: no row of a CSV file ({error})") from None
+        if any(map(str.strip, cells)):
+            table.append((number, cells))
+    heading = [cell.strip().lower() for cell in table[0][1]] if table else []
+    if set(COLUMNS) <= set(heading):
+        columns = columns or heading
+        del table[0]
+    if not table:
+        raise UserError(f"{name}: no rows")
+    width = len(columns) or max(3, len(table[0][1]))
+    divided = "commas" if comma else "tabs"
+    for number, cells in table:
+        if len(cells) != width:
             raise UserError(
-                f"{name}:{number}: expected lemma, form and tags divided by tabs, "
-                f"found {counted(len(columns), 'column')}"
-                + ("; `cut -f1-3` keeps the first three" if len(columns) > 3 else "")
+                f"{name}:{number}: expected lemma, form and tags, {width} columns divided by "
+                f"{'commas or tabs' if comma else 'tabs'}; found {len(cells)}"
             )
-        lemma, form, tags = columns[0], columns[1], columns[2].split(";")
+    columns = columns or _guess_columns([cells for _, cells in table], name)
+    order = [columns.index(column) for column in COLUMNS]
+    texts = [cells[order[2]] for _, cells in table]
+    separator = "," if any("=" in t for t in texts) and not any(";" in t for t in texts) else ";"
+    rows = []
+    for number, cells in table:
+        lemma, form, text = (cells[place] for place in order)
+        tags = split_tags(text, separator)
         if not lemma or not form or "" in tags:
             raise UserError(f"{name}:{number}: empty lemma, form or tag")
-        rows.append(Row(lemma, form, tuple(tags)))
-    if not rows:
-        raise UserError(f"{name}: no rows")
-    divided = sum(";" in row.form for row in rows)
-    if 2 * divided > len(rows) and all(len(row.tags) == 1 for row in rows):
-        raise UserError(
-            f"{name}: the columns look like lemma, tags, form; expected the form second"
+        rows.append(Row(lemma, form, tags))
+    named = ", ".join(column if column in COLUMNS else "-" for column in columns)
+    layered = ", some layered" if any("(" in text for text in texts) else ""
+    return rows, f"columns {named} divided by {divided}; tags divided by {separator}{layered}"
+
+
+def _guess_columns(table: Sequence[Sequence[str]], name: str) -> list[str]:
+    """Return the columns of a table; the only one that is mostly `A;B`, `a=B` or `AB` has tags."""
+    width = len(table[0])
+    tags = [2] * (width == 3)
+    for pattern in (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{}-]+"):
+        matches = (
+            sum(bool(re.fullmatch(pattern, c)) for c in column)
+            for column in zip(*table, strict=True)
         )
-    return rows
+        likely = [place for place, number in enumerate(matches) if 2 * number > len(table)]
+        if len(likely) == 1:
+            tags = likely
+            break
+    if tags not in ([1], [2]):
+        raise UserError(
+            f"{name}: unclear which columns are lemma, form and tags; prepare sigmorphon takes "
+            "their names, such as --columns lemma,form,tags,-"
+        )
+    columns = ["lemma", "form", *["-"] * (width - 3)]
+    columns.insert(tags[0], "tags")
+    return columns
 
 
 def as_pair(language: str, row: Row) -> tuple[str, str]:
@@ -215,5 +283,5 @@ def read_cells(path: Path) -> dict[str, dict[tuple[str, ...], int]]:
         language, *rest = line.split("\t")
         if len(rest) != 2 or not rest[0] or not rest[1].isdigit():
             raise UserError(f"{path}:{number}: expected language, tags and number between tabs")
-        cells.setdefault(language, {})[tuple(rest[0].split(";"))] = int(rest[1])
+        cells.setdefault(language, {})[split_tags(rest[0])] = int(rest[1])
     return cells

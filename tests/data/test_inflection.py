@@ -1,10 +1,25 @@
 """Encoding of words, tags and languages as tokens, and decoding."""
 
+import csv
+import io
+from itertools import permutations
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.inflection import decode_source, decode_word, encode_source, encode_word
+from onmt_entmax.data.inflection import (
+    COLUMNS,
+    Row,
+    cells_text,
+    decode_source,
+    decode_word,
+    encode_source,
+    encode_word,
+    read_cells,
+    split_tags,
+    table_of,
+)
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 names = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
@@ -70,3 +85,50 @@ def test_tags_with_a_space():
 def test_a_language_comes_first(tokens):
     with pytest.raises(ValueError, match="expected a language first"):
         decode_source(tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("V", ["V"]),
+        ("V;PRS;NOM(3,SG)", ["V", "PRS", "NOM(3,SG)"]),
+        ("N;NOM(PL;PSS(1;PL));X", ["N", "NOM(PL;PSS(1;PL))", "X"]),
+        ("ADJ;(non)NOM;SG", ["ADJ", "(non)NOM", "SG"]),
+        ("A(B(1);C);X", ["A(B(1);C)", "X"]),
+        ("V);A", ["V)", "A"]),
+    ],
+)
+def test_brackets_hold_a_tag_together(text, tags):
+    assert list(split_tags(text)) == tags
+
+
+@given(st.text("AV;()", min_size=1))
+def test_tags_that_were_split_are_split_so_again(text):
+    tags = split_tags(text)
+    assert ";".join(tags) == text
+    assert tags == split_tags(";".join(tags))
+
+
+cells = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1)
+layers = st.sampled_from(["V", "PST", "NOM(3,SG)", "NOM(PL;PSS(1,PL))"])
+rows = st.builds(Row, cells.filter(str.strip), cells, st.lists(layers, min_size=1).map(tuple))
+
+
+@given(st.lists(rows, min_size=1), st.sampled_from([*permutations(COLUMNS)]), st.booleans())
+def test_a_table_comes_back(table, columns, comma):
+    """In any order of columns, from a CSV file as Python writes it and from tabs."""
+    content = [[dict(row._asdict(), tags=";".join(row.tags))[c] for c in columns] for row in table]
+    file = io.StringIO()
+    csv.writer(file).writerows(content)
+    lines = file.getvalue().splitlines() if comma else ["\t".join(cells) for cells in content]
+    read, layout = table_of(lines, "name", columns)
+    assert read == table
+    assert layout.startswith(
+        f"columns {', '.join(columns)} divided by {'commas' if comma else 'tabs'}"
+    )
+
+
+def test_cells_with_layers_come_back(tmp_path):
+    counts = {"tur": {("N", "NOM(PL;PSS(1,PL))"): 2, ("N", "SG"): 1}}
+    (tmp_path / "cells.tsv").write_text(cells_text(counts))
+    assert read_cells(tmp_path / "cells.tsv") == counts
