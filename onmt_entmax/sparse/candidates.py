@@ -1,4 +1,4 @@
-"""The search for candidates: scores that may be in the support of long rows, in one pass.
+"""TEMPORARY, for modules of `nn`: the search for candidates: scores that may be in the support of long rows, in one pass.
 
 The threshold of a part of a row is never above that of the whole row, since every further score
 adds probability. So a lower bound of the threshold of the block maxima is one of the row's; scores
