@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from onmt_entmax.sparse.arguments import checked_alpha
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.solvers import solve_log, solve_power
 from tests.oracles import entmax_oracle, entropy_oracle
 

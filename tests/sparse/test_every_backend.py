@@ -16,7 +16,7 @@ from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse.autograd import RowLossFunction
 from onmt_entmax.sparse.backends import cpu, has_kernels
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from tests.oracles import entmax_oracle
 
 INF = float("inf")

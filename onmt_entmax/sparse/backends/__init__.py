@@ -1,7 +1,7 @@
 """The implementations of entmax, and the choice among them.
 
-`reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and `gpu`
-(Triton) are faster for alpha from 1 to 2. Each has the functions `mapping`, `solve` and
+`reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and
+`triton` (GPUs) are faster for alpha from 1 to 2. Each has the functions `mapping`, `solve` and
 `gradients`. With ``TRITON_INTERPRET=1`` in the environment the GPU kernels run on the CPU, slowly,
 for tests.
 """
@@ -110,20 +110,3 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
         return scores.sum(-1), scores.sum(-1)
     shifted, maxima = of(scores, alpha, out).solve(scores, alpha, out)
     return shifted, maxima
-
-
-# TEMPORARY, to be deleted with the imports of `nn`: the next three names, pytorch.py, and in the
-# folder above autograd.py, candidates.py, conjugate.py, functional.py and solvers.py.
-LARGEST_ALPHA = 2.0
-
-
-def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
-    """Return the operations that modules of `nn` use."""
-    from onmt_entmax.sparse.backends import pytorch
-
-    return pytorch
-
-
-def has_kernels(scores: Tensor) -> bool:
-    """Return whether Triton kernels take such scores."""
-    return of(scores, 1.5) not in (reference, cpu)

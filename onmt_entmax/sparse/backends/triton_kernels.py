@@ -2,7 +2,8 @@ r"""The Triton kernels of entmax; triton.py starts them.
 
 A program solves a group of short rows or one long row. With scores ``z``, maximum ``m`` and
 ``x = z - m``, the *base* of a score is ``w = [beta (x - c)]_+`` in the power form and
-``[1 + beta (x - c)]_+`` in the log form (see csrc/native_rows.h); its probability is ``w ** (1 / beta)``.
+``[1 + beta (x - c)]_+`` in the log form (see csrc/native_rows.h); its probability is
+``w ** (1 / beta)``.
 
 The time goes to memory traffic. Short rows are read once and stay in registers. A long row is read
 once for its maximum and for the maximum of each lane, a column of the tiles that it is read by: the
@@ -13,7 +14,7 @@ written once.
 
 Alpha is given as the bits of ``alpha - 1`` in float64, an integer, so that nothing is copied to the
 GPU; or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. Alpha is from 1 to 2,
-for which float32 suffices; float64 scores are solved in float64.
+which float32 suffices; float64 scores are solved in float64.
 """
 
 # mypy: allow-untyped-defs
