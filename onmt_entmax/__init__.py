@@ -11,18 +11,24 @@ if TYPE_CHECKING:
     from onmt_entmax.nn.attention import EntmaxGlobalAttention
     from onmt_entmax.nn.output import OutputLayer
     from onmt_entmax.search import SearchConfig, SearchTask, beam_search
-    from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
-    from onmt_entmax.sparse.entropy import tsallis_entropy
-    from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
-    from onmt_entmax.sparse.modules import Entmax, EntmaxLoss
+    from onmt_entmax.sparse import (
+        Entmax,
+        EntmaxLoss,
+        entmax,
+        entmax_attention,
+        entmax_attention_weights,
+        entmax_loss,
+        log_entmax,
+        tsallis_entropy,
+    )
     from onmt_entmax.suggester import suggest
     from onmt_entmax.translator import Translator
 
 # Names are imported when first used, so that `entmax` does not import OpenNMT-py.
 _MODULES = {
-    "Entmax": "sparse.modules",
+    "Entmax": "sparse",
     "EntmaxGlobalAttention": "nn.attention",
-    "EntmaxLoss": "sparse.modules",
+    "EntmaxLoss": "sparse",
     "Inflector": "inflector",
     "OutputLayer": "nn.output",
     "Question": "inflector",
@@ -30,14 +36,14 @@ _MODULES = {
     "SearchTask": "search",
     "Translator": "translator",
     "beam_search": "search",
-    "entmax": "sparse.functional",
-    "entmax_attention": "sparse.attention",
-    "entmax_attention_weights": "sparse.attention",
-    "entmax_loss": "sparse.functional",
+    "entmax": "sparse",
+    "entmax_attention": "sparse",
+    "entmax_attention_weights": "sparse",
+    "entmax_loss": "sparse",
     "load": "checkpoint",
-    "log_entmax": "sparse.functional",
+    "log_entmax": "sparse",
     "suggest": "suggester",
-    "tsallis_entropy": "sparse.entropy",
+    "tsallis_entropy": "sparse",
 }
 
 __all__ = [

@@ -11,7 +11,7 @@ from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.model import build_model, count_parameters, with_tokens_in_order
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
-from onmt_entmax.sparse.functional import entmax, entmax_loss
+from onmt_entmax.sparse import entmax, entmax_loss
 from tests.models import small_transformer, words
 
 SMALL = ModelConfig(

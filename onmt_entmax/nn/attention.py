@@ -11,7 +11,7 @@ from torch import Tensor, cat, tanh
 from onmt_entmax.nn.lstm_steps import Sources, steps_for
 from onmt_entmax.nn.products import Deferred, anchor, linear
 from onmt_entmax.opennmt import GlobalAttention, sequence_mask
-from onmt_entmax.sparse.functional import entmax
+from onmt_entmax.sparse import entmax
 
 
 class EntmaxGlobalAttention(GlobalAttention):

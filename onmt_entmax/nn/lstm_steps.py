@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.functional import entmax
+from onmt_entmax.sparse import entmax
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from onmt_entmax import errors
 from onmt_entmax.nn.loss import LinearLoss
 from onmt_entmax.nn.products import PreparedWeight
 from onmt_entmax.nn.support import Distribution, Support, join_supports, short_form
+from onmt_entmax.sparse import log_entmax
 from onmt_entmax.sparse.arguments import valid_alpha
-from onmt_entmax.sparse.functional import log_entmax
 
 # Scores in a chunk of a search's rows: below 32 MB, the allocator reuses the memory.
 _SEARCH_SCORES = 1 << 22

@@ -2,7 +2,8 @@
 
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
+from onmt_entmax.sparse.loss import entmax_loss
+from onmt_entmax.sparse.mapping import entmax, log_entmax
 from onmt_entmax.sparse.modules import Entmax, EntmaxLoss
 
 __all__ = [

@@ -27,12 +27,12 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     """Return alpha as a number, or as a tensor in the shape of ``scores`` with 1 in ``dim``.
 
     Raises:
-        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where reading
-            a tensor would synchronise, an alpha below 1 becomes nan instead.
+        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where a tensor
+            cannot be read without waiting, an alpha below 1 becomes nan instead.
     """
     if not isinstance(alpha, Tensor):
         return float(valid_alpha(alpha))
-    if alpha.numel() == 1 and not alpha.requires_grad and not is_traced():
+    if alpha.numel() == 1 and not alpha.requires_grad and is_readable(alpha):
         return checked_alpha(float(alpha), scores, dim)
     shape = list(scores.shape)
     shape[dim] = 1
@@ -47,14 +47,13 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
         ) from None
     if alpha.device != scores.device:
         raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
-    if alpha.device.type == "cpu" and not is_traced():
-        fits = (alpha >= 1) & alpha.isfinite()
-        if not bool(fits.all()):
-            wrong = float(alpha.detach()[~fits][0])
-            raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
-        return rows
-    # Before it is expanded: fewer numbers to compare, and none to copy.
-    return torch.where(alpha >= 1, alpha, torch.nan).expand(shape)
+    fits = (alpha >= 1) & alpha.isfinite()
+    if not is_readable(alpha):
+        return torch.where(fits, alpha, torch.nan).expand(shape)
+    if not bool(fits.all()):
+        wrong = float(alpha.detach()[~fits][0])
+        raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
+    return rows
 
 
 def valid_alpha(alpha: float | Tensor) -> float | Tensor:
@@ -98,3 +97,23 @@ def is_traced() -> bool:
 def is_readable(tensor: Tensor) -> bool:
     """Return whether the tensor's values can be read now, without waiting for a GPU."""
     return tensor.device.type == "cpu" and not is_traced() and has_memory(tensor)
+
+
+def refuse_rows_without_answer(maxima: Tensor) -> None:
+    """Refuse rows whose largest score is -inf, where that can be read.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    if is_readable(maxima) and bool(torch.isneginf(maxima).any()):
+        raise ValueError(
+            "a row of scores is -inf everywhere and has no probabilities; leave at least one finite"
+        )
+
+
+def rounded(probability: Tensor, support: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return probabilities in a type, of which none on the support is below its smallest number."""
+    info = torch.finfo(dtype)
+    result = probability.to(dtype)
+    # Added, not written: the probability keeps its gradient.
+    return result + ((result == 0) & support).to(dtype) * (info.smallest_normal * info.eps)

@@ -4,7 +4,6 @@ Source: Correia, Niculae and Martins (2019), where each head has its own alpha.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,10 +11,11 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import dropout
 
+from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.arguments import checked_alpha, has_memory, working_type
-from onmt_entmax.sparse.backends import cpu_attention, has_kernels
+from onmt_entmax.sparse.backends import cpu_attention
 from onmt_entmax.sparse.backends.attention_inputs import Inputs, leading_shape
-from onmt_entmax.sparse.functional import entmax
+from onmt_entmax.sparse.mapping import entmax
 
 __all__ = ["entmax_attention", "entmax_attention_weights"]
 
@@ -96,111 +96,67 @@ def _attention(
     """Check the arguments, and return attention, or without values its weights."""
     heads = _checked_heads(query, key, value, mask, dropout_p, is_causal)
     alpha = _checked_alpha(alpha, query, heads)
-    dtype = _input_type(query)
     if isinstance(scale, Tensor):
         raise ValueError("scale must be a number; multiply query by a scale that is learned")
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[-1], 1))
-    with torch.autocast(query.device.type, enabled=False):
-        query, key = query.to(dtype), key.to(dtype)
-        value = None if value is None else value.to(dtype)
-        inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
-        if has_kernels(query):
-            from onmt_entmax.sparse.backends import triton_attention
-
-            if triton_attention.covers(inputs):
-                with torch.no_grad():
-                    solved = triton_attention.forward(inputs)
-                if solved is not None:
-                    return FusedAttentionFunction.apply(*inputs, solved)
-        wide = inputs.in_type(working_type(query))
-        if not cpu_attention.covers(wide):
+    device, dtype = query.device.type, query.dtype
+    if dtype != torch.float64 and torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+    with torch.autocast(device, enabled=False):
+        inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p).in_type(dtype)
+        tensors = [given for given in inputs if isinstance(given, Tensor)]
+        backend = backends.of(inputs.query, alpha, *tensors)
+        if backend is backends.reference or not all(given.numel() for given in tensors):
             return composed(inputs)
-        result = AttentionFunction.apply(*wide)
-        return result if value is None else result.to(dtype)
-
-
-def _save(ctx: Any, inputs: Inputs, *others: Tensor | None) -> None:
-    """Save inputs and other tensors for :func:`_saved`."""
-    tensors = [given if isinstance(given, Tensor) else None for given in inputs]
-    ctx.save_for_backward(*tensors, *others)
-    ctx.inputs = [None if isinstance(given, Tensor) else given for given in inputs]
-
-
-def _saved(ctx: Any) -> tuple[Inputs, list[Any]]:
-    """Return the inputs and the other tensors that :func:`_save` saved."""
-    saved = ctx.saved_tensors  # once: under activation checkpointing, the second time fails
-    both = zip(saved, ctx.inputs, strict=False)
-    inputs = Inputs(*(given if tensor is None else tensor for tensor, given in both))
-    return inputs, [*saved[len(ctx.inputs) :]]
-
-
-class AttentionFunction(Function):
-    """Attention by the passes of `cpu_attention`; ``apply`` takes the fields of `Inputs`.
-
-    Without values it returns the weights. Second derivatives are those of :func:`composed`.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> Tensor:
-        inputs = Inputs(*arguments)
-        output, weights = cpu_attention.forward(inputs, any(ctx.needs_input_grad))
-        _save(ctx, inputs, weights)
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, (weights,) = _saved(ctx)
-        (gradient,), wanted = gradients, ctx.needs_input_grad
-        if not torch.is_grad_enabled() and has_memory(gradient):
-            return (*cpu_attention.backward(inputs, weights, gradient, wanted), None, None, None)
-        factors = None
-        if inputs.dropout_p > 0:
-            # The dropped weights are negative.
-            factors = (weights > 0) * (1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0)
-        return _composed_gradients(inputs, factors, gradient, wanted)
-
-
-class FusedAttentionFunction(Function):
-    """Attention by the kernels of `triton_attention`, which have solved it already.
-
-    ``apply`` takes the fields of `Inputs`, and the result of the kernels.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> Tensor:
-        *given, (output, kept) = arguments
-        _save(ctx, Inputs(*given), *kept)
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        if backend is backends.cpu:
+            output = _Fused.apply(cpu_attention, *inputs.in_type(working_type(query)))
+            return output if value is None else output.to(dtype)
         from onmt_entmax.sparse.backends import triton_attention
 
-        inputs, kept = _saved(ctx)
-        (gradient,), wanted = gradients, ctx.needs_input_grad
-        if not torch.is_grad_enabled() and has_memory(gradient):
-            known = triton_attention.Kept(*kept)
-            found = triton_attention.backward(inputs, known, gradient, wanted)
-            if found is not None:
-                return (*found, None, None, None, None)
+        fused = triton_attention.fits(inputs)
+        return _Fused.apply(triton_attention, *inputs) if fused else composed(inputs)
+
+
+class _Fused(Function):
+    """Attention by the ``forward`` and ``backward`` of a module of backends.
+
+    ``apply`` takes the module and the fields of `Inputs`. Second derivatives are those of
+    :func:`composed`.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, module: Any, *arguments: Any) -> Tensor:
+        ctx.module, inputs = module, Inputs(*arguments)
+        output, kept = module.forward(inputs, any(ctx.needs_input_grad))
+        ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in inputs), *kept)
+        ctx.inputs = [None if isinstance(given, Tensor) else given for given in inputs]
+        result: Tensor = output
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        saved = ctx.saved_tensors  # once: under activation checkpointing, the second time fails
+        pairs = zip(saved, ctx.inputs, strict=False)
+        inputs = Inputs(*(given if tensor is None else tensor for tensor, given in pairs))
+        kept, wanted = saved[len(inputs) :], ctx.needs_input_grad[1:]
+        if not torch.is_grad_enabled() and has_memory(gradients[0]):
+            found = ctx.module.backward(inputs, kept, gradients[0], wanted)
+            return (None, *found, None, None, None)
+        factors = None
         if inputs.dropout_p > 0:
-            raise RuntimeError(
-                "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
-            )
-        return (*_composed_gradients(inputs, None, gradient, wanted[:-1]), None)
-
-
-def _composed_gradients(
-    inputs: Inputs, factors: Tensor | None, gradient: Tensor, wanted: Sequence[bool]
-) -> tuple[Tensor | None, ...]:
-    """Return the gradients of :func:`composed`, with a graph if autograd is recording."""
-    with_graph = torch.is_grad_enabled()
-    with torch.enable_grad():
-        output = composed(inputs, factors)
-        asked: Any = [given for given, wants in zip(inputs, wanted, strict=True) if wants]
-        parts = iter(torch.autograd.grad(output, asked, gradient, create_graph=with_graph))
-    return tuple(next(parts) if wants else None for wants in wanted)
+            if ctx.module is not cpu_attention:
+                raise RuntimeError(
+                    "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
+                )
+            # The dropped weights are negative.
+            factors = (kept[0] > 0) * (1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0)
+        with_graph = torch.is_grad_enabled()
+        with torch.enable_grad():
+            output = composed(inputs, factors)
+            asked: Any = [given for given, wants in zip(inputs, wanted, strict=True) if wants]
+            parts = iter(torch.autograd.grad(output, asked, gradients[0], create_graph=with_graph))
+        return (None, *(next(parts) if wants else None for wants in wanted))
 
 
 def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
@@ -237,14 +193,6 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     elif dropout_p > 0:
         weights = dropout(weights, dropout_p)
     return weights if value is None else (weights @ value).to(dtype)
-
-
-def _input_type(query: Tensor) -> torch.dtype:
-    """Return the type of the inputs: query's, or under autocast the one it casts products to."""
-    device = query.device.type
-    if query.dtype != torch.float64 and torch.is_autocast_enabled(device):
-        return torch.get_autocast_dtype(device)
-    return query.dtype
 
 
 def _checked_alpha(alpha: float | Tensor, query: Tensor, heads: int) -> float | Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from onmt_entmax.sparse.arguments import alpha_text, valid_alpha
-from onmt_entmax.sparse.functional import check_options, entmax, entmax_loss
+from onmt_entmax.sparse.loss import check_options, entmax_loss
+from onmt_entmax.sparse.mapping import entmax
 
 
 class Entmax(nn.Module):

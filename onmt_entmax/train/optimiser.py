@@ -13,10 +13,10 @@ from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
-from onmt_entmax.sparse.solvers import SMALLEST_POWER_ALPHA
 
 # Numbers that an optimiser keeps for each weight.
 STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0}
+_SMALLEST_ALPHA = 1.1  # of a rising alpha, but for 1
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
@@ -161,8 +161,8 @@ class AttentionWarmup:
         try:
             for module, alpha in self._alphas.items():
                 raised = 1 + (alpha - 1) * step / self._steps
-                # Below that alpha, entmax hardly differs from softmax, which is faster.
-                module.alpha = raised if raised >= SMALLEST_POWER_ALPHA else 1.0
+                # Below, entmax hardly differs from softmax, which is faster.
+                module.alpha = raised if raised >= _SMALLEST_ALPHA else 1.0
             yield
         finally:
             for module, alpha in self._alphas.items():

@@ -12,7 +12,7 @@ from onmt_entmax.nn import loss as loss_module
 from onmt_entmax.nn import output as output_module
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Support, as_support, nonzero
-from onmt_entmax.sparse.functional import entmax_loss, log_entmax
+from onmt_entmax.sparse import entmax_loss, log_entmax
 from tests.oracles import loss_oracle
 
 

@@ -15,7 +15,6 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import PaddedBatch, views
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.sparse.backends import pytorch
 from onmt_entmax.train.graphs import padded_outputs
 from tests.models import small_transformer
 from tests.nn.test_static import CONFIG as RECURRENT
@@ -114,7 +113,6 @@ def test_an_update_waits_for_no_gpu(
     """On the device "meta", which stands in for a GPU that captures."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     # Kernels solve on a GPU.
-    monkeypatch.setattr(pytorch, "probabilities", lambda scores, alpha: scores.softmax(-1))
     monkeypatch.setattr(
         "onmt_entmax.nn.loss.solve_",
         lambda scores, alpha: (scores.logsumexp(1), scores.copy_(scores.softmax(1)).amax(1)),

@@ -20,7 +20,7 @@ from onmt_entmax.nn.transformer import (
     learned_alphas,
 )
 from onmt_entmax.opennmt import MultiHeadedAttention
-from onmt_entmax.sparse.functional import entmax
+from onmt_entmax.sparse import entmax
 from tests.test_model import LEARNED, TRANSFORMER, VOCABULARIES
 
 PAD = VOCABULARIES.target.pad

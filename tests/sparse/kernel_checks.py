@@ -8,12 +8,12 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
+from onmt_entmax.sparse.jacobian import scores_gradient
 from torch import Tensor
 
 from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.backends import backend_for, has_kernels, kernels_start, triton
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
-from onmt_entmax.sparse.jacobian import scores_gradient
 from tests.oracles import entmax_oracle, loss_oracle
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.backends import cpu
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from tests.oracles import entmax_of_decimals
 
 ALPHAS = (2.25, 3.0, 5.0, 9.0)

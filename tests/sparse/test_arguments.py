@@ -5,9 +5,8 @@ import torch
 from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from onmt_entmax.sparse import arguments
+from onmt_entmax.sparse import arguments, entmax, entmax_loss
 from onmt_entmax.sparse.arguments import has_memory, is_readable, is_traced
-from onmt_entmax.sparse.functional import entmax, entmax_loss
 
 
 def test_pytorch_counts_its_dispatch_modes() -> None:

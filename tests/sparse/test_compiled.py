@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.01, 1.33, 1.5, 2.0, 2.5])

@@ -7,13 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from onmt_entmax.sparse.solvers import solve_log, solve_power
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.arguments import checked_alpha
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
-from onmt_entmax.sparse.solvers import solve_log, solve_power
 from tests.oracles import entmax_oracle, entropy_oracle
 
 ALPHAS = (1.0, 1 + 1e-6, 1 + 1e-4, 1.05, 1.1, 1.2, 1.33, 1.5, 1.7, 2.0, 2.5, 4.0)

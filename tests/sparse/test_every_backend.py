@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from onmt_entmax.sparse.autograd import RowLossFunction
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Support
-from onmt_entmax.sparse.autograd import RowLossFunction
+from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.backends import cpu, has_kernels
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from tests.oracles import entmax_oracle
 
 INF = float("inf")

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from onmt_entmax.sparse.functional import entmax, log_entmax
+from onmt_entmax.sparse import entmax, log_entmax
 
 ALPHAS = (1.0, 1.0001, 1.05, 1.2, 1.33, 1.5, 1.8, 2.0, 2.5)
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.nn import functional
 
+from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.functional import entmax, entmax_loss
 from onmt_entmax.sparse.modules import EntmaxLoss
 from tests.oracles import loss_oracle
 

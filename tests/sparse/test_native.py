@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from onmt_entmax.sparse import jacobian
+from onmt_entmax.sparse import entmax, entmax_loss, jacobian, log_entmax
 from onmt_entmax.sparse.backends import backend_for, cpu, pytorch
-from onmt_entmax.sparse.functional import entmax, entmax_loss, log_entmax
 from tests.commands import ROOT
 from tests.native_modules import assert_built, under
 from tests.oracles import entmax_oracle

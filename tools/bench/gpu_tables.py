@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from onmt_entmax.sparse.functional import entmax, entmax_loss
+from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.train.trainer import frozen_heap
 from onmt_entmax.translator import Translator
 from tools.bench import batches as text

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from onmt_entmax.sparse.functional import entmax_loss
+from onmt_entmax.sparse import entmax_loss
 from tools.bench.runner import ALPHA, COUNT, Case, logits, run
 
 ROWS = 1280

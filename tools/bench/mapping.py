@@ -13,7 +13,7 @@ import entmax as peer
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.functional import entmax
+from onmt_entmax.sparse import entmax
 from tools.bench.runner import Case, logits, run
 
 SHAPES = ((64, 13), (64, 50), (2048, 50), (1280, 776), (320, 18_000), (320, 32_000), (80, 128_000))

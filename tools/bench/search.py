@@ -55,7 +55,7 @@ from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.sparse.functional import log_entmax
+from onmt_entmax.sparse import log_entmax
 from onmt_entmax.translator import Translator
 from tools.bench.runner import COUNT
 

@@ -1,181 +1,112 @@
-"""The backends that compute entmax: PyTorch operations, C++ for CPUs, Triton kernels for GPUs.
+"""The implementations of entmax, and the choice among them.
 
-`backend_for` is the only place that chooses among them. Triton is imported when the first scores on
-a GPU arrive; with ``TRITON_INTERPRET=1`` in the environment its kernels run on the CPU, slowly, for
-tests.
+`reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and
+`triton` (GPUs) are faster for alpha from 1 to 2. Each has the functions `mapping`, `solve` and
+`gradients`. With ``TRITON_INTERPRET=1`` in the environment the GPU kernels run on the CPU, slowly,
+for tests.
 """
 
 import os
+import warnings
 from functools import cache
-from importlib import import_module
-from types import ModuleType
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends import cpu, pytorch
-from onmt_entmax.sparse.conjugate import SPARSE_PART, Conjugate
+from onmt_entmax.sparse import reference
+from onmt_entmax.sparse.arguments import has_memory, is_traced, refuse_rows_without_answer
+from onmt_entmax.sparse.backends import cpu
 
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-# Of kernels. Above it, a float64 threshold does not determine the smallest probabilities: see
-# `logs_above_two` in solvers.py.
-LARGEST_ALPHA = 3.0
+_LONGEST = 1 << 27  # longer rows would need more programs than a grid has
 
 
-class Backend(Protocol):
-    """Operations on rows of scores, without autograd; each backend is a module of these functions.
+def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
+    """Return the fastest implementation for the arguments of an operation, a module.
 
-    Scores are float32 or float64, or a half type where :func:`has_kernels` is true, and have at
-    least one row and one column. Alpha is a number >= 1, or a tensor with one number for each row
-    and 1 in the last dimension. On a CPU, a row of scores that are all -inf raises ValueError; on a
-    GPU it gives nan, to avoid a synchronisation.
-    """
-
-    writes_in_one_pass: bool
-    """Whether writing all rows at once is faster than sparse and dense rows apart."""
-
-    def probabilities(self, scores: Tensor, alpha: float | Tensor) -> Tensor:
-        """Return entmax of scores ``(..., n)``, in float32 or float64."""
-
-    def log_probabilities(self, scores: Tensor, alpha: float | Tensor) -> Tensor:
-        """Return the logarithm of entmax of scores ``(..., n)``, -inf outside the support."""
-
-    def conjugate(
-        self,
-        scores: Tensor,
-        alpha: float | Tensor,
-        keep: bool = False,
-        sparse_part: float = SPARSE_PART,
-    ) -> Conjugate:
-        """Return conjugates of rows, and what their gradient needs.
-
-        Args:
-            scores: ``(rows, n)``, contiguous.
-            alpha: a number, or ``(rows, 1)``.
-            keep: whether the probabilities of dense rows may be kept if the scores are few.
-            sparse_part: the part of a row up to which its support is returned as entries. A hint:
-                the PyTorch code decides by its search for candidates.
-        """
-
-    def write_probabilities(
-        self,
-        scores: Tensor,
-        alpha: float | Tensor,
-        maxima: Tensor,
-        threshold: Tensor,
-        out: Tensor,
-        factors: Tensor | None = None,
-    ) -> None:
-        """Write the probabilities of solved rows into ``out``.
-
-        Args:
-            scores: ``(rows, n)``, contiguous.
-            alpha: a number, or ``(rows, 1)``.
-            maxima: of `Conjugate`, ``(rows, 1)``.
-            threshold: of `Conjugate`, ``(rows, 1)``.
-            out: ``(rows, n)``, contiguous; may be the scores.
-            factors: ``(rows,)`` to multiply the rows by.
-        """
-
-    def scores_gradient(
-        self, probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, dtype: torch.dtype
-    ) -> Tensor:
-        """Return the gradient in the scores, given the gradient in the probabilities.
-
-        Args:
-            probabilities: ``(..., n)``.
-            alpha: a number, or ``(..., 1)``.
-            gradient: in the probabilities, ``(..., n)``.
-            dtype: of the scores, and of the result.
-        """
-
-    def log_scores_gradient(self, logs: Tensor, alpha: float | Tensor, gradient: Tensor) -> Tensor:
-        """Return the gradient in the scores ``(..., n)``, given that in the log-probabilities.
-
-        Gradients outside the support are ignored.
-        """
-
-
-def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Backend:
-    """Choose the fastest backend that covers the arguments of an operation.
+    A tensor of alphas is read once. Where it cannot be, since a CUDA graph or a compiler records,
+    the choice is the reference, which is always right.
 
     Args:
-        scores: the scores, or the probabilities of `Backend.scores_gradient`.
+        scores: the scores ``(..., n)``, or probabilities.
         alpha: a number, or a tensor.
         others: the operation's other tensors.
     """
-    kernels = kernels_for(scores, alpha, *others)
-    if kernels is not None:
-        backend: Backend = kernels
-        return backend
-    return cpu if cpu.covers(scores, alpha, *others) else pytorch
+    tensors = [given for given in (scores, alpha, *others) if isinstance(given, Tensor)]
+    if is_traced() or not scores.numel() or not all(map(has_memory, tensors)):
+        return reference
+    if scores.dtype not in _TYPES or scores.shape[-1] >= _LONGEST:
+        return reference
+    if isinstance(alpha, Tensor):
+        if alpha.is_cuda and torch.cuda.is_current_stream_capturing():
+            return reference
+        alpha = float(alpha.detach().amax())
+    if not alpha <= 2:
+        return reference
+    if scores.is_cuda or _INTERPRETED:
+        return _gpu(scores.device)
+    return reference if cpu.module is None or scores.device.type != "cpu" else cpu
 
 
-def solve_(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """Replace scores by their probabilities.
-
-    Args:
-        scores: ``(rows, n)`` float32 or float64, contiguous; overwritten.
-        alpha: a number >= 1.
-
-    Returns:
-        The conjugate minus the largest score, and the largest score, both ``(rows,)``: the loss of
-        a class is ``conjugate + (maximum - its score)``.
-    """
-    if not scores.numel():
-        return scores.sum(1), scores.sum(1)
-    backend = backend_for(scores, alpha)
-    solved = backend.conjugate(scores, alpha, sparse_part=0.0)
-    backend.write_probabilities(scores, alpha, solved.maxima, solved.threshold, scores)
-    return solved.shifted.to(scores.dtype), solved.maxima.squeeze(1)
-
-
-def gradients_for(probabilities: Tensor, alpha: Tensor, gradient: Tensor) -> ModuleType | None:
-    """Return the backend whose `gradients` returns those in scores and alphas at once, or None."""
-    kernels = kernels_for(probabilities, alpha, gradient)
-    if kernels is None and cpu.covers_gradients(probabilities, alpha, gradient):
-        return cpu
-    return kernels
-
-
-def kernels_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> ModuleType | None:
-    """Return the Triton backend if it covers the arguments: it has operations of its own."""
-    if has_kernels(scores):
+@cache
+def _gpu(device: torch.device) -> Any:
+    """Return the GPU kernels if they start on a device, else the reference."""
+    try:
         from onmt_entmax.sparse.backends import triton
 
-        if triton.covers(scores, alpha, *others):
-            return triton
-    return None
-
-
-def has_kernels(scores: Tensor) -> bool:
-    """Return whether Triton kernels take such scores; half types then need no conversion."""
-    if not (scores.is_cuda or _INTERPRETED) or torch.compiler.is_compiling():
-        return False
-    return scores.dtype in _TYPES and scores.numel() > 0 and _triton_works()
+        triton.mapping(torch.zeros(1, 2, device=device), 1.5, False)
+        return triton
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        warnings.warn(
+            f"the GPU kernels of entmax cannot be used, PyTorch does their work, slower: {error}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return reference
 
 
 def kernels_start(device: torch.device) -> bool:
     """Return whether kernels start on a GPU; a failure, as without a C compiler, is a warning."""
-    scores = torch.zeros(1, 2, device=device)
-    backend_for(scores, 1.5).probabilities(scores, 1.5)
-    return has_kernels(scores)
+    return of(torch.zeros(1, 2, device=device), 1.5) is not reference
 
 
-def _triton_works() -> bool:
-    if not _has_triton():
-        return False
-    from onmt_entmax.sparse.backends import triton
+def solve_(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    r"""Turn scores into probabilities, in place.
 
-    return not triton.failures
+    Args:
+        scores: ``(rows, n)``, contiguous, float32 or float64; afterwards probabilities.
+        alpha: a number >= 1.
+
+    Returns:
+        The shifted conjugate :math:`\Omega^*(z) - \max z` of each row, between 0 and log n, and the
+        largest score; both ``(rows,)``. The loss of a class y is ``shifted + (maxima - z[y])``,
+        with all its digits where scores are far from 0.
+
+    Raises:
+        ValueError: if a row is -inf everywhere (nan on a GPU).
+    """
+    return solve(scores, alpha, scores)
 
 
-@cache
-def _has_triton() -> bool:
-    try:
-        import_module("onmt_entmax.sparse.backends.triton")
-    except ImportError:
-        return False
-    return True
+def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+    """Write the probabilities of rows into ``out``, else as :func:`solve_`; alpha may be a tensor.
+
+    Args:
+        scores: ``(rows, n)``, contiguous, float32 or float64.
+        alpha: a number, or ``(rows, 1)``.
+        out: ``(rows, n)``, contiguous, in the type of the scores; may be the scores.
+    """
+    if not isinstance(alpha, Tensor) and alpha == 1:
+        maxima = scores.amax(-1, keepdim=True)
+        refuse_rows_without_answer(maxima)
+        total = torch.sub(scores, maxima, out=out).exp_().sum(-1, keepdim=True)
+        out.div_(total)
+        return total.log().squeeze(-1), maxima.squeeze(-1)
+    if not scores.numel():
+        return scores.sum(-1), scores.sum(-1)
+    shifted, maxima = of(scores, alpha, out).solve(scores, alpha, out)
+    return shifted, maxima

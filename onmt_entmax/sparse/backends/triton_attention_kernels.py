@@ -4,8 +4,8 @@ A program works on a block of queries of one head and goes through the keys seve
 block: for the largest score of each query, for each Newton step to the threshold, and for the
 output. The scores are computed anew each time; where one block holds all keys, once. For the
 gradient, one kernel goes through the keys for each block of queries, another through the queries
-for each block of keys. Thresholds, as everything but the products, are computed in float32, or in
-float64 for heads with alpha above 2; weights are rounded to the type of the values for the product.
+for each block of keys. Thresholds, as everything but the products, are computed in float32; weights
+are rounded to the type of the values for the product.
 
 The mathematics of the rows is that of triton_kernels.py. Tensors are ``(outer, heads, rows, size)``
 with a stride of 1 in the last dimension.
@@ -58,7 +58,7 @@ def _store_rows(out, tile, row, rows, size, wide: tl.constexpr):
 @triton.jit
 def _scores(
     query, key, mask, row, column, queries, keys, mask_row, mask_column, scale,
-    masking: tl.constexpr, precision: tl.constexpr, work: tl.constexpr,
+    masking: tl.constexpr, precision: tl.constexpr,
 ):  # fmt: skip
     """Return the scores of tiles of queries and keys, -inf where a query may not attend."""
     scores = tl.dot(query, tl.trans(key), input_precision=precision) * scale
@@ -73,7 +73,7 @@ def _scores(
             there = there & (given != 0)
         else:
             scores += given.to(tl.float32)
-    return tl.where(there, scores, -_INFINITY).to(work)
+    return tl.where(there, scores, -_INFINITY)
 
 
 @triton.jit
@@ -83,25 +83,14 @@ def _noise(seed, head, row, column, keys, dropped):
     return tl.where(tl.rand(tl.load(seed) + head, place) < dropped, 0.0, 1.0 / (1.0 - dropped))
 
 
-@triton.jit
-def _is_left_out(alpha, head, heads, part: tl.constexpr):
-    """Return whether another launch does this head: "flat" for alpha up to 2, "steep" above."""
-    if part == "all":
-        left_out = False
-    else:
-        beta = beta_of(alpha, head, 1, heads, True, tl.float32)
-        left_out = beta > 1 if part == "flat" else beta <= 1
-    return left_out
-
-
 @triton.jit(do_not_specialize=_VARIOUS)
 def attend(
     query, key, value, mask, alpha, seed, out, statistics,
     query_outer, query_head, query_row, key_outer, key_head, key_row,
     value_outer, value_head, value_row, mask_outer, mask_head, mask_row, mask_column,
     heads, total_heads, queries, keys, size, value_size, scale, dropped,
-    each_head: tl.constexpr, part: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, masking: tl.constexpr, has_dropout: tl.constexpr,
+    each_head: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    masking: tl.constexpr, has_dropout: tl.constexpr,
     precision: tl.constexpr, single: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
     wide: tl.constexpr, value_wide: tl.constexpr,
 ):  # fmt: skip
@@ -110,15 +99,13 @@ def attend(
     ``single`` says that ``width`` keys are all.
     """
     at, block = _head_and_block(queries, height)
-    if _is_left_out(alpha, at, heads, part):
-        return
     outer, head = at // heads, at % heads
     query += outer * query_outer + head * query_head
     key += outer * key_outer + head * key_head
     value += outer * value_outer + head * value_head
     mask += outer * mask_outer + head * mask_head
     row = block * height + tl.arange(0, height)
-    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, work)
+    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, tl.float32)
     queried = _rows(query, row, queries, query_row, size, wide)
     end = keys
     if masking == "causal":
@@ -126,64 +113,61 @@ def attend(
     least, ceiling = extreme_thresholds(beta, keys, log_form, power)
     threshold = least
     column = tl.arange(0, width)
-    scores, p = tl.zeros((height, width), work), tl.zeros((height, width), work)
+    scores, p = tl.zeros((height, width), tl.float32), tl.zeros((height, width), tl.float32)
     if single:
         read = _rows(key, column, keys, key_row, size, wide)
         scores = _scores(
             queried, read, mask, row, column, queries, keys, mask_row, mask_column, scale,
-            masking, precision, work,
+            masking, precision,
         )  # fmt: skip
         maximum = tl.max(scores, 1, keep_dims=True)
         maximum = tl.where(maximum == -_INFINITY, 0.0, maximum)
         threshold, p, _ = solve_tile(scores - maximum, threshold, ceiling, beta, log_form, power)
     else:
-        maximum = tl.full((height, 1), -_INFINITY, work)
+        maximum = tl.full((height, 1), -_INFINITY, tl.float32)
         for begin in range(0, end, width):
             read = _rows(key, begin + column, keys, key_row, size, wide)
             scores = _scores(
                 queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column,
-                scale, masking, precision, work,
+                scale, masking, precision,
             )  # fmt: skip
             maximum = tl.maximum(maximum, tl.max(scores, 1, keep_dims=True))
         # A query without keys: all its weights are 0.
         maximum = tl.where(maximum == -_INFINITY, 0.0, maximum)
-        low, high = threshold, ceiling
         going = 1
         steps = 0
         while (going > 0) & (steps < _STEPS):
-            total, slope = tl.zeros((height, 1), work), tl.zeros((height, 1), work)
+            total, slope = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
             for begin in range(0, end, width):
                 read = _rows(key, begin + column, keys, key_row, size, wide)
                 scores = _scores(
                     queried, read, mask, row, begin + column, queries, keys, mask_row,
-                    mask_column, scale, masking, precision, work,
+                    mask_column, scale, masking, precision,
                 )  # fmt: skip
                 p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
                 total += tl.sum(p, 1, keep_dims=True)
                 slope += tl.sum(s, 1, keep_dims=True)
-            threshold, low, high, better = step(
-                total, slope, threshold, low, high, beta, log_form, power
-            )
+            threshold, better = step(total, slope, threshold, beta, log_form, power)
             going = tl.max(tl.max(better.to(tl.int32), 1), 0)
             steps += 1
-    total = tl.zeros((height, 1), work)
+    total = tl.zeros((height, 1), tl.float32)
     result = tl.zeros((height, value_wide), tl.float32)
     for begin in range(0, end, width):
         if not single:
             read = _rows(key, begin + column, keys, key_row, size, wide)
             scores = _scores(
                 queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column,
-                scale, masking, precision, work,
+                scale, masking, precision,
             )  # fmt: skip
             p, _, _ = curve(scores - maximum, threshold, beta, log_form, power)
         total += tl.sum(p, 1, keep_dims=True)
-        weights = p.to(tl.float32)
+        weights = p
         if has_dropout:
             weights *= _noise(seed, at, row, begin + column, keys, dropped)
         given = _rows(value, begin + column, keys, value_row, value_size, value_wide)
         result += tl.dot(weights.to(given.dtype), given, input_precision=precision)
     total = tl.where(total == 0, 1.0, total)
-    result /= total.to(tl.float32)
+    result /= total
     _store_rows(out + at * queries * value_size, result, row, queries, value_size, value_wide)
     place = statistics + at * queries + row[:, None]
     there = row[:, None] < queries
@@ -193,13 +177,13 @@ def attend(
 
 
 @triton.jit
-def _known(statistics, at, row, queries, total_heads, work: tl.constexpr):
+def _known(statistics, at, row, queries, total_heads):
     """Return maxima, thresholds and sums of queries, (rows, 1)."""
     place, there = statistics + at * queries + row[:, None], row[:, None] < queries
     apart = total_heads * queries
-    maximum = tl.load(place, mask=there, other=0.0).to(work)
-    threshold = tl.load(place + apart, mask=there, other=0.0).to(work)
-    return maximum, threshold, tl.load(place + 2 * apart, mask=there, other=1.0).to(work)
+    maximum = tl.load(place, mask=there, other=0.0)
+    threshold = tl.load(place + apart, mask=there, other=0.0)
+    return maximum, threshold, tl.load(place + 2 * apart, mask=there, other=1.0)
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -208,8 +192,8 @@ def gradient_of_queries(
     query_outer, query_head, query_row, key_outer, key_head, key_row,
     value_outer, value_head, value_row, mask_outer, mask_head, mask_row, mask_column,
     heads, total_heads, queries, keys, size, value_size, scale, dropped,
-    each_head: tl.constexpr, part: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, masking: tl.constexpr, has_dropout: tl.constexpr,
+    each_head: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    masking: tl.constexpr, has_dropout: tl.constexpr,
     precision: tl.constexpr, of_alpha: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
     wide: tl.constexpr, value_wide: tl.constexpr,
 ):  # fmt: skip
@@ -219,16 +203,14 @@ def gradient_of_queries(
     ``s (g - mean)`` with the mean ``sum s g / sum s``; :func:`gradient_of_keys` reads it.
     """
     at, block = _head_and_block(queries, height)
-    if _is_left_out(alpha, at, heads, part):
-        return
     outer, head = at // heads, at % heads
     query += outer * query_outer + head * query_head
     key += outer * key_outer + head * key_head
     value += outer * value_outer + head * value_head
     mask += outer * mask_outer + head * mask_head
     row = block * height + tl.arange(0, height)
-    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, work)
-    maximum, threshold, _total = _known(statistics, at, row, queries, total_heads, work)
+    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, tl.float32)
+    maximum, threshold, _total = _known(statistics, at, row, queries, total_heads)
     queried = _rows(query, row, queries, query_row, size, wide)
     given = _rows(
         upstream + at * queries * value_size, row, queries, value_size, value_size, value_wide
@@ -237,20 +219,20 @@ def gradient_of_queries(
     if masking == "causal":
         end = tl.minimum(keys, (block + 1) * height)
     column = tl.arange(0, width)
-    all_weights, along = tl.zeros((height, 1), work), tl.zeros((height, 1), work)
-    bends, bent = tl.zeros((height, 1), work), tl.zeros((height, 1), work)
+    all_weights, along = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
+    bends, bent = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
     for begin in range(0, end, width):
         read = _rows(key, begin + column, keys, key_row, size, wide)
         scores = _scores(
             queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column, scale,
-            masking, precision, work,
+            masking, precision,
         )  # fmt: skip
         p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
         values = _rows(value, begin + column, keys, value_row, value_size, value_wide)
         g = tl.dot(given, tl.trans(values), input_precision=precision)
         if has_dropout:
             g *= _noise(seed, at, row, begin + column, keys, dropped)
-        g = g.to(work)
+        g = g
         all_weights += tl.sum(s, 1, keep_dims=True)
         along += tl.sum(s * g, 1, keep_dims=True)
         if of_alpha:
@@ -267,14 +249,14 @@ def gradient_of_queries(
         read = _rows(key, begin + column, keys, key_row, size, wide)
         scores = _scores(
             queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column, scale,
-            masking, precision, work,
+            masking, precision,
         )  # fmt: skip
         _, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
         values = _rows(value, begin + column, keys, value_row, value_size, value_wide)
         g = tl.dot(given, tl.trans(values), input_precision=precision)
         if has_dropout:
             g *= _noise(seed, at, row, begin + column, keys, dropped)
-        scores_grad = (s * (g.to(work) - mean)).to(tl.float32) * scale
+        scores_grad = s * (g - mean) * scale
         result += tl.dot(scores_grad.to(read.dtype), read, input_precision=precision)
     _store_rows(query_grad + at * queries * size, result, row, queries, size, wide)
 
@@ -285,21 +267,19 @@ def gradient_of_keys(
     query_outer, query_head, query_row, key_outer, key_head, key_row,
     value_outer, value_head, value_row, mask_outer, mask_head, mask_row, mask_column,
     heads, total_heads, queries, keys, size, value_size, scale, dropped,
-    each_head: tl.constexpr, part: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, masking: tl.constexpr, has_dropout: tl.constexpr,
+    each_head: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
+    masking: tl.constexpr, has_dropout: tl.constexpr,
     precision: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
     wide: tl.constexpr, value_wide: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of a block of keys and their values."""
     at, block = _head_and_block(keys, width)
-    if _is_left_out(alpha, at, heads, part):
-        return
     outer, head = at // heads, at % heads
     query += outer * query_outer + head * query_head
     key += outer * key_outer + head * key_head
     value += outer * value_outer + head * value_head
     mask += outer * mask_outer + head * mask_head
-    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, work)
+    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, tl.float32)
     column = block * width + tl.arange(0, width)
     read = _rows(key, column, keys, key_row, size, wide)
     values = _rows(value, column, keys, value_row, value_size, value_wide)
@@ -310,24 +290,24 @@ def gradient_of_keys(
         start = block * width // height * height
     for begin in range(start, queries, height):
         row = begin + tl.arange(0, height)
-        maximum, threshold, total = _known(statistics, at, row, queries, total_heads, work)
+        maximum, threshold, total = _known(statistics, at, row, queries, total_heads)
         there = row[:, None] < queries
-        mean = tl.load(means + at * queries + row[:, None], mask=there, other=0.0).to(work)
+        mean = tl.load(means + at * queries + row[:, None], mask=there, other=0.0)
         queried = _rows(query, row, queries, query_row, size, wide)
         given = _rows(
             upstream + at * queries * value_size, row, queries, value_size, value_size, value_wide
         )
         scores = _scores(
             queried, read, mask, row, column, queries, keys, mask_row, mask_column, scale,
-            masking, precision, work,
+            masking, precision,
         )  # fmt: skip
         p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        p = (p / total).to(tl.float32)
+        p = p / total
         g = tl.dot(given, tl.trans(values), input_precision=precision)
         if has_dropout:
             noise = _noise(seed, at, row, column, keys, dropped)
             p, g = p * noise, g * noise
-        scores_grad = (s * (g.to(work) - mean)).to(tl.float32) * scale
+        scores_grad = s * (g - mean) * scale
         of_value += tl.dot(tl.trans(p.to(given.dtype)), given, input_precision=precision)
         of_key += tl.dot(
             tl.trans(scores_grad.to(queried.dtype)), queried, input_precision=precision

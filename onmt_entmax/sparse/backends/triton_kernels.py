@@ -2,7 +2,8 @@ r"""The Triton kernels of entmax; triton.py starts them.
 
 A program solves a group of short rows or one long row. With scores ``z``, maximum ``m`` and
 ``x = z - m``, the *base* of a score is ``w = [beta (x - c)]_+`` in the power form and
-``[1 + beta (x - c)]_+`` in the log form (see solvers.py); its probability is ``w ** (1 / beta)``.
+``[1 + beta (x - c)]_+`` in the log form (see csrc/native_rows.h); its probability is
+``w ** (1 / beta)``.
 
 The time goes to memory traffic. Short rows are read once and stay in registers. A long row is read
 once for its maximum and for the maximum of each lane, a column of the tiles that it is read by: the
@@ -12,8 +13,8 @@ more of them than the list holds (nearly uniform scores) is read again in every 
 written once.
 
 Alpha is given as the bits of ``alpha - 1`` in float64, an integer, so that nothing is copied to the
-GPU; or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. Float32 suffices for
-alpha in [1, 2]; above 2 the log form is solved in float64.
+GPU; or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. Alpha is from 1 to 2,
+which float32 suffices; float64 scores are solved in float64.
 """
 
 # mypy: allow-untyped-defs
@@ -32,7 +33,7 @@ _FEW = tl.constexpr(32)
 _FEW_STEPS = tl.constexpr(3)
 _INFINITY = tl.constexpr(float("inf"))
 # Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
-_VARIOUS = ("inner", "count", "rows", "ignore_index")
+_VARIOUS = ("inner", "count", "rows")
 
 
 @triton.jit
@@ -121,10 +122,10 @@ def _expm1_over(beta, factor):
 
 
 @triton.jit
-def step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the next threshold from the sums at this one, its bounds, and whether to go on.
+def step(total, slope, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the next threshold from the sums at this one, and whether to go on.
 
-    Newton's method on the norm, as in solvers.py; in float64, bisection where alpha is above 2.
+    Newton's method on the norm, as in csrc/native_threshold.h.
     """
     if power == -1:
         rise = tl.log(total)
@@ -140,20 +141,7 @@ def step(total, slope, threshold, low, high, beta, log_form: tl.constexpr, power
     # Twice the rounding error of a total near 1.
     enough = 1.0 + (8.9e-16 if total.dtype == tl.float64 else 2.4e-7)
     better = (total > enough) & (following > threshold)
-    if log_form and total.dtype == tl.float64:
-        bisect = beta > 1
-        low = tl.where(total >= 1, threshold, low)
-        high = tl.where(total < 1, threshold, high)
-        middle = (low + high) * 0.5
-        # Bases are at most 1: bounds closer than the rounding of 1 cannot be told apart.
-        narrow = (beta * (high - low) <= 1.1e-16) | (total != total)
-        better = tl.where(bisect, (narrow == 0) & (middle > low) & (middle < high), better)
-        # In the end the lower bound keeps the whole support.
-        following = tl.where(bisect, tl.where(better, middle, low), following)
-        threshold = tl.where(better | bisect, following, threshold)
-    else:
-        threshold = tl.where(better, following, threshold)
-    return threshold, low, high, better
+    return tl.where(better, following, threshold), better
 
 
 @triton.jit
@@ -175,10 +163,9 @@ def solve_tile(
 ):  # fmt: skip
     """Solve a tile (rows, width) that is padded with -inf, in at most ``most`` steps.
 
-    ``threshold`` is a lower bound to start from, ``ceiling`` an upper one. Returns the thresholds
+    ``threshold`` is a lower bound to start from; ``ceiling`` is not used. Returns the thresholds
     (rows, 1), and at them the probabilities and their sums.
     """
-    low, high = threshold, ceiling
     probability, total = tl.zeros_like(below), tl.zeros_like(threshold)
     going = 1
     steps = 0
@@ -186,15 +173,10 @@ def solve_tile(
         probability, slope, _ = curve(below, threshold, beta, log_form, power)
         total = tl.sum(probability, 1, keep_dims=True)
         slope = tl.sum(slope, 1, keep_dims=True)
-        threshold, low, high, better = step(
-            total, slope, threshold, low, high, beta, log_form, power
-        )
+        # The last step moves no threshold.
+        threshold, better = step(total, slope, threshold, beta, log_form, power)
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
-    # The last step moves no threshold, but for bisection.
-    if log_form and below.dtype == tl.float64:
-        probability, _, _ = curve(below, threshold, beta, log_form, power)
-        total = tl.sum(probability, 1, keep_dims=True)
     return threshold, probability, total
 
 
@@ -251,10 +233,10 @@ def result_at(
             part = tl.where(beta == 0, 0.0, beta * from_threshold)
             logs = _logarithms(from_threshold, part, inside, beta, log_form)
         if log_form:
-            logs -= tl.log(_to_divide_by(total, beta))
+            logs -= tl.log(total)
         return tl.where(outside, -_INFINITY, logs)
     if log_form:
-        probability = probability / _to_divide_by(total, beta)
+        probability = probability / total
     return probability if power == -1 else _positive(probability, outside, wide)
 
 
@@ -279,85 +261,43 @@ def shifted_conjugate(threshold, least, energy, beta):
     return tl.where(dual < 0, 0.0, dual)
 
 
-@triton.jit
-def _to_divide_by(total, beta):
-    """Return the total where it is not exactly 1: after bisection, or a shift in float32."""
-    return total if total.dtype == tl.float32 else tl.where(beta > 1, total, 1.0)
-
-
 @triton.jit(do_not_specialize=_VARIOUS)
 def solve_short(
-    scores, out, shifted, maxima, thresholds, alpha, inner, count, rows, n,
-    each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
+    scores, out, shifted, maxima, alpha, inner, count, rows, n,
+    each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
-    tiles: tl.constexpr,
 ):  # fmt: skip
-    """Solve rows that fit in registers, ``tiles`` times ``height`` a program: one read, one write.
+    """Solve rows that fit in registers, ``height`` a program: one read, one write.
 
-    ``result`` is "probabilities" or "logs" (to ``out``), or "" for the shifted conjugate, maximum
-    and threshold. ``part`` is "all", or with one alpha a row "flat" to write what is right for
-    alpha up to 2 only, or "steep" to write the rows above 2 alone.
+    ``result`` is "probabilities" or "logs", to ``out``, which may be the scores. With ``conjugate``
+    the shifted conjugates and maxima are written, too.
     """
-    first = tl.program_id(0) * (tiles * height)
-    wanted = 1
-    if part == "steep":
-        # Alphas above 2 are rare: most programs for them end here.
-        row = first + tl.arange(0, tiles * height)
-        beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
-        wanted = tl.max((beta > 1).to(tl.int32), 0)
-    if wanted > 0:
-        for tile in range(tiles):
-            _solve_rows(
-                scores, out, shifted, maxima, thresholds, alpha, inner, count,
-                first + tile * height, rows, n, each_row, part, result, log_form, power, work,
-                height, width,
-            )  # fmt: skip
-
-
-@triton.jit
-def _solve_rows(
-    scores, out, shifted, maxima, thresholds, alpha, inner, count, first, rows, n,
-    each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
-    power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
-):  # fmt: skip
-    """Solve ``height`` rows from ``first`` on, as :func:`solve_short` describes."""
-    row = (first + tl.arange(0, height))[:, None]
+    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     real = row < rows
     row = tl.minimum(row, rows - 1)
     beta = beta_of(alpha, row, inner, count, each_row, work)
-    if part == "flat":
-        beta = tl.where(beta > 1, 1.0, beta)
-    wanted = 1
-    if part == "steep":
-        real = real & (beta > 1)
-        wanted = tl.max(tl.max(real.to(tl.int32), 1), 0)
-    if wanted > 0:
-        there = real & (column < n)
-        tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
-        maximum = tl.max(tile, 1, keep_dims=True)
-        below = tile - maximum
-        least, ceiling = extreme_thresholds(beta, n, log_form, power)
-        start = least
-        if power == 0 and work == tl.float32 and width >= _LONGER:
-            # A step on all scores takes longer than these on a few.
-            lanes = tl.max(tl.reshape(below, (height, width // _FEW, _FEW)), 1)
-            start = _lower_bound(lanes, least, ceiling, beta, log_form, power, _FEW_STEPS)
-        threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
-        if result == "":
-            base = bases(below, threshold, probability, beta, log_form, power)
-            energy = tl.sum(probability * base, 1, keep_dims=True)
-            dual = shifted_conjugate(threshold, least, energy, beta)
-            tl.store(shifted + row, dual, mask=real)
-            tl.store(maxima + row, maximum, mask=real)
-            tl.store(thresholds + row, threshold, mask=real)
-        else:
-            wide: tl.constexpr = out.dtype.element_ty == tl.float64
-            finished = result_at(
-                below, threshold, probability, beta, total, result, log_form, power, wide
-            )
-            tl.store(out + place, finished, mask=there)
+    there = real & (column < n)
+    tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
+    maximum = tl.max(tile, 1, keep_dims=True)
+    below = tile - maximum
+    least, ceiling = extreme_thresholds(beta, n, log_form, power)
+    start = least
+    if power == 0 and work == tl.float32 and width >= _LONGER:
+        # A step on all scores takes longer than these on a few.
+        lanes = tl.max(tl.reshape(below, (height, width // _FEW, _FEW)), 1)
+        start = _lower_bound(lanes, least, ceiling, beta, log_form, power, _FEW_STEPS)
+    threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
+    if conjugate:
+        base = bases(below, threshold, probability, beta, log_form, power)
+        energy = tl.sum(probability * base, 1, keep_dims=True)
+        dual = shifted_conjugate(threshold, least, energy, beta)
+        tl.store(shifted + row, dual, mask=real)
+        tl.store(maxima + row, maximum, mask=real)
+    wide: tl.constexpr = out.dtype.element_ty == tl.float64
+    finished = result_at(below, threshold, probability, beta, total, result, log_form, power, wide)
+    tl.store(out + place, finished, mask=there)
 
 
 @triton.jit
@@ -441,58 +381,40 @@ def solve_row(
         base = bases(few, threshold, probability, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)
     else:
-        low, high = threshold, ceiling
         going = 1
         steps = 0
         while (going > 0) & (steps < _STEPS):
             total, slope, energy = _row_sums(
                 scores, n, maximum, threshold, beta, log_form, power, width
             )
-            threshold, low, high, better = step(
-                total, slope, threshold, low, high, beta, log_form, power
-            )
+            threshold, better = step(total, slope, threshold, beta, log_form, power)
             going = tl.max(tl.max(better.to(tl.int32), 1), 0)
             steps += 1
-        if log_form and work == tl.float64:
-            # Bisection ends at another threshold than the last that it tried.
-            total, slope, energy = _row_sums(
-                scores, n, maximum, threshold, beta, log_form, power, width
-            )
     return maximum, threshold, total, energy, few, place, listed, found
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
 def solve_long(
-    scores, out, shifted, maxima, thresholds, alpha, inner, count, columns, n,
-    each_row: tl.constexpr, part: tl.constexpr, result: tl.constexpr, log_form: tl.constexpr,
+    scores, out, shifted, maxima, alpha, inner, count, columns, n,
+    each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
     """As :func:`solve_short`, one long row a program; ``columns`` (rows, room) int32: scratch."""
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
-    columns += row * room
     single = row + tl.full((1, 1), 0, tl.int64)
     beta = beta_of(alpha, single, inner, count, each_row, work)
-    if part == "flat":
-        beta = tl.where(beta > 1, 1.0, beta)
-    wanted = 1
-    if part == "steep":
-        wanted = tl.max(tl.max((beta > 1).to(tl.int32), 1), 0)
-    if wanted > 0:
-        maximum, threshold, total, energy, few, place, listed, found = solve_row(
-            scores, columns, n, beta, log_form, power, work, width, room
-        )
-        if result == "":
-            least, _ = extreme_thresholds(beta, n, log_form, power)
-            dual = shifted_conjugate(threshold, least, energy, beta)
-            tl.store(shifted + single, dual)
-            tl.store(maxima + single, maximum)
-            tl.store(thresholds + single, threshold)
-        else:
-            _write_row(
-                scores, out + row * n, n, maximum, threshold, beta, total, few, place, listed,
-                found, result, log_form, power, width, room,
-            )  # fmt: skip
+    maximum, threshold, total, energy, few, place, listed, found = solve_row(
+        scores, columns + row * room, n, beta, log_form, power, work, width, room
+    )
+    if conjugate:
+        least, _ = extreme_thresholds(beta, n, log_form, power)
+        tl.store(shifted + single, shifted_conjugate(threshold, least, energy, beta))
+        tl.store(maxima + single, maximum)
+    _write_row(
+        scores, out + row * n, n, maximum, threshold, beta, total, few, place, listed, found,
+        result, log_form, power, width, room,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -526,32 +448,6 @@ def _write_row(
 
 
 @triton.jit
-def write_probabilities(
-    scores, out, maxima, thresholds, alpha, factors, n,
-    each_row: tl.constexpr, scaled: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, width: tl.constexpr,
-):  # fmt: skip
-    """Write probabilities of solved rows, times a factor for each if ``scaled``: 1 read, 1 write.
-
-    One program for each row and tile of ``width`` scores.
-    """
-    row = tl.program_id(0).to(tl.int64)
-    column = tl.program_id(1) * width + tl.arange(0, width)
-    place = row * n + column
-    beta = beta_of(alpha, row, 1, tl.num_programs(0), each_row, work)
-    maximum, threshold = tl.load(maxima + row), tl.load(thresholds + row)
-    tile = tl.load(scores + place, mask=column < n, other=0.0).to(work)
-    probability, _, base = curve(tile - maximum.to(work), threshold.to(work), beta, log_form, power)
-    if power != -1:
-        probability = _positive(probability, base <= 0, out.dtype.element_ty == tl.float64)
-    if scaled:
-        probability *= tl.load(factors + row).to(work)
-    if out.dtype.element_ty != tl.float64:
-        probability = probability.to(tl.float32)  # not from float64 to a half type at once
-    tl.store(out + place, probability, mask=column < n)
-
-
-@triton.jit
 def jacobian_weights(probability, beta, power: tl.constexpr):
     """Return the Jacobian weights; ``power`` is 1 / beta if that is whole, else 0."""
     if power == 1:
@@ -563,16 +459,8 @@ def jacobian_weights(probability, beta, power: tl.constexpr):
 
 
 @triton.jit
-def _relative_weights(probability, weight, least, beta):
-    """Return the weights; above alpha 2, where they may be infinite, relative to the largest."""
-    inside = tl.where(probability == 0, least, probability)
-    relative = tl.exp((1.0 - beta) * (tl.log(inside) - tl.log(least)))
-    return tl.where(beta > 1, tl.where(probability == 0, 0.0, relative), weight)
-
-
-@triton.jit
 def alpha_terms(probability, weight, beta):
-    """Return ``p k`` of jacobian.py's docstring, the curvature of each probability in alpha."""
+    """Return ``p k`` of `reference.gradients`, the curvature of each probability in alpha."""
     logs = tl.log(tl.where(probability == 0, 1.0, probability))
     w = -beta * logs
     near = w < 1.0
@@ -586,33 +474,15 @@ def alpha_terms(probability, weight, beta):
     return tl.where(near, probability * logs * logs * (series * 0.5), far)
 
 
-@triton.jit
-def _steep_gradient(probability, gradient, weight, beta, column, n):
-    """Return gradients (rows, width) where alpha may be above 2, and their weighted means.
-
-    The gradient of the smallest member is minus the sum of the others: see
-    ``_gradient_above_two`` in jacobian.py.
-    """
-    inside = tl.where(probability == 0, 2.0, probability)
-    least = tl.min(inside, 1, keep_dims=True)
-    part = _relative_weights(probability, weight, least, beta)
-    mean = tl.sum(part * gradient, 1, keep_dims=True) / tl.sum(part, 1, keep_dims=True)
-    first = tl.min(tl.where((inside == least) & (beta > 1), column, n), 1, keep_dims=True)
-    result = tl.where(column == first, 0.0, weight) * (gradient - mean)
-    rest = -tl.sum(result, 1, keep_dims=True)
-    return tl.where(column == first, rest, result), mean
-
-
 @triton.jit(do_not_specialize=_VARIOUS)
 def gradient_short(
     probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
-    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr,
-    work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Write gradients ``s (g - sum s g / sum s)`` with Jacobian weights s: two reads, one write.
 
-    ``height`` rows a program. With ``above_two``, alpha may be above 2. With ``of_alpha``, write
-    each row's gradient in its alpha, too.
+    ``height`` rows a program. With ``of_alpha``, write each row's gradient in its alpha, too.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
@@ -623,11 +493,7 @@ def gradient_short(
     gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
     weight = jacobian_weights(probability, beta, power)
     mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
-    result = weight * (gradient - mean)
-    if above_two:  # noqa: SIM102 (decided when the kernel is compiled)
-        if tl.max(tl.max((beta > 1).to(tl.int32), 1), 0) > 0:
-            result, mean = _steep_gradient(probability, gradient, weight, beta, column, n)
-    tl.store(out + place, result, mask=there)
+    tl.store(out + place, weight * (gradient - mean), mask=there)
     if of_alpha:
         # Padding is 0 in both: it adds nothing.
         terms = alpha_terms(probability, weight, beta) * (mean - gradient)
@@ -635,281 +501,35 @@ def gradient_short(
         tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
 
 
-@triton.jit
-def _least_member(probabilities, n, work: tl.constexpr, width: tl.constexpr):
-    """Return the smallest probability of a row's support, and the first column that has it."""
-    least = tl.full((width,), 2.0, work)
-    place = tl.zeros((width,), tl.int32)
-    for begin in tl.range(0, n, width, num_stages=_AHEAD):
-        column = begin + tl.arange(0, width)
-        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
-        inside = tl.where(probability == 0, 2.0, probability)
-        place = tl.where(inside < least, column, place)
-        least = tl.minimum(inside, least)
-    smallest = tl.min(least, 0)
-    return smallest, tl.min(tl.where(least == smallest, place, n), 0)
-
-
 @triton.jit(do_not_specialize=_VARIOUS)
 def gradient_long(
     probabilities, incoming, out, alpha, inner, count, alpha_out, n,
-    each_row: tl.constexpr, power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr,
-    work: tl.constexpr, width: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    width: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`gradient_short`, one long row a program: two reads, above alpha 2 three."""
+    """As :func:`gradient_short`, one long row a program."""
     row = tl.program_id(0).to(tl.int64)
     probabilities += row * n
     incoming += row * n
-    out += row * n
-    alpha_out += row
     beta = beta_of(alpha, row, inner, count, each_row, work)
-    if above_two and each_row:
-        if beta > 1:
-            _row_gradient(
-                probabilities, incoming, out, alpha_out, n, beta, power, True, of_alpha, work, width
-            )
-        else:
-            _row_gradient(
-                probabilities, incoming, out, alpha_out, n, beta, power, False, of_alpha, work,
-                width,
-            )  # fmt: skip
-    else:
-        _row_gradient(
-            probabilities, incoming, out, alpha_out, n, beta, power, above_two, of_alpha, work,
-            width,
-        )  # fmt: skip
-
-
-@triton.jit
-def _row_gradient(
-    probabilities, incoming, out, alpha_out, n, beta,
-    power: tl.constexpr, above_two: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
-    width: tl.constexpr,
-):  # fmt: skip
-    """Write the gradient of one row, and that in its alpha."""
-    if above_two:
-        least, first = _least_member(probabilities, n, work, width)
-    parts = tl.zeros((width,), work)
-    along = tl.zeros((width,), work)
+    parts, along = tl.zeros((width,), work), tl.zeros((width,), work)
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
         part = jacobian_weights(probability, beta, power)
-        if above_two:
-            part = _relative_weights(probability, part, least, beta)
         parts += part
         along += part * gradient
     mean = tl.sum(along, 0) / tl.sum(parts, 0)
-    total = tl.zeros((width,), work)
     in_alpha = tl.zeros((width,), work)
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
         probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
         gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
         weight = jacobian_weights(probability, beta, power)
-        result = weight * (gradient - mean)
         if of_alpha:
             terms = alpha_terms(probability, weight, beta) * (mean - gradient)
             in_alpha += tl.where(probability == 0, 0.0, terms)
-        if above_two:
-            result = tl.where(column == first, 0.0, result)
-            total += result
-            tl.store(out + column, result, mask=(column < n) & (column != first))
-        else:
-            tl.store(out + column, result, mask=column < n)
-    if above_two:
-        tl.store(out + first, -tl.sum(total, 0), mask=first < n)
+        tl.store(out + row * n + column, weight * (gradient - mean), mask=column < n)
     if of_alpha:
-        tl.store(alpha_out, tl.sum(in_alpha, 0))
-
-
-@triton.jit
-def _class_terms(
-    target, class_weights, weight_sum, row, n, ignore_index, smoothing,
-    weighted: tl.constexpr, smooth: tl.constexpr,
-):  # fmt: skip
-    """Return the labels of rows, and the coefficients of `ClassTargets`, and weights to average.
-
-    A label that is no class has nan for a weight: reading it would synchronise, or worse.
-    """
-    label = tl.load(target + row).to(tl.int64)
-    kept = label != ignore_index
-    valid = (label >= 0) & (label < n)
-    label = tl.where(kept & valid, label, 0)
-    counted = tl.where(kept, tl.where(valid, 1.0, float("nan")), 0.0)
-    if weighted:
-        counted *= tl.where(kept, tl.load(class_weights + label).to(tl.float32), 0.0)
-    own, mass, spread = counted, counted, counted * 0.0
-    if smooth:
-        spread = tl.where(kept, smoothing / n, 0.0)
-        own = counted * (1.0 - smoothing)
-        mass = own + spread * (tl.load(weight_sum).to(tl.float32) if weighted else n)
-    return label, counted, own, mass, spread
-
-
-@triton.jit
-def _store_loss(
-    scores, losses, statistics, row, rows, real, label, counted, own, mass, spread,
-    maximum, threshold, dual, margins, smooth: tl.constexpr,
-):  # fmt: skip
-    """Write losses, and maxima, thresholds and weights for the gradient."""
-    score = tl.load(scores + label).to(tl.float32)
-    # A class of weight 0 adds nothing, even if its score is -inf.
-    loss = dual * mass + own * tl.where(own == 0, 0.0, maximum - score)
-    if smooth:
-        loss += spread * margins
-    # Nor does an ignored row: 0 times its scores could be nan.
-    loss = tl.where(mass == 0, 0.0, loss)
-    tl.store(losses + row, loss, mask=real)
-    tl.store(statistics + row, maximum, mask=real)
-    tl.store(statistics + rows + row, threshold, mask=real)
-    tl.store(statistics + 2 * rows + row, counted, mask=real)
-
-
-@triton.jit
-def _margins(below, there, class_weights, column, n, weighted: tl.constexpr):
-    """Return what label smoothing sums: logit margins times class weights, 0 outside the row."""
-    if weighted:
-        weight = tl.load(class_weights + column, mask=column < n, other=0.0).to(tl.float32)
-        return tl.where(there & (weight != 0), -below * weight, 0.0)
-    return tl.where(there, -below, 0.0)
-
-
-@triton.jit(do_not_specialize=_VARIOUS)
-def loss_short(
-    scores, target, class_weights, weight_sum, losses, statistics, alpha, ignore_index, smoothing,
-    rows, n,
-    weighted: tl.constexpr, smooth: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
-):  # fmt: skip
-    """Write losses of class targets, and ``statistics`` (3, rows): one read.
-
-    The statistics are maximum, threshold, and the weight with which a row counts in the mean.
-    """
-    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
-    column = tl.arange(0, width)[None, :]
-    real = row < rows
-    row = tl.minimum(row, rows - 1)
-    begin = row.to(tl.int64) * n
-    beta = beta_of(alpha, row, 1, 1, False, work)
-    label, counted, own, mass, spread = _class_terms(
-        target, class_weights, weight_sum, row, n, ignore_index, smoothing, weighted, smooth
-    )
-    # Ignored rows are not read.
-    there = real & (mass != 0) & (column < n)
-    tile = tl.load(scores + begin + column, mask=there, other=-_INFINITY).to(work)
-    maximum = tl.max(tile, 1, keep_dims=True)
-    below = tile - maximum
-    start, ceiling = extreme_thresholds(beta, n, log_form, power)
-    threshold, probability, _ = solve_tile(below, start, ceiling, beta, log_form, power)
-    base = bases(below, threshold, probability, beta, log_form, power)
-    energy = tl.sum(probability * base, 1, keep_dims=True)
-    dual = shifted_conjugate(threshold, start, energy, beta)
-    margins = dual * 0.0
-    if smooth:
-        margins = tl.sum(
-            _margins(below, there, class_weights, column, n, weighted), 1, keep_dims=True
-        )
-    _store_loss(
-        scores + begin, losses, statistics, row, rows, real, label, counted, own, mass, spread,
-        maximum, threshold, dual, margins, smooth,
-    )  # fmt: skip
-
-
-@triton.jit(do_not_specialize=_VARIOUS)
-def loss_long(
-    scores, target, class_weights, weight_sum, losses, statistics, alpha, ignore_index, smoothing,
-    columns, rows, n,
-    weighted: tl.constexpr, smooth: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
-    work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
-):  # fmt: skip
-    """As :func:`loss_short`, one long row a program; ``columns`` (rows, room) int32: scratch."""
-    row = tl.program_id(0).to(tl.int64)
-    scores += row * n
-    single = row + tl.full((1, 1), 0, tl.int64)
-    beta = beta_of(alpha, single, 1, 1, False, work)
-    label, counted, own, mass, spread = _class_terms(
-        target, class_weights, weight_sum, single, n, ignore_index, smoothing, weighted, smooth
-    )
-    # Ignored rows are not read.
-    read = tl.where(tl.max(tl.max((mass != 0).to(tl.int32), 1), 0) > 0, n, 0)
-    maximum, threshold, _, energy, _, _, _, _ = solve_row(
-        scores, columns + row * room, read, beta, log_form, power, work, width, room
-    )
-    least, _ = extreme_thresholds(beta, n, log_form, power)
-    dual = shifted_conjugate(threshold, least, energy, beta)
-    margins = dual * 0.0
-    if smooth:
-        for begin in range(0, read, width):
-            column = begin + tl.arange(0, width)[None, :]
-            there = column < read
-            below = tl.load(scores + column, mask=there, other=-_INFINITY).to(work) - maximum
-            part = _margins(below, there, class_weights, column, n, weighted)
-            margins += tl.sum(part, 1, keep_dims=True)
-    _store_loss(
-        scores, losses, statistics, single, rows, single < rows, label, counted, own, mass, spread,
-        maximum, threshold, dual, margins, smooth,
-    )  # fmt: skip
-
-
-@triton.jit(do_not_specialize=_VARIOUS)
-def reduce_losses(
-    losses, weights, out, divisor, rows, mean: tl.constexpr, width: tl.constexpr
-):  # fmt: skip
-    """Write the sum of the losses or their mean, and the mean's divisor; a single program."""
-    total = tl.zeros((width,), tl.float64)
-    weight = tl.zeros((width,), tl.float64)
-    for begin in range(0, rows, width):
-        row = begin + tl.arange(0, width)
-        total += tl.load(losses + row, mask=row < rows, other=0.0).to(tl.float64)
-        if mean:
-            weight += tl.load(weights + row, mask=row < rows, other=0.0).to(tl.float64)
-    result = tl.sum(total, 0)
-    if mean:
-        count = tl.sum(weight, 0)
-        count = tl.where(count == 0, 1.0, count)
-        result /= count
-        tl.store(divisor, count.to(tl.float32))
-    tl.store(out, result.to(tl.float32))
-
-
-@triton.jit(do_not_specialize=_VARIOUS)
-def loss_gradient(
-    scores, target, class_weights, weight_sum, statistics, upstream, divisor, out, alpha,
-    ignore_index, smoothing, rows, n,
-    each: tl.constexpr, mean: tl.constexpr, weighted: tl.constexpr, smooth: tl.constexpr,
-    log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr, height: tl.constexpr,
-    width: tl.constexpr,
-):  # fmt: skip
-    """Write the gradient of losses in the scores, probabilities minus target: 1 read, 1 write.
-
-    ``upstream`` is one number, or with ``each`` one for each row. A program for each tile.
-    """
-    row = (tl.program_id(0).to(tl.int64) * height + tl.arange(0, height))[:, None]
-    column = (tl.program_id(1) * width + tl.arange(0, width))[None, :]
-    real = row < rows
-    row = tl.minimum(row, rows - 1)
-    place = row * n + column
-    beta = beta_of(alpha, row, 1, 1, False, work)
-    label, _, own, mass, spread = _class_terms(
-        target, class_weights, weight_sum, row, n, ignore_index, smoothing, weighted, smooth
-    )
-    counts = mass != 0
-    there = real & (column < n)
-    factor = tl.load(upstream + (row if each else row * 0)).to(tl.float32)
-    if mean:
-        factor /= tl.load(divisor)
-    maximum = tl.load(statistics + row)
-    threshold = tl.load(statistics + rows + row)
-    tile = tl.load(scores + place, mask=there & counts, other=-_INFINITY).to(work)
-    gradient, _, _ = curve(tile - maximum, threshold, beta, log_form, power)
-    gradient *= mass
-    if smooth:
-        if weighted:
-            weight = tl.load(class_weights + column, mask=column < n, other=0.0).to(tl.float32)
-            gradient -= spread * weight
-        else:
-            gradient -= spread
-    gradient = (gradient - tl.where(column == label, own, 0.0)) * factor
-    tl.store(out + place, tl.where(counts, gradient, 0.0), mask=there)
+        tl.store(alpha_out + row, tl.sum(in_alpha, 0))

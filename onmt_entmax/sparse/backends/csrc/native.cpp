@@ -1,78 +1,60 @@
-// The extension module of the C++ backend, called by cpu.py.
+// The extension module of entmax on a CPU, called by cpu.py.
 //
-// Each function takes addresses of contiguous memory, which cpu.py has checked, and distributes the
-// rows over a few threads with the interpreter's lock released. native_threshold.h solves a row,
-// native_rows.h loops over rows; both are compiled for three instruction sets, of which the
-// processor's best runs.
+// Python multiplies matrices and checks arguments; addresses are of contiguous memory. The rows are
+// divided among a few threads with the interpreter's lock released. native_rows.h loops over rows;
+// it is compiled for three instruction sets, of which the processor's best runs.
 
 #include "sparse/backends/csrc/native_common.h"
 
 namespace {
 
 // The fewest scores worth a thread.
-const long SCORES_OF_A_THREAD = 1 << 17;
+const long SCORES_OF_A_THREAD = 1 << 16;
 
-struct Work {
-    const void *scores;      // (rows, n); for gradients, probabilities or their logarithms
-    const void *incoming;    // (rows, n)
-    const void *factor;      // (rows,) or null
-    void *out;               // (rows, n)
-    void *shifted, *maxima;  // (rows,); shifted conjugates
-    double *threshold;       // (rows,)
-    uint8_t *dense;          // (rows,)
-    long rows, n;
-    long most;  // entries of a sparse row; with more it is dense
-    Curve curve;           // of all rows, or
+enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
+
+// Rows (rows, n) of scores. Python packs this struct and the next, in this order.
+struct Rows {
+    double alpha;          // of all rows, or
     const double *alphas;  // (rows,), or null
-    bool logs;
+    const void *scores;
+    void *out;                // probabilities or logarithms; may be the scores; or null
+    void *shifted, *maxima;  // (rows,), shifted conjugates and largest scores; or null
+    int64_t logs;
+    // What `scale_rows` needs, or null: thresholds (rows,), and supports of up to ``room`` scores,
+    // (rows, room), with their sizes (rows,), -1 if they are larger.
+    double *threshold;
+    int64_t *count;
+    int32_t *column;
+    void *value;
+    int64_t room;
+    const void *factor;  // (rows,)
 };
 
-// The curves of rows, one after the other.
-struct Curves {
-    const double *alphas;
-    Curve curve;
-
-    explicit Curves(const Work &work) : alphas(work.alphas), curve(work.curve) {}
-    const Curve &of(long row) {
-        if (alphas && alphas[row] != curve.alpha) curve = Curve::of(alphas[row]);
-        return curve;
-    }
+// The scores of some heads, (count, queries, keys), which become weights; or gradients in weights,
+// which become those in scores. Of all heads, (outer, heads), the first has the number ``first``.
+struct Heads {
+    int64_t first, queries;
+    const double *alpha;  // (heads,)
+    int64_t heads;
+    const char *mask;
+    int64_t mask_kind;
+    int64_t mask_outer, mask_head, mask_row;  // strides, in numbers
+    double scale;            // of scores; in the gradient, of the result
+    double dropped_part;     // the probability of dropout
+    int64_t seed;
+    // Contiguous and like the scores. Weights that dropout drops are negative; ``used`` are the
+    // remaining ones over the probability of remaining, or null without dropout.
+    void *weights, *used;
+    const void *incoming;    // the gradient in the weights as used
+    void *gradient;          // in the scores; may be ``incoming``
+    double *alpha_gradient;  // (count, queries), or null if it is not wanted
 };
 
-// The entries that one thread finds in its rows.
-struct Piece {
-    Memory memory;
-    int64_t *position = nullptr, *row = nullptr;
-    char *probability = nullptr;
-    long count = 0, capacity = 0;
-    bool impossible = false, no_memory = false;
-
-    void reserve(long more, size_t size);
-    ~Piece() {
-        free(position);
-        free(row);
-        free(probability);
-    }
-};
-
-template <class T>
-T *larger(T *memory, size_t size) {
-    void *moved = realloc(memory, size);
-    if (!moved) throw std::bad_alloc();
-    return (T *)moved;
-}
-
-void Piece::reserve(long more, size_t size) {
-    if (count + more <= capacity) return;
-    capacity = 2 * (count + more) + 1024;
-    position = larger(position, capacity * sizeof *position);
-    row = larger(row, capacity * sizeof *row);
-    probability = larger(probability, capacity * size);
-}
-
-typedef void Kernel(const Work &, long first, long last, Piece &);
+// Returns whether a row has no probabilities.
+typedef bool Kernel(const void *packed, long n, long first, long last, Memory &);
 struct Kernels {
-    Kernel *probabilities, *conjugates, *written, *gradients, *log_gradients;
+    Kernel *map_rows, *scale_rows, *forward, *backward;
 };
 
 }  // namespace
@@ -82,179 +64,75 @@ struct Kernels {
 
 namespace {
 
-void run_piece(Kernel *kernel, const Work &work, long first, long last, Piece &piece) {
-    try {
-        kernel(work, first, last, piece);
-    } catch (const std::bad_alloc &) {
-        piece.no_memory = true;
-    }
-}
-
-// The rows in contiguous pieces, one for each thread.
-struct Pieces {
+struct Ranges {
     Kernel *kernel;
-    const Work &work;
-    std::vector<Piece> &pieces;
+    const void *packed;
+    long rows, n, parts;
+    std::atomic<bool> no_memory, impossible;
 };
 
-void take_piece(void *data, long at) {
-    const Pieces &all = *(Pieces *)data;
-    const long rows = all.work.rows, count = (long)all.pieces.size();
-    run_piece(all.kernel, all.work, rows * at / count, rows * (at + 1) / count, all.pieces[at]);
-}
-
-// Run a kernel without the lock; return false with an exception set if it fails.
-bool run_unlocked(Kernel *kernel, const Work &work, std::vector<Piece> &pieces) {
-    Py_BEGIN_ALLOW_THREADS;
-    Pieces all = {kernel, work, pieces};
-    share((long)pieces.size(), take_piece, &all);
-    Py_END_ALLOW_THREADS;
-    bool impossible = false;
-    for (const Piece &piece : pieces) {
-        if (piece.no_memory) {
-            PyErr_NoMemory();
-            return false;
-        }
-        impossible |= piece.impossible;
+void take_range(void *data, long part) {
+    Ranges &all = *(Ranges *)data;
+    Memory memory;
+    try {
+        if (all.kernel(all.packed, all.n, all.rows * part / all.parts,
+                       all.rows * (part + 1) / all.parts, memory))
+            all.impossible = true;
+    } catch (const std::bad_alloc &) {
+        all.no_memory = true;
     }
-    if (impossible) PyErr_SetString(PyExc_ValueError, "a row is -inf everywhere");
-    return !impossible;
 }
 
-long pieces_for(const Work &work, int threads) {
-    long count = (long)((double)work.rows * work.n / SCORES_OF_A_THREAD);
-    if (count > threads) count = threads;
-    if (count > work.rows) count = work.rows;
-    return count < 1 ? 1 : count;
-}
-
-// The first arguments of all functions: type ("f" or "d"), alpha, whole order, address of the rows'
-// alphas or 0, rows, n, threads.
-struct Common {
+// Run a kernel over all rows. Arguments: type ("f" or "d"), threads, rows, n, packed struct.
+PyObject *run(PyObject *arguments, Kernel *Kernels::*kernel, size_t wanted) {
     int kind, threads;
-    Work work;
-};
-
-void complete(Common &common) {
-    Curve &curve = common.work.curve;
-    if (!common.work.alphas) curve = Curve::of(curve.alpha, curve.whole);
-}
-
-const Kernels *kernels_of(const Common &common) {
-    return common.kind == 'f' ? kernels<float>() : kernels<double>();
-}
-
-// Run a kernel that writes into given memory only.
-PyObject *fill(Common &common, Kernel *Kernels::*kernel) {
-    complete(common);
-    std::vector<Piece> pieces(pieces_for(common.work, common.threads));
-    if (!run_unlocked(kernels_of(common)->*kernel, common.work, pieces)) return nullptr;
+    const char *packed;
+    Py_ssize_t rows, n, size;
+    if (!PyArg_ParseTuple(arguments, "Cinny#", &kind, &threads, &rows, &n, &packed, &size))
+        return nullptr;
+    if ((size_t)size != wanted)
+        return PyErr_Format(PyExc_TypeError, "%zd bytes instead of %zu", size, wanted);
+    const Kernels *all = kind == 'f' ? kernels<float>() : kernels<double>();
+    long parts = (long)((double)rows * n / SCORES_OF_A_THREAD);
+    if (parts > threads) parts = threads;
+    if (parts > rows) parts = rows;
+    Ranges ranges = {all->*kernel, packed, rows, n, parts < 1 ? 1 : parts, {false}, {false}};
+    Py_BEGIN_ALLOW_THREADS;
+    share(ranges.parts, take_range, &ranges);
+    Py_END_ALLOW_THREADS;
+    if (ranges.no_memory) return PyErr_NoMemory();
+    if (ranges.impossible) {
+        PyErr_SetString(PyExc_ValueError, "a row is -inf everywhere");
+        return nullptr;
+    }
     Py_RETURN_NONE;
 }
 
-#define COMMON "Cdinnni"
-#define COMMON_ADDRESSES(c, rows, n) \
-    &(c).kind, &(c).work.curve.alpha, &(c).work.curve.whole, &(c).work.alphas, &(rows), &(n), \
-        &(c).threads
-
-PyObject *probabilities(PyObject *, PyObject *arguments) {
-    Common common = {};
-    Py_ssize_t rows, n, scores, out;
-    int logs;
-    if (!PyArg_ParseTuple(arguments, COMMON "nnp", COMMON_ADDRESSES(common, rows, n), &scores, &out,
-                          &logs))
-        return nullptr;
-    Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)scores, work.out = (void *)out,
-    work.logs = logs;
-    return fill(common, &Kernels::probabilities);
+PyObject *map_rows(PyObject *, PyObject *arguments) {
+    return run(arguments, &Kernels::map_rows, sizeof(Rows));
 }
-
-PyObject *written(PyObject *, PyObject *arguments) {
-    Common common = {};
-    Py_ssize_t rows, n, scores, maxima, threshold, factor, out;
-    if (!PyArg_ParseTuple(arguments, COMMON "nnnnn", COMMON_ADDRESSES(common, rows, n), &scores,
-                          &maxima, &threshold, &factor, &out))
-        return nullptr;
-    Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)scores, work.maxima = (void *)maxima;
-    work.threshold = (double *)threshold, work.factor = (void *)factor, work.out = (void *)out;
-    return fill(common, &Kernels::written);
+PyObject *scale_rows(PyObject *, PyObject *arguments) {
+    return run(arguments, &Kernels::scale_rows, sizeof(Rows));
 }
-
-PyObject *gradients(PyObject *, PyObject *arguments) {
-    Common common = {};
-    Py_ssize_t rows, n, result, incoming, out;
-    int logs = false;
-    if (!PyArg_ParseTuple(arguments, COMMON "nnn|p", COMMON_ADDRESSES(common, rows, n), &result,
-                          &incoming, &out, &logs))
-        return nullptr;
-    Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)result;
-    work.incoming = (void *)incoming, work.out = (void *)out;
-    return fill(common, logs ? &Kernels::log_gradients : &Kernels::gradients);
+PyObject *forward(PyObject *, PyObject *arguments) {
+    return run(arguments, &Kernels::forward, sizeof(Heads));
 }
-
-// Join one part of the entries of all pieces into a bytearray; ``size`` is that of an entry.
-PyObject *joined(const std::vector<Piece> &pieces, const char *(*part)(const Piece &),
-                 size_t size) {
-    size_t whole = 0;
-    for (const Piece &piece : pieces) whole += piece.count * size;
-    PyObject *result = PyByteArray_FromStringAndSize(nullptr, (Py_ssize_t)whole);
-    if (!result) return nullptr;
-    char *at = PyByteArray_AS_STRING(result);
-    for (const Piece &piece : pieces) {
-        if (piece.count) memcpy(at, part(piece), piece.count * size);
-        at += piece.count * size;
-    }
-    return result;
-}
-
-PyObject *conjugates(PyObject *, PyObject *arguments) {
-    Common common = {};
-    Py_ssize_t rows, n, scores, shifted, maxima, threshold, dense, most;
-    if (!PyArg_ParseTuple(arguments, COMMON "nnnnnn", COMMON_ADDRESSES(common, rows, n), &scores,
-                          &shifted, &maxima, &threshold, &dense, &most))
-        return nullptr;
-    Work &work = common.work;
-    work.rows = rows, work.n = n, work.scores = (void *)scores, work.shifted = (void *)shifted;
-    work.maxima = (void *)maxima, work.threshold = (double *)threshold,
-    work.dense = (uint8_t *)dense, work.most = most;
-    complete(common);
-    std::vector<Piece> pieces(pieces_for(work, common.threads));
-    if (!run_unlocked(kernels_of(common)->conjugates, work, pieces)) return nullptr;
-    PyObject *position = joined(pieces, [](const Piece &p) { return (const char *)p.position; }, 8);
-    PyObject *row = joined(pieces, [](const Piece &p) { return (const char *)p.row; }, 8);
-    PyObject *probability = joined(
-        pieces, [](const Piece &p) { return (const char *)p.probability; },
-        common.kind == 'f' ? 4 : 8);
-    if (position && row && probability) return Py_BuildValue("NNN", position, row, probability);
-    Py_XDECREF(position);
-    Py_XDECREF(row);
-    Py_XDECREF(probability);
-    return nullptr;
+PyObject *backward(PyObject *, PyObject *arguments) {
+    return run(arguments, &Kernels::backward, sizeof(Heads));
 }
 
 PyMethodDef functions[] = {
-    {"probabilities", probabilities, METH_VARARGS, "Write entmax of rows, or its logarithm."},
-    {"conjugates", conjugates, METH_VARARGS,
-     "Write shifted conjugates of rows; return the entries of sparse rows."},
-    {"written", written, METH_VARARGS, "Write probabilities of solved rows, times factors."},
-    {"gradients", gradients, METH_VARARGS, "Write gradients in the scores."},
+    {"map_rows", map_rows, METH_VARARGS, "Write entmax of rows or its logarithm, and conjugates."},
+    {"scale_rows", scale_rows, METH_VARARGS, "Write probabilities of solved rows times factors."},
+    {"forward", forward, METH_VARARGS, "Turn scores of attention into weights, in place."},
+    {"backward", backward, METH_VARARGS, "Turn gradients in weights into those in scores."},
     {"use_instruction_set", use_instruction_set, METH_VARARGS,
      "Use 1 (any processor), 2 (AVX2) or 3 (AVX-512), by default the best; return it."},
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                          "_native",
-                          "Entmax of rows on the CPU.",
-                          -1,
-                          functions,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "Entmax on a CPU.", -1, functions,
+                          nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

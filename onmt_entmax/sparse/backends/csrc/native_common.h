@@ -40,7 +40,7 @@ struct Curve {
         return {alpha, beta, order, pow(beta, order + 1), order, 0x1p-48 * order, whole};
     }
 
-    // With the order that `whole_power` in solvers.py finds.
+    // The order is whole up to the rounding of alpha; up to 10, products are cheaper than a power.
     static Curve of(double alpha) {
         const double order = 1 / (alpha - 1), whole = nearbyint(order);
         const bool exact = fabs(order - whole) <= 3e-16 * whole * whole;

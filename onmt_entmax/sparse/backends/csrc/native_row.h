@@ -2,60 +2,8 @@
 
 #include "sparse/backends/csrc/native_threshold.h"
 
-// The smallest score of the support, for alpha above 2 (order below 1), from a lower bound next to
-// the threshold; ``count`` is the number of scores that are not below it.
-template <class T>
-TARGET T least_member(const T *x, long n, const Solved &solved, const Curve &curve, long &count) {
-    T floor = -(T)INFINITY;
-    for (;;) {
-        T least = (T)solved.maximum;
-        count = 0;
-        for (long i = 0; i < n; ++i) {
-            if (!(x[i] > floor && (x[i] - solved.maximum) - solved.threshold > 0)) continue;
-            ++count;
-            if (x[i] < least) least = x[i];
-        }
-        double above = 0;
-        for (long i = 0; i < n; ++i)
-            if (x[i] > least) above += pow(curve.beta * ((double)x[i] - least), curve.order);
-        // If the others sum to 1 or more, it is not in the support after all.
-        if (above < 1) return least;
-        floor = least;
-    }
-}
-
-// Probabilities for alpha above 2. Their slope is infinite at the threshold, which therefore does
-// not determine the smallest: that is the unknown instead (see logs_above_two in solvers.py).
-// ``out`` may be the scores.
-template <class T>
-TARGET void finish_above_two(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
-    long count;
-    const T least = least_member(x, n, solved, curve, count);
-    double v = 1.0 / count;
-    for (int step = 0; step < 100; ++step) {
-        const double power = pow(v, curve.beta);
-        double total = 0, slope = 0;
-        for (long i = 0; i < n; ++i) {
-            if (x[i] < least) continue;
-            const double difference = curve.beta * ((double)x[i] - least);
-            const double p = difference > 0 ? pow(difference + power, curve.order) : v;
-            total += p;
-            slope += difference > 0 ? pow(v / p, curve.beta - 1) : 1;
-        }
-        const double following = fmax(v - (total - 1) / slope, 0.0);
-        if (!(following < v)) break;
-        v = following;
-    }
-    const double power = pow(v, curve.beta);
-    for (long i = 0; i < n; ++i) {
-        const double difference = curve.beta * ((double)x[i] - least);
-        const double p = difference > 0 ? pow(difference + power, curve.order) : v;
-        out[i] = difference < 0 ? (T)0 : (T)p;
-    }
-}
-
-// The margins of scores in float64, 0 outside the support. Up to alpha 2 this alone decides what is
-// in the support, for probabilities and for logarithms.
+// The margins of scores in float64, 0 outside the support. This alone decides what is in the
+// support, for probabilities and for logarithms.
 template <class V>
 INLINE V margins(V score, double maximum, double threshold, const Curve &curve) {
     const V u = (score - maximum) - threshold;
@@ -95,7 +43,6 @@ TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve
         case 2:
             return finish_in<T, TWO>(x, out, n, solved, curve);
         case -1:
-            if (curve.order < 1) return finish_above_two(x, out, n, solved, curve);
             return finish_in<T, ANY>(x, out, n, solved, curve);
         default:
             return finish_in<T, WHOLE>(x, out, n, solved, curve);
@@ -115,10 +62,10 @@ INLINE Doubles exact_near(Doubles u, Doubles, double, double, double, const Curv
     return u > curve.least ? u : Doubles{};
 }
 
-// Probabilities of a whole row, times a factor.
+// Probabilities of a whole row.
 template <class T, int form>
-TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T factor,
-                         const Curve &curve, T *out) {
+TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const Curve &curve,
+                         T *out) {
     typedef typename Vector<T>::Of V;
     const long size = Vector<T>::size;
     typedef typename Vector<T>::Mask M;
@@ -135,7 +82,6 @@ TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T fact
             const M lost = (u > 0) & (p == 0);
             if (bits(lost)) p = lost ? V{} + smallest<T>() : p;
         }
-        p *= factor;
         if (whole)
             store<T>(out + i, p);
         else
@@ -144,7 +90,7 @@ TARGET void write_row_in(const T *x, long n, T maximum, double threshold, T fact
 }
 
 template <class T>
-TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor, const Curve &curve,
+TARGET void write_row(const T *x, long n, T maximum, double threshold, const Curve &curve,
                       T *out) {
     if (threshold != threshold) {
         for (long i = 0; i < n; ++i) out[i] = (T)NAN;
@@ -152,41 +98,25 @@ TARGET void write_row(const T *x, long n, T maximum, double threshold, T factor,
     }
     switch (curve.whole) {
         case 1:
-            return write_row_in<T, ONE>(x, n, maximum, threshold, factor, curve, out);
+            return write_row_in<T, ONE>(x, n, maximum, threshold, curve, out);
         case 2:
-            return write_row_in<T, TWO>(x, n, maximum, threshold, factor, curve, out);
+            return write_row_in<T, TWO>(x, n, maximum, threshold, curve, out);
         case -1:
-            if (curve.order >= 1)
-                return write_row_in<T, ANY>(x, n, maximum, threshold, factor, curve, out);
-            finish(x, out, n, Solved{maximum, threshold, 0, n}, curve);
-            for (long i = 0; i < n; ++i) out[i] *= factor;
-            return;
+            return write_row_in<T, ANY>(x, n, maximum, threshold, curve, out);
         default:
-            return write_row_in<T, WHOLE>(x, n, maximum, threshold, factor, curve, out);
+            return write_row_in<T, WHOLE>(x, n, maximum, threshold, curve, out);
     }
-}
-
-template <class T>
-TARGET Room<T> room_of(long blocks, long most, Memory &memory) {
-    const long size = Vector<T>::size;
-    Room<T> room;
-    room.maxima = (T *)memory.take((blocks + 2) * size * sizeof(T));
-    room.score = (T *)memory.take(most * sizeof(T));
-    room.column = (int *)memory.take(most * sizeof(int));
-    return room;
-}
-
-template <class T>
-TARGET Room<T> room_for(long n, const Curve &curve, Memory &memory) {
-    const long size = Vector<T>::size, depth = depth_of<T>(n);
-    return room_of<T>(n / (depth * size), most_candidates(n, curve) + (depth + 1) * size, memory);
 }
 
 // For rows of any length up to n; a shorter row may have more candidates, or smaller blocks.
 template <class T>
 TARGET Room<T> room_up_to(long n, Memory &memory) {
-    const long size = Vector<T>::size, shallow = 4, deep = 16;
-    return room_of<T>(n / (shallow * size), n + (deep + 1) * size, memory);
+    const long size = Vector<T>::size, shallow = 4, deep = 16, most = n + (deep + 1) * size;
+    Room<T> room;
+    room.maxima = (T *)memory.take((n / (shallow * size) + 2) * size * sizeof(T));
+    room.score = (T *)memory.take(most * sizeof(T));
+    room.column = (int *)memory.take(most * sizeof(int));
+    return room;
 }
 
 // Probabilities of a solved row.
@@ -195,7 +125,7 @@ TARGET void write_solved(const T *x, long n, const Solved &solved, Room<T> room,
                          T *out) {
     const bool dense = solved.count < 0 || 4 * solved.count > n;
     if (solved.threshold != solved.threshold || dense) {
-        write_row(x, n, (T)solved.maximum, solved.threshold, (T)1, curve, out);
+        write_row(x, n, (T)solved.maximum, solved.threshold, curve, out);
         return;
     }
     finish(room.score, room.score, solved.count, solved, curve);

@@ -9,9 +9,6 @@
 //   3. a search for the scores above the bound, in the blocks whose maximum is above it;
 //   4. Newton's method in float64 on these candidates if they are few; otherwise on the whole row,
 //      in its own type up to that type's precision, and then in float64.
-//
-// Above alpha 2 the norm is not convex: every score that can be in the support is a candidate, and
-// the threshold is found between two bounds.
 
 #include "sparse/backends/csrc/native_vectors.h"
 
@@ -200,47 +197,6 @@ TARGET long candidates(const T *x, long n, long depth, T cut, long most, Room<T>
 // Scores from which on starting in float32 pays.
 enum { MANY = 48 };
 
-// Drop the candidates below a cut; return how many are left.
-template <class T>
-TARGET long above(Room<T> room, long count, T cut) {
-    long kept = 0;
-    for (long k = 0; k < count; ++k) {
-        room.score[kept] = room.score[k];
-        room.column[kept] = room.column[k];
-        kept += room.score[k] >= cut;
-    }
-    return kept;
-}
-
-// A lower bound next to the threshold for alpha above 2 (order below 1), where the norm is not
-// convex: by regula falsi (Illinois) and bisection.
-template <class T>
-TARGET double enclose(Room<T> room, long &count, double maximum, const Curve &curve, Totals &last,
-                      double &before) {
-    const double level = pow(curve.beta, curve.order);
-    double low = -curve.order, high = 0, at_low, at_high = -1;
-    last = totals<double, T>(room.score, count, maximum, low, curve);
-    before = low;
-    double left = at_low = last.total * level - 1;  // total - 1 at the lower bound
-    for (int step = 0; step < 200 && left > 1e-15 && high - low > -1e-16 * low; ++step) {
-        const double part = step % 3 == 2 ? 0.5 : at_low / (at_low - at_high);
-        const double middle = low + part * (high - low);
-        const Totals sums = totals<double, T>(room.score, count, maximum, middle, curve);
-        const double over = sums.total * level - 1;
-        if (over >= 0) {
-            if (middle <= low) break;
-            low = before = middle, left = at_low = over, last = sums;
-            at_high /= 2;
-            if (count > MANY) count = above(room, count, (T)(maximum + low));
-        } else {
-            if (middle >= high) break;
-            high = middle, at_high = over;
-            at_low /= 2;
-        }
-    }
-    return low;
-}
-
 // The type's machine epsilon, and the step from a lower bound after which the error is below it:
 // the second derivative of the norm is at most n / 2 (not below order 2, where scores leave the
 // support one by one).
@@ -253,9 +209,7 @@ INLINE double short_step(long n, const Curve &curve) {
     return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
 }
 
-INLINE long most_candidates(long n, const Curve &curve) {
-    return n < 512 || curve.order < 1 ? n : n / 2;
-}
+INLINE long most_candidates(long n) { return n < 512 ? n : n / 2; }
 
 template <class T>
 TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
@@ -266,26 +220,24 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
         return {maximum, (double)NAN, (double)NAN, -1};
     Totals last = {0, 0, 0};
     double bound = -curve.order, before = bound;
-    const bool above_two = curve.order < 1;
-    if (blocks > 1 && !above_two) {
+    if (blocks > 1) {
         bound = climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(),
                             0.0, 3, last, before);
         bound -= 32 * epsilon<T>() * curve.order;
     }
     const T cut = below_of((T)(maximum + bound));
-    const long most = most_candidates(n, curve);
-    long count = candidates(x, n, depth, cut, most, room);
+    const long count = candidates(x, n, depth, cut, most_candidates(n), room);
     // The candidates, or the whole row.
     const T *left = count < 0 ? x : room.score;
     const long size = count < 0 ? n : count;
-    if (sizeof(T) == 4 && size > MANY && !above_two)
+    if (sizeof(T) == 4 && size > MANY)
         bound = climb<T, T>(left, size, maximum, bound, curve, 4e-6, 100, last, before);
-    const double threshold = above_two ? enclose(room, count, maximum, curve, last, before)
-                                   : climb<double, T>(left, size, maximum, bound, curve,
-                                                      short_step<T>(n, curve), 100, last, before);
+    const double threshold = climb<double, T>(left, size, maximum, bound, curve,
+                                              short_step<T>(n, curve), 100, last, before);
     // The dual objective, flat at the threshold, at the threshold of the last sums.
     const double energy = last.energy * curve.level;
     const double shifted = before + (energy + curve.order) / curve.alpha;
-    // A conjugate is not negative, only its rounding.
-    return {maximum, threshold, shifted < 0 ? 0 : shifted, count};
+    // Where the maximum alone is in the support the conjugate is 0; nor is it ever negative.
+    const bool alone = threshold <= curve.order * (0x1p-51 - 1);
+    return {maximum, threshold, alone || shifted < 0 ? 0 : shifted, count};
 }

@@ -1,0 +1,292 @@
+"""The Fenchel-Young losses of entmax, with the interface of PyTorch's cross-entropy."""
+
+from typing import Any, NamedTuple, Optional
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from onmt_entmax.sparse import backends, reference
+from onmt_entmax.sparse.arguments import (
+    checked_alpha,
+    has_memory,
+    is_readable,
+    is_traced,
+    working_type,
+)
+from onmt_entmax.sparse.mapping import entmax, mapping_gradients, returned_type
+
+
+def entmax_loss(
+    scores: Tensor,
+    target: Tensor,
+    alpha: float | Tensor = 1.5,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    r"""Return the Fenchel-Young loss of entmax, with the interface of PyTorch's cross-entropy.
+
+    For a class :math:`y` the loss is :math:`L(z, y) = \Omega^*(z) - z_y` with
+    :math:`\Omega^*(z) = \max_p p^\top z + H_\alpha(p)` (Peters, Niculae and Martins 2019, equation
+    11). It is convex, its gradient is entmax(z) minus the one-hot target, and for alpha above 1 it
+    is 0 once the target's score is 1 / (alpha - 1) above every other. At alpha = 1 it equals
+    ``torch.nn.functional.cross_entropy``.
+
+    For a distribution :math:`q` over the classes the loss is :math:`\sum_c q_c L(z, c)`, as in
+    cross-entropy: the Fenchel-Young divergence, which is 0 at entmax(z) = q, plus
+    ``tsallis_entropy(q, alpha)``, which does not depend on the scores.
+
+    Unlike cross-entropy, a batch in which every target is ignored has mean 0, not nan; a class with
+    target probability 0 may have a score of -inf; `torch.func` does not work. Where the weights of
+    the targets sum to 0, the mean is nan in cross-entropy and the sum here: 0, but for the part
+    that label smoothing gives to other classes. With weights >= 0, no loss rounds below 0.
+
+    Args:
+        scores: ``(classes,)``, ``(rows, classes)`` or ``(rows, classes, d1, ...)``, floating point.
+        target: integer class indices, the shape of ``scores`` without classes; or floating-point
+            distributions over the classes, the shape of ``scores`` (for multi-label targets, or
+            smoothing by a prior).
+        alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
+        weight: ``(classes,)`` weight of each class.
+        ignore_index: a class index whose rows do not count; their scores must still be numbers.
+        reduction: "none", "sum" or "mean", weighted for class indices, over all distributions else.
+        label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
+
+    Returns:
+        A scalar, or with "none" the losses in the shape of ``scores`` without classes.
+
+    Raises:
+        ValueError: if alpha, reduction or label_smoothing is out of range, shapes do not fit, a
+            class does not exist, ignore_index is given with distributions, or a row of scores is
+            all -inf (nan on a GPU).
+    """
+    _check_loss_arguments(scores, target, weight, ignore_index, reduction, label_smoothing)
+    class_dim = 0 if scores.dim() == 1 else 1
+    classes, dtype = scores.shape[class_dim], working_type(scores)
+    alpha = checked_alpha(alpha, scores, class_dim)
+    rows = scores.to(dtype).movedim(class_dim, -1)
+    shape = rows.shape[:-1]
+    rows = rows.reshape(-1, classes).contiguous()
+    if isinstance(alpha, Tensor):
+        alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
+    weight = None if weight is None else weight.to(dtype)
+    spread = None
+    if target.is_floating_point():
+        q = target.to(dtype).movedim(class_dim, -1).reshape(-1, classes)
+        if label_smoothing > 0:
+            q = q * (1 - label_smoothing) + label_smoothing / classes
+        if weight is not None:
+            q = q * weight
+        # Differences to the largest score keep their digits when all scores are far from 0.
+        maxima = rows.detach().amax(1, keepdim=True)
+        rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
+        # A class of probability 0 adds nothing, even if its score is -inf.
+        expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
+        nothing = torch.zeros_like(maxima.squeeze(1))
+        conjugate = _Targets(nothing.long(), nothing + 1, nothing)
+        losses = _losses(rows, alpha, conjugate) * q.sum(1) - expected
+        divisor: Tensor | int = max(losses.numel(), 1)
+    else:
+        label = target.reshape(-1).long()
+        kept = label != ignore_index
+        label = torch.where(kept, label, 0)
+        if is_readable(label) and label.numel():
+            lowest, highest = (int(x) for x in torch.aminmax(label))
+            if lowest < 0 or highest >= classes:
+                raise ValueError(
+                    f"target {lowest if lowest < 0 else highest} is not a class from 0 to "
+                    f"{classes - 1}, nor ignore_index {ignore_index}"
+                )
+        counted = kept.to(dtype) if weight is None else torch.where(kept, weight[label], 0.0)
+        own, mass = counted, counted
+        if label_smoothing > 0:
+            spread = kept.to(dtype) * (label_smoothing / classes)
+            own = counted * (1 - label_smoothing)
+            mass = own + spread * (classes if weight is None else weight.sum())
+        losses = _losses(rows, alpha, _Targets(label, mass, own, spread, weight))
+        total = counted.sum()
+        divisor = torch.where(total == 0, 1.0, total)
+    if reduction == "none":
+        return losses.reshape(shape).to(returned_type(scores))
+    result = losses.sum()
+    return (result / divisor if reduction == "mean" else result).to(returned_type(scores))
+
+
+def _check_loss_arguments(
+    scores: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> None:
+    """Check the arguments of :func:`entmax_loss` but for alpha and the values of tensors."""
+    check_options(reduction, label_smoothing)
+    if scores.dim() == 0:
+        raise ValueError("scores must have a dimension for the classes")
+    class_dim = 0 if scores.dim() == 1 else 1
+    classes = scores.shape[class_dim]
+    if not classes:
+        raise ValueError(f"scores of shape {tuple(scores.shape)} have no classes")
+    if weight is not None and weight.shape != (classes,):
+        raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
+    if weight is not None and weight.requires_grad:
+        raise ValueError("weight has no gradient here (nor in cross_entropy): detach it")
+    distributions = target.is_floating_point()
+    shape = scores.shape[:class_dim] + scores.shape[class_dim + 1 :]
+    if target.shape != (scores.shape if distributions else shape) or target.dtype == torch.bool:
+        raise ValueError(
+            f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
+            f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
+            "classes, or floating-point distributions with it"
+        )
+    if distributions and ignore_index >= 0:
+        raise ValueError("ignore_index is of class indices; distributions have none")
+
+
+def check_options(reduction: str, label_smoothing: float) -> None:
+    """Check the options of :func:`entmax_loss` that are not tensors.
+
+    Raises:
+        ValueError: names the one that is out of range.
+    """
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+
+
+class _Targets(NamedTuple):
+    """Targets of scores ``(rows, classes)``, as coefficients of one loss for each row.
+
+    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
+    ``mass`` is the sum of the other coefficients, only differences to the largest score matter.
+
+    Attributes:
+        label: ``(rows,)`` int64, the class; any valid class in an ignored row.
+        mass: ``(rows,)`` the coefficient of the conjugate, 0 in an ignored row.
+        own: ``(rows,)`` the coefficient of the row's class.
+        spread: ``(rows,)`` the coefficient of each class by label smoothing; None without it.
+        weight: ``(classes,)`` class weights under ``spread``; None for ones.
+    """
+
+    label: Tensor
+    mass: Tensor
+    own: Tensor
+    spread: Tensor | None = None
+    weight: Tensor | None = None
+
+    def losses(self, scores: Tensor, shifted: Tensor, maxima: Tensor) -> Tensor:
+        """Return the losses ``(rows,)``, from shifted conjugates and largest scores."""
+        margin = maxima - scores.gather(1, self.label.unsqueeze(1)).squeeze(1)
+        # A class of weight 0 adds nothing, even if its score is -inf.
+        losses = shifted * self.mass + self.own * torch.where(self.own == 0, 0.0, margin)
+        if self.spread is not None:
+            margins = maxima.unsqueeze(1) - scores
+            if self.weight is None:
+                total = margins.sum(1)
+            else:
+                total = torch.where(self.weight == 0, 0.0, margins) @ self.weight
+            losses = losses + self.spread * total
+        # An ignored row adds nothing, even if its scores are infinite: 0 times those would be nan.
+        return torch.where(self.mass == 0, 0.0, losses)
+
+
+class _RowLosses(Function):
+    """Losses ``(rows,)``: ``apply(scores, alpha, targets)``, scores ``(rows, n)``, `_Targets`."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
+        if not isinstance(alpha, Tensor) and alpha == 1:
+            p = torch.empty_like(scores)
+            ctx.backend, (shifted, maxima), kept = reference, backends.solve(scores, 1, p), (p,)
+        else:
+            ctx.backend = backends.of(scores, alpha)
+            shifted, maxima, kept = ctx.backend.conjugate(scores, alpha)
+        each = alpha if isinstance(alpha, Tensor) else None
+        ctx.alpha, ctx.targets = alpha if each is None else None, targets
+        ctx.save_for_backward(scores, each, *kept)
+        return targets.losses(scores, shifted, maxima)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        scores, each, *kept = ctx.saved_tensors
+        alpha, targets, (per_row,) = ctx.alpha if each is None else each, ctx.targets, upstream
+        factors = per_row * targets.mass
+        # Without memory there are several gradients at once.
+        plain = not torch.is_grad_enabled() and has_memory(factors)
+        if plain:
+            in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
+        else:
+            p = entmax(scores, alpha)
+            in_scores = p * factors.unsqueeze(1)
+        if targets.spread is not None:
+            even = (per_row * targets.spread).unsqueeze(1)
+            even = even if targets.weight is None else even * targets.weight
+            in_scores = in_scores.sub_(even) if plain else in_scores - even
+        own, label = -(per_row * targets.own).unsqueeze(1), targets.label.unsqueeze(1)
+        add = in_scores.scatter_add_ if plain else in_scores.scatter_add
+        in_alpha = None
+        if ctx.needs_input_grad[1]:
+            p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors)) if plain else p
+            of_row = reference.conjugate_in_alpha(p, alpha)
+            in_alpha = (factors.unsqueeze(1) * of_row).to(alpha.dtype)
+        return add(1, label, own), in_alpha, None
+
+
+def _conjugate(
+    scores: Tensor,
+    number: float,
+    alphas: Optional[Tensor],  # noqa: UP045
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return shifted conjugates and maxima ``(rows,)``, and probabilities of rows ``(rows, n)``.
+
+    The conjugate is the sum of the first two. Its whole gradient, the probabilities, goes through
+    the first; the largest scores count as constants.
+    """
+    p = torch.empty_like(scores)
+    return *backends.solve(scores, number if alphas is None else alphas, p), p
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.number, alphas = inputs[1:]
+    ctx.save_for_backward(output[2], alphas)
+
+
+def _backward(
+    ctx: Any, per_row: Tensor, _per_maximum: Tensor, per_probability: Tensor
+) -> tuple[Tensor | None, ...]:
+    p, alphas = ctx.saved_tensors
+    alpha, of_alpha = ctx.number if alphas is None else alphas, ctx.needs_input_grad[2]
+    second, in_alpha = mapping_gradients(p, alpha, per_probability, of_alpha)
+    if in_alpha is not None:
+        in_alpha = in_alpha + per_row.unsqueeze(1) * reference.conjugate_in_alpha(p, alphas)
+        in_alpha = in_alpha.to(alphas.dtype)
+    return (per_row.unsqueeze(1) * p + second).to(p.dtype), None, in_alpha
+
+
+# What compilers see; see mapping.py.
+_operator = torch.library.custom_op("onmt_entmax::conjugate", _conjugate, mutates_args=())
+_operator.register_autograd(_backward, setup_context=_keep)
+
+
+@_operator.register_fake
+def _conjugate_like(
+    scores: Tensor, number: float, alphas: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows = scores.shape[0]
+    return scores.new_empty(rows), scores.new_empty(rows), torch.empty_like(scores)
+
+
+def _losses(rows: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
+    """Return the losses of rows of scores, contiguous in float32 or float64."""
+    if not rows.numel():
+        return rows.sum(1)
+    if not is_traced():
+        losses: Tensor = _RowLosses.apply(rows, alpha, targets)
+        return losses
+    number, alphas = (0.0, alpha) if isinstance(alpha, Tensor) else (alpha, None)
+    shifted, maxima, _ = _operator(rows, number, alphas)
+    return targets.losses(rows, shifted, maxima)

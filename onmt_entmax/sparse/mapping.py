@@ -1,0 +1,190 @@
+r"""Entmax and its logarithm, for any alpha from 1 (softmax) upwards.
+
+Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and for the gradient in
+alpha Correia, Niculae and Martins (2019).
+"""
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from onmt_entmax.sparse import backends, reference
+from onmt_entmax.sparse.arguments import (
+    checked_alpha,
+    is_traced,
+    refuse_rows_without_answer,
+    rounded,
+    working_type,
+)
+
+__all__ = ["entmax", "log_entmax"]
+
+
+def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
+    r"""Map scores to probabilities by alpha-entmax, with exact zeros when alpha is above 1.
+
+    .. math:: \arg\max_p \; p^\top z + H_\alpha(p), \qquad p \text{ a distribution}
+
+    with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
+    equation 10): softmax at 1, 1.5-entmax at 1.5, sparsemax at 2. A score of -inf, or more than
+    1 / (alpha - 1) below the largest, gets an exact 0. All others of the support get a positive
+    number, at least the smallest of the type; only at the number alpha = 1 may they round to 0, as
+    in PyTorch's softmax. Gradients of gradients work; forward mode and the transforms of
+    `torch.func` (vmap, jacrev) do not.
+
+    Args:
+        scores: any shape, floating point; float16 and bfloat16 are computed in float32.
+        alpha: a number >= 1, or a tensor of such numbers that broadcasts to ``scores`` with size 1
+            in ``dim``, for example ``(heads, 1, 1)`` for ``(batch, heads, queries, keys)``. A
+            tensor may be a parameter and gets its gradient, at alpha = 1 too; keep it above 1, for
+            example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). Alphas above 2 take
+            many times as long; on a GPU a tensor is read, which waits for it.
+        dim: the dimension to normalise.
+
+    Returns:
+        Probabilities, the shape and type of ``scores``; under autocast float32, on a CPU too.
+
+    Raises:
+        ValueError: if alpha is below 1 or does not broadcast, the scores are not floating point, or
+            a row is all -inf (at alpha = 1 too, where PyTorch's softmax returns nan). On a GPU, a
+            wrong tensor of alphas and rows of -inf give nan instead.
+        IndexError: if ``dim`` does not exist.
+    """
+    return _mapped(scores, alpha, dim, logs=False)
+
+
+def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
+    """Return the natural logarithm of :func:`entmax`, -inf exactly where that is 0.
+
+    It is computed from the difference between score and threshold, so it has all its digits where a
+    probability is too small for its type. In float16 it ends at -65504, the least number. Gradients
+    that arrive for an entry of -inf are ignored.
+
+    Args, returns and raises: as :func:`entmax`.
+    """
+    return _mapped(scores, alpha, dim, logs=True)
+
+
+def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tensor:
+    dtype, dimensions = working_type(scores), scores.dim()
+    if not dimensions:
+        return _mapped(scores.unsqueeze(0), alpha, dim, logs).squeeze(0)
+    if not -dimensions <= dim < dimensions:
+        raise IndexError(f"dim must be from {-dimensions} to {dimensions - 1}, got {dim}")
+    alpha = checked_alpha(alpha, scores, dim)
+    last = dim in (-1, dimensions - 1)
+    rows = scores if last else scores.movedim(dim, -1)
+    if not rows.numel():
+        result = rows.to(dtype, copy=True)
+    elif isinstance(alpha, Tensor):
+        result = _apply(rows, 0.0, alpha if last else alpha.movedim(dim, -1), logs)
+    elif alpha > 1:
+        result = _apply(rows, alpha, None, logs)
+    else:
+        result = (torch.log_softmax if logs else torch.softmax)(rows, -1, dtype)
+        if rows.device.type == "cpu" and not is_traced() and bool(result[..., 0].isnan().any()):
+            refuse_rows_without_answer(rows.detach().amax(-1))
+        if logs and result.requires_grad:
+            # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
+            result = torch.where(result == -torch.inf, -torch.inf, result)
+    if not last:
+        result = result.movedim(-1, dim).contiguous()
+    return _as_given(result, scores, logs, isinstance(alpha, Tensor) or alpha > 1)
+
+
+def _as_given(result: Tensor, scores: Tensor, logs: bool, keeps_support: bool) -> Tensor:
+    """Return a result in the type of the scores, with the same support if it is to be kept."""
+    dtype = returned_type(scores)
+    if result.dtype == dtype:
+        return result
+    if not keeps_support:
+        return result.to(dtype)
+    if logs:
+        return torch.where(
+            result == -torch.inf, -torch.inf, result.clamp_min(torch.finfo(dtype).min)
+        ).to(dtype)
+    return rounded(result, result > 0, dtype)
+
+
+def returned_type(scores: Tensor) -> torch.dtype:
+    """Return the scores' type; under autocast float32 for the half types."""
+    dtype = scores.dtype
+    if dtype.itemsize < 4 and torch.is_autocast_enabled(scores.device.type):
+        return torch.float32
+    return dtype
+
+
+def _map(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
+    alpha = number if alphas is None else alphas
+    result: Tensor = backends.of(scores, alpha).mapping(scores, alpha, logs)
+    return result
+
+
+class _Mapping(Function):
+    """Entmax over the last dimension, or its logarithm, in float32 or float64.
+
+    ``apply(scores, number, alphas, logs)`` with scores ``(..., n)`` and alphas ``(..., 1)`` or
+    None. It saves its own output, through which gradients of gradients find their way back.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        output = _map(*inputs)
+        _Mapping.keep(ctx, inputs, output)
+        return output
+
+    @staticmethod
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save what the gradient needs."""
+        scores, ctx.number, alphas, ctx.logs = inputs
+        ctx.dtype = scores.dtype
+        ctx.save_for_backward(output, alphas)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        result, alphas = ctx.saved_tensors
+        alpha, of_alpha = ctx.number if alphas is None else alphas, ctx.needs_input_grad[2]
+        in_scores, in_alpha = mapping_gradients(result, alpha, upstream[0], of_alpha, ctx.logs)
+        if in_alpha is not None:
+            in_alpha = in_alpha.to(alphas.dtype)
+        return in_scores.to(ctx.dtype), None, in_alpha, None
+
+
+def mapping_gradients(
+    result: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool, logs: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """Return the gradients in scores and alpha; see `reference.gradients`, which logarithms take.
+
+    While autograd records gradients of gradients, the differentiable reference computes them.
+    """
+    if logs or torch.is_grad_enabled():
+        return reference.gradients(result, alpha, gradient, of_alpha, logs)
+    backend = backends.of(result, alpha, gradient)
+    in_scores, in_alpha = backend.gradients(result, alpha, gradient, of_alpha)
+    return in_scores, in_alpha
+
+
+# What compilers see: how many steps a solution takes depends on the scores, which a compiled graph
+# cannot follow, so that solving is one opaque operator.
+_operator = torch.library.custom_op("onmt_entmax::mapping", _map, mutates_args=())
+_operator.register_autograd(_Mapping.backward, setup_context=_Mapping.keep)
+
+
+@_operator.register_fake
+def _map_like(
+    scores: Tensor,
+    number: float,
+    alphas: Tensor | None,
+    logs: bool,
+) -> Tensor:
+    return torch.empty_like(
+        scores, dtype=working_type(scores), memory_format=torch.contiguous_format
+    )
+
+
+def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+    solve = _operator if is_traced() else _Mapping.apply
+    result: Tensor = solve(rows, number, alphas, logs)
+    return result
