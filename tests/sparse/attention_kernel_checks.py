@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from onmt_entmax.sparse.attention import composed
 from onmt_entmax.sparse import backends
+from onmt_entmax.sparse.attention import composed
 from onmt_entmax.sparse.backends import triton, triton_attention
 from onmt_entmax.sparse.backends.attention_inputs import Inputs
 

@@ -106,7 +106,7 @@ def test_equals_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> N
     """Also next to the threshold, and equal scores at a large alpha."""
     edge = 1 / (alpha - 1)
     rows = [[0.0, -edge * near] for near in (0.3, 0.99, 0.9999, 1.01)]
-    rows += (torch.rand(3, 5, dtype=torch.float64) * 1.2 * edge).tolist() + [[0.25] * 7]
+    rows += [*(torch.rand(3, 5, dtype=torch.float64) * 1.2 * edge).tolist(), [0.25] * 7]
     for scores in rows[:: 3 if INTERPRETED else 1]:
         row = torch.tensor(scores, dtype=dtype)
         exact = torch.tensor(entmax_of_decimals(tuple(row.tolist()), alpha), dtype=torch.float64)

@@ -1,6 +1,5 @@
 """entmax_loss: cross-entropy's interface, any target, gradients, corners, properties."""
 
-import entmax as peer
 import pytest
 import torch
 from hypothesis import given
@@ -9,8 +8,8 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.nn import functional
 
-from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse import entmax, entmax_loss
+from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse.modules import EntmaxLoss
 from tests.oracles import entmax_oracle, loss_oracle
 
