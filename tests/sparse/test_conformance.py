@@ -1,6 +1,7 @@
 """What every implementation of entmax must do, beside slow definitions."""
 
 import math
+import os
 import subprocess
 import sys
 
@@ -207,10 +208,10 @@ def test_what_is_not_finite_stays_in_its_row(length: int, alpha: float, device: 
         for each in (alpha, torch.full((5, 1), alpha, device=device)):
             if mapping not in (entmax, log_entmax) and isinstance(each, Tensor):
                 continue
-            if device == "cpu":
+            if device == "cpu" and not INTERPRETED:
                 with pytest.raises(ValueError, match="-inf everywhere"):
                     mapping(scores, each)
-            else:
+            elif 1 < alpha <= 2:
                 assert mapping(scores, each)[3].isnan().any()
 
 
@@ -341,5 +342,6 @@ def test_nothing_else_is_imported() -> None:
             "assert not {'onmt', 'triton.language'} & ({*sys.modules} - before)",
         ],
         cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "0"},
         check=True,
     )
