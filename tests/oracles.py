@@ -8,24 +8,32 @@ from torch import Tensor
 
 
 def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
-    """Return entmax of scores ``(..., n)``, by bisection of its defining equation.
-
-    ``sum [beta z - tau]_+ ** (1 / beta) = 1`` (Peters, Niculae and Martins 2019, equation 13).
-    """
-    z = scores.detach().double()
-    z = z - z.amax(-1, keepdim=True)
+    """Return entmax of scores ``(..., n)``: Algorithm 1 of Peters, Niculae and Martins (2019)."""
     if alpha == 1:
-        exponentials = z.exp()
-        return exponentials / exponentials.sum(-1, keepdim=True)
-    beta = alpha - 1
+        return scores.detach().double().softmax(-1)
+    z = scores.detach().double()
+    z = (alpha - 1) * (z - z.amax(-1, keepdim=True))
     low = torch.full_like(z[..., :1], -1.0)
-    high = torch.zeros_like(low)
+    high = torch.full_like(low, -(z.shape[-1] ** (1 - alpha)))
     for _ in range(200):
         tau = (low + high) / 2
-        total = ((beta * z - tau).clamp_min(0) ** (1 / beta)).sum(-1, keepdim=True)
-        low, high = torch.where(total >= 1, tau, low), torch.where(total >= 1, high, tau)
-    probabilities = (beta * z - low).clamp_min(0) ** (1 / beta)
-    return probabilities / probabilities.sum(-1, keepdim=True)
+        total = (z - tau).clamp_min(0).pow(1 / (alpha - 1)).sum(-1, keepdim=True)
+        low, high = torch.where(total < 1, low, tau), torch.where(total < 1, tau, high)
+    p = (z - low).clamp_min(0).pow(1 / (alpha - 1))
+    return p / p.sum(-1, keepdim=True)
+
+
+def entmax15_by_sorting(row: Tensor) -> Tensor:
+    """Return 1.5-entmax of scores ``(n,)``, exactly: Algorithm 2 of the same paper."""
+    z = row.detach().double() / 2
+    ordered = [*z.sort(descending=True).values.tolist(), -float("inf")]
+    for rho in range(1, len(ordered)):
+        mean = sum(ordered[:rho]) / rho
+        deviation = sum((score - mean) ** 2 for score in ordered[:rho])
+        tau = mean - (max(1 - deviation, 0) / rho) ** 0.5
+        if ordered[rho] <= tau <= ordered[rho - 1]:
+            break
+    return (z - tau).clamp_min(0).square()
 
 
 def entropy_oracle(probabilities: Tensor, alpha: float) -> Tensor:
@@ -51,16 +59,16 @@ def loss_oracle(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
 
 @cache
 def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
-    """Return entmax of a row for alpha above 2, in decimals of enough digits.
+    """Return entmax of a row for alpha above 1, of decimals with 50 digits or more.
 
-    A score depends on its probability p by p ** (alpha - 1), hence the number of digits.
+    A score depends on its probability p by p ** (alpha - 1), hence more above 2.
     """
-    digits = int(17 * (alpha - 1)) + 10
+    digits = int(17 * (alpha - 1)) + 50
     with localcontext() as context:
         context.prec = digits
         beta, z = Decimal(alpha) - 1, [Decimal(score) for score in scores]
         low, high = max(z) - 1 / beta, max(z)
-        for _ in range(int(3.4 * digits)):
+        for _ in range(int(3.4 * digits) + 20):
             cut = (low + high) / 2
             total = sum((beta * (x - cut)) ** (1 / beta) for x in z if x > cut)
             low, high = (cut, high) if total >= 1 else (low, cut)

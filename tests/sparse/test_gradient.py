@@ -1,13 +1,20 @@
-"""Gradients of entmax and log_entmax, in the scores and in alpha, first and second."""
+"""Gradients of entmax and log_entmax, in the scores and in alpha, first and second; compilers."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.flop_counter import FlopCounterMode
 
-from onmt_entmax.sparse import entmax, log_entmax
+from onmt_entmax.sparse import entmax, entmax_attention, entmax_loss, log_entmax
+from onmt_entmax.sparse.mapping import mapping_gradients
 
 ALPHAS = (1.0, 1.0001, 1.05, 1.2, 1.33, 1.5, 1.8, 2.0, 2.5)
+INDEX = torch.tensor([0, 3, 9])
 
 
 def scores(*shape: int) -> Tensor:
@@ -20,146 +27,160 @@ def finite_logs(z: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("dim", [-1, 0, 1])
-def test_in_scores(alpha: float, dim: int) -> None:
-    z = scores(2, 3, 4)
-    assert gradcheck(lambda x: entmax(x, alpha, dim), z)
-    assert gradcheck(lambda x: finite_logs(x, alpha, dim), z)
+def test_in_scores(alpha: float, device: str) -> None:
+    z = scores(2, 3, 4).to(device)
+    for mapping in (entmax, finite_logs):
+        for dim in (-1, 0):
+            assert gradcheck(lambda x, dim=dim, m=mapping: m(x, alpha, dim), z)
+        assert gradgradcheck(lambda x, m=mapping: m(x, alpha), z[0])
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_of_gradients(alpha: float) -> None:
-    z = scores(3, 6)
-    assert gradgradcheck(lambda x: entmax(x, alpha), z)
-    assert gradgradcheck(lambda x: finite_logs(x, alpha), z)
-
-
-@pytest.mark.parametrize("low", [1.001, 1.2, 1.5, 1.99, 2.4])
-def test_in_alpha(low: float) -> None:
-    z = scores(2, 3, 4)
-    alpha = (low + 0.1 * torch.rand(3, 1, dtype=torch.float64)).requires_grad_()
+@pytest.mark.parametrize("low", [1.001, 1.2, 1.5, 1.89, 2.4])
+def test_in_alpha(low: float, device: str) -> None:
+    z = scores(2, 3, 4).to(device)
+    alpha = (low + 0.1 * torch.rand(3, 1, dtype=torch.float64, device=device)).requires_grad_()
     assert gradcheck(entmax, (z, alpha))
     assert gradcheck(finite_logs, (z, alpha))
     assert gradgradcheck(entmax, (z, alpha))
 
 
-def test_in_alpha_at_one() -> None:
-    """The limit of Proposition 1 of Correia et al. (2019), and a difference quotient beside it."""
-    z = scores(4, 6)
-    alpha = torch.ones((), dtype=torch.float64, requires_grad=True)
-    p = torch.softmax(z, -1).detach()
+def test_in_alpha_at_one(device: str) -> None:
+    """The limit of Proposition 1 of Correia et al. (2019), and it is continuous."""
+    z, weights = torch.randn(2, 4, 6, dtype=torch.float64, device=device)
+    p = torch.softmax(z, -1)
     bend = p * p.log() ** 2 / 2
-    expected = p * bend.sum(-1, keepdim=True) - bend
-    weights = torch.randn(4, 6, dtype=torch.float64)
-    (entmax(z, alpha) * weights).sum().backward()
-    assert alpha.grad == pytest.approx(float((expected * weights).sum()), rel=1e-10)
-    quotient = (entmax(z, 1 + 1e-6) - p) / 1e-6
-    assert torch.allclose(quotient, expected, atol=1e-5)
+    expected = float(((p * bend.sum(-1, keepdim=True) - bend) * weights).sum())
+    for near, rel in ((1.0, 1e-10), (1 + 1e-8, 1e-6), (1 + 1e-4, 1e-2)):
+        alpha = torch.tensor(near, dtype=torch.float64, device=device, requires_grad=True)
+        (entmax(z, alpha) * weights).sum().backward()
+        assert float(alpha.grad) == pytest.approx(expected, rel=rel, abs=rel)
 
 
-def test_alpha_per_head_equals_head_by_head() -> None:
-    z = torch.randn(2, 3, 4, 7)
-    alpha = torch.tensor([1.0, 1.5, 2.0]).view(3, 1, 1).requires_grad_()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0, 10.0, 50.0])
+@pytest.mark.parametrize("length", [7, 140])
+def test_by_the_formula(alpha: float, length: int, dtype: torch.dtype, device: str) -> None:
+    """Proposition 1 of Peters et al. (2019); finite where weights are infinite."""
+    z = (torch.randn(8, length, dtype=dtype, device=device) / alpha).requires_grad_()
+    upstream = torch.randn(8, length, dtype=dtype, device=device)
     result = entmax(z, alpha)
-    for head, number in enumerate((1.0, 1.5, 2.0)):
-        assert torch.allclose(result[:, head], entmax(z[:, head], number), atol=1e-6)
-    result.square().sum().backward()
-    assert alpha.grad.shape == alpha.shape
-    assert alpha.grad.isfinite().all()
+    p = result.detach().double()
+    (gradient,) = torch.autograd.grad(result, z, upstream)
+    assert gradient.isfinite().all()
+    s = torch.where(p > 0, p, 1.0) ** (2 - alpha) * (p > 0)
+    mean = (s * upstream).sum(1, keepdim=True) / s.sum(1, keepdim=True)
+    expected = s * (upstream - mean)
+    scale = expected.abs().amax(1, keepdim=True)
+    # Above, the gradients of small probabilities are differences of huge numbers.
+    fine = s.amax(1) < 1e8
+    close = 1e-4 if dtype == torch.float32 else 1e-7
+    assert ((gradient - expected).abs() <= close * scale)[fine].all()
 
 
-@pytest.mark.parametrize("alpha", [1.33, 1.5, 2.0, 2.5])
-@pytest.mark.parametrize("spread", [0.02, 1.0, 5.0])
-@pytest.mark.parametrize("length", [700, 5003])
-def test_long_rows_equal_short_ones(alpha: float, spread: float, length: int) -> None:
-    """Rows long enough for the search for candidates have the gradients of the plain method."""
-    z = (torch.randn(100, length, dtype=torch.float64) * spread).requires_grad_()
-    weights = torch.randn(100, length, dtype=torch.float64)
-    result = entmax(z, alpha)
-    (grad,) = torch.autograd.grad((result * weights).sum(), z, create_graph=True)
-    (second,) = torch.autograd.grad(grad.square().sum(), z)
-    # One row at a time there are too few scores to search.
-    some = z.detach()[:8].requires_grad_()
-    rows = torch.cat([entmax(row, alpha) for row in some.split(1)])
-    (plain,) = torch.autograd.grad((rows * weights[:8]).sum(), some, create_graph=True)
-    (plain_second,) = torch.autograd.grad(plain.square().sum(), some)
-    assert torch.allclose(result[:8], rows, atol=1e-12)
-    assert torch.allclose(grad[:8], plain, atol=1e-9)
-    scale = plain_second.abs().max().clamp_min(1.0)
-    assert torch.allclose(second[:8] / scale, plain_second / scale, atol=1e-6)
+@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.0, 2.5])
+def test_what_arrives_outside_the_support_is_not_used(alpha: float, device: str) -> None:
+    z = torch.tensor([[0.1, -torch.inf, 0.4, -1e18]], device=device, requires_grad=True)
+    alphas = torch.full((1, 1), alpha, device=device, requires_grad=True)
+    for each in (alpha, alphas):
+        (grad,) = torch.autograd.grad(entmax(z, each), z, torch.randn(1, 4, device=device))
+        assert grad.isfinite().all()
+        assert not (grad[0, 1::2].abs() > 1e-40).any()
+        wanted = (z, alphas) if each is alphas else (z,)
+        clean, broken = (
+            torch.autograd.grad(
+                log_entmax(z, each), wanted, torch.tensor([[1.0, bad, 2.0, 0]], device=device)
+            )
+            for bad in (0.0, torch.nan)
+        )
+        assert all(map(torch.equal, clean, broken))
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
-def test_masked_scores_get_no_gradient(alpha: float) -> None:
-    for masked in (-float("inf"), -1e18):
-        z = torch.tensor([[0.1, masked, 0.4, masked]], requires_grad=True)
-        (entmax(z, alpha) * torch.randn(1, 4)).sum().backward()
-        assert z.grad.isfinite().all()
-        assert (z.grad[0, [1, 3]] == 0).all()
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.5])
+def test_several_gradients_at_once(alpha: float) -> None:
+    z, arriving = scores(3, 10), torch.randn(4, 3, 10, dtype=torch.float64)
+    losses = entmax_loss(z, INDEX, alpha, label_smoothing=0.1, reduction="none")
+    for result, given in ((entmax(z, alpha), arriving), (losses, arriving[..., 0])):
+        batch = torch.autograd.grad(result, z, given, retain_graph=True, is_grads_batched=True)[0]
+        for several, one in zip(batch, given, strict=True):
+            alone = torch.autograd.grad(result, z, one, retain_graph=True)[0]
+            torch.testing.assert_close(several, alone)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0, 3.0])
-@pytest.mark.parametrize(("rows", "length"), [(3, 10), (110, 600)])
-@pytest.mark.parametrize("spread", [0.01, 8.0])
-def test_several_gradients_at_once(alpha: float, rows: int, length: int, spread: float) -> None:
-    z = (torch.randn(rows, length) * spread).requires_grad_()
-    result, arriving = entmax(z, alpha), torch.randn(3, rows, length)
-    batch = torch.autograd.grad(result, z, arriving, retain_graph=True, is_grads_batched=True)[0]
-    for several, one in zip(batch, arriving, strict=True):
-        alone = torch.autograd.grad(result, z, one, retain_graph=True)[0]
-        # Above alpha 2 small probabilities make large gradients.
-        assert (several - alone).abs().max() <= 1e-5 * alone.abs().max().clamp_min(1.0)
+def test_the_gradients_of_each_implementation_in_alpha(device: str) -> None:
+    """Beside that which autograd may differentiate again."""
+    alpha = torch.tensor([1.0, 1.001, 1.3, 1.5, 2.0], dtype=torch.float64, device=device).view(5, 1)
+    z, upstream = torch.randn(2, 5, 140, dtype=torch.float64, device=device)
+    p = entmax(z, alpha)
+    expected = mapping_gradients(p, alpha, upstream, True)
+    with torch.no_grad():
+        found = mapping_gradients(p, alpha, upstream, True)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [1.3, 2.0, 2.5])
-def test_what_arrives_outside_the_support_does_not_reach_alpha(alpha: float) -> None:
-    z = (5 * torch.randn(4, 7, dtype=torch.float64)).requires_grad_()
-    alphas = torch.full((4, 1), alpha, dtype=torch.float64, requires_grad=True)
-    logs = log_entmax(z, alphas)
-    outside = torch.isneginf(logs)
-    assert outside.any()
-    nothing, bad = (torch.where(outside, value, 1.0) for value in (0.0, float("inf")))
-    expected = torch.autograd.grad(logs, (z, alphas), nothing, retain_graph=True)
-    for one, other in zip(torch.autograd.grad(logs, (z, alphas), bad), expected, strict=True):
-        assert one.equal(other)
+ALPHA_FORMS = (1.0, 1.01, 1.5, 2.5, torch.tensor([[1.0], [1.4], [2.3]]))
 
 
-@pytest.mark.parametrize("alpha", [1.3, 1.5, 3.0])
-def test_tensors_that_are_not_what_lies_in_memory(alpha: float) -> None:
-    """PyTorch makes such by itself: imaginary parts of conjugates, gradients that are 0."""
-    plain = torch.tensor([1.0, 2.0, 3.0])
-    assert torch.allclose(entmax(torch._neg_view(plain), alpha), entmax(-plain, alpha))
-    z = torch.randn(3, 5, requires_grad=True)
-    nothing = torch._efficientzerotensor((3, 5))
-    assert not torch.autograd.grad(entmax(z, alpha), z, nothing)[0].any()
+def several(z: Tensor, alpha: float | Tensor) -> Tensor:
+    """A sum of all functions."""
+    result, logs = entmax(z * 2, alpha), log_entmax(z.t(), 1.5, 0).t().clamp_min(-30.0)
+    smooth = entmax_loss(z, INDEX, alpha, label_smoothing=0.1)
+    own = 1.3 if isinstance(alpha, Tensor) else alpha
+    attended = entmax_attention(z, z, z, own).sum()
+    return (result * logs).sum() + smooth + entmax_loss(z, result, alpha) + attended
 
 
-@pytest.mark.parametrize("function", [entmax, log_entmax])
-def test_alphas_on_both_sides_of_two_in_one_call(function) -> None:
-    """Each row as alone with its number; weights of alpha 20 are infinite in float32."""
-    torch.manual_seed(0)
-    numbers = (1.0, 1.5, 2.0, 2.5, 20.0)
-    alpha = torch.tensor(numbers).repeat(40).unsqueeze(1)
-    z = (torch.randn(200, 10) / alpha).requires_grad_()
-    arriving = torch.randn(200, 10)
-    result = function(z, alpha)
-    (grad,) = torch.autograd.grad(result, z, arriving)
-    for place, number in enumerate(numbers):
-        rows = slice(place, None, len(numbers))
-        alone = z.detach()[rows].requires_grad_()
-        expected = function(alone, number)
-        values, wanted = result.detach()[rows], expected.detach()
-        compared = torch.ones(len(alone), dtype=torch.bool)
-        if function is log_entmax:
-            # An error of the threshold changes a logarithm by p ** (1 - alpha) times as much.
-            assert torch.equal(values == -torch.inf, wanted == -torch.inf)
-            weights = wanted.exp() ** (number - 1)
-            values, wanted = (x.nan_to_num(neginf=0.0) * weights for x in (values, wanted))
-            # It changes gradients likewise: leave rows out that amplify it more than 100 times.
-            compared = torch.where(weights > 0, weights, 1.0).amin(1) > 0.01
-        assert torch.allclose(values, wanted, rtol=1e-5, atol=1e-6)
-        (expected_grad,) = torch.autograd.grad(expected, alone, arriving[rows])
-        assert expected_grad.isfinite().all()
-        scale = expected_grad.abs().amax(1, keepdim=True)
-        close = (grad[rows] - expected_grad).abs() <= 1e-3 * scale
-        assert close[compared].all(), number
+@pytest.mark.parametrize("alpha", ALPHA_FORMS, ids=str)
+def test_whole_graphs(alpha: float | Tensor) -> None:
+    outcomes = []
+    for function in (several, torch.compile(several, fullgraph=True, backend="aot_eager")):
+        z = torch.linspace(-2, 2, 30).sin().view(3, 10).requires_grad_()
+        each = alpha.clone().requires_grad_() if isinstance(alpha, Tensor) else alpha
+        value = function(z, each)
+        wanted = (z, each) if isinstance(each, Tensor) else (z,)
+        outcomes.append([value.detach(), *torch.autograd.grad(value, wanted)])
+    torch.testing.assert_close(*outcomes, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", ALPHA_FORMS, ids=str)
+def test_exports(alpha: float | Tensor) -> None:
+    class Module(torch.nn.Module):
+        def forward(self, z: Tensor, alphas: Tensor) -> Tensor:
+            return several(z, alphas if isinstance(alpha, Tensor) else alpha)
+
+    first, second = torch.randn(2, 3, 10)
+    alphas = alpha if isinstance(alpha, Tensor) else torch.ones(3, 1)
+    exported = torch.export.export(Module(), (first, alphas)).module()
+    for z in (first, second):
+        torch.testing.assert_close(exported(z, alphas), several(z, alpha))
+    graph = make_fx(lambda z: several(z, alpha), tracing_mode="real")(first)
+    torch.testing.assert_close(graph(second), several(second, alpha))
+
+
+@pytest.mark.parametrize("operator", ["mapping", "conjugate"])
+@pytest.mark.parametrize("each_row", [False, True])
+def test_operators_obey_pytorchs_rules(operator: str, each_row: bool) -> None:
+    z = torch.rand(3, 5, dtype=torch.float64, requires_grad=True)
+    alphas = torch.full((3, 1), 1.4, dtype=torch.float64, requires_grad=True)
+    alphas = alphas if each_row else None
+    function = getattr(torch.ops.onmt_entmax, operator).default
+    torch.library.opcheck(function, (z, 1.5, alphas, *([False] if operator == "mapping" else [])))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
+@pytest.mark.slow
+def test_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    z = torch.randn(3, 10)
+    torch.testing.assert_close(torch.compile(several, fullgraph=True)(z, 1.5), several(z, 1.5))
+
+
+def test_nothing_is_looked_at_under_pytorchs_modes() -> None:
+    z = torch.randn(2, 5)
+    with FlopCounterMode(display=False):
+        assert entmax(z, torch.tensor(0.5)).isnan().all()
+        assert entmax(z, torch.tensor([1.5])).isfinite().all()
+    with torch.device("meta"):
+        loss = entmax_loss(z.requires_grad_(), INDEX[:2])
+        loss.backward()
+    assert torch.equal(loss, entmax_loss(z, INDEX[:2]))

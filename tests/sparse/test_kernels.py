@@ -24,51 +24,23 @@ def compiled(kernel, capability, types, **constants):
     return triton.compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
 
 of_alpha = dict(inner="i32", count="i32")
-rows = dict(scores="*bf16", out="*fp32", shifted="*fp32", maxima="*fp32") | of_alpha
-loss = dict(scores="*bf16", target="*i64", class_weights="*fp32", weight_sum="*fp32",
-            losses="*fp32", statistics="*fp32", alpha="i64", ignore_index="i32",
-            smoothing="fp32", rows="i32", n="i32")
 for capability in (80, 90):
-    for power, log_form, work in ((2, False, tl.float32), (0, False, tl.float32),
-                                  (-1, False, tl.float32), (0, True, tl.float64),
-                                  (0, True, tl.float32)):
-        threshold = "*fp64" if work == tl.float64 else "*fp32"
-        each_row = log_form
-        form = dict(log_form=log_form, power=power, work=work)
-        types = rows | dict(thresholds=threshold, alpha="*fp32" if each_row else "i64")
-        part = "all" if not each_row else "steep" if work == tl.float64 else "flat"
-        for result, of in (("probabilities", part), ("logs", "all"), ("", "all")):
-            assert compiled(kernels.solve_short, capability, types | dict(rows="i32", n="i32"),
-                            result=result, part=of, each_row=each_row, height=4, width=64,
-                            tiles=8 if of == "steep" else 1, **form)
-        assert compiled(kernels.solve_long, capability, types | dict(columns="*i32", n="i32"),
-                        result="probabilities", part=part, each_row=each_row, width=2048, room=256,
-                        **form)
-        types = dict(scores="*bf16", out="*bf16", maxima="*fp32", thresholds=threshold,
-                     alpha=types["alpha"], factors="*fp32", n="i32")
-        assert compiled(kernels.write_probabilities, capability, types, scaled=True,
-                        each_row=each_row, width=512, **form)
-        if work == tl.float64:
-            continue
-        plain = power == 2
-        form |= dict(weighted=not plain, smooth=not plain)
-        assert compiled(kernels.loss_short, capability, loss, height=4, width=64, **form)
-        assert compiled(kernels.loss_long, capability, loss | dict(columns="*i32"), width=512,
-                        room=256, **form)
-        types = loss | dict(upstream="*fp32", divisor="*fp32", out="*bf16")
-        del types["losses"]
-        assert compiled(kernels.loss_gradient, capability, types, each=not plain, mean=plain,
-                        height=1, width=512, **form)
-    assert compiled(kernels.reduce_losses, capability,
-                    dict(losses="*fp32", weights="*fp32", out="*bf16", divisor="*fp32",
-                         rows="i32"), mean=True, width=512)
-    types = dict(probabilities="*fp32", incoming="*fp32", out="*bf16", alpha_out="*fp32", n="i32")
-    for above_two in (False, True):
-        types |= of_alpha | dict(alpha="*fp32" if above_two else "i64")
-        form = dict(each_row=above_two, power=0, above_two=above_two, of_alpha=above_two,
-                    work=tl.float32)
-        assert compiled(kernels.gradient_long, capability, types, width=512, **form)
-        assert compiled(kernels.gradient_short, capability, types | dict(rows="i32"),
+    for power, log_form, number in ((2, False, "*fp32"), (0, False, "*fp32"), (0, True, "*fp32"),
+                                    (0, True, "*fp64")):
+        work = tl.float64 if number == "*fp64" else tl.float32
+        each = dict(alpha="*fp32" if log_form else "i64", **of_alpha)
+        types = dict(scores="*bf16", out=number, shifted=number, maxima=number, n="i32") | each
+        form = dict(log_form=log_form, power=power, work=work, each_row=log_form)
+        for result, conjugate in (("probabilities", True), ("logs", False)):
+            made = form | dict(result=result, conjugate=conjugate)
+            assert compiled(kernels.solve_short, capability, types | dict(rows="i32"),
+                            height=4, width=128, **made)
+            assert compiled(kernels.solve_long, capability, types | dict(columns="*i32"),
+                            width=2048, room=256, **made)
+        types = dict(probabilities=number, incoming=number, out=number, alpha_out=number, n="i32")
+        form = dict(each_row=log_form, power=power, of_alpha=log_form, work=work)
+        assert compiled(kernels.gradient_long, capability, types | each, width=512, **form)
+        assert compiled(kernels.gradient_short, capability, types | each | dict(rows="i32"),
                         height=4, width=64, **form)
 """
 
@@ -92,17 +64,14 @@ names = [f"{of}_{stride}" for of in ("query", "key", "value", "mask")
 names += "mask_column heads total_heads queries keys size value_size".split()
 for capability, given, precision in ((80, "*bf16", "tf32"), (90, "*bf16", "tf32"),
                                      (80, "*fp32", "tf32x3")):
-    for part, power, work in (("all", 2, tl.float32), ("flat", 0, tl.float32),
-                              ("steep", 0, tl.float64)):
-        each = part != "all"
-        known = "*fp64" if each else "*fp32"
+    for each, power in ((False, 2), (True, 0)):
+        known = "*fp32"
         types = dict(query=given, key=given, value=given, mask="*u8", seed="*i64",
                      alpha="*fp32" if each else "i64", statistics=known)
         types |= {name: "i32" for name in names} | dict(scale="fp32", dropped="fp32")
         block = 64 if given == "*bf16" and not each else 32
-        form = dict(each_head=each, part=part, log_form=each, power=power, work=work,
-                    masking="booleans", has_dropout=True, precision=precision, height=block,
-                    wide=64, value_wide=64)
+        form = dict(each_head=each, log_form=each, power=power, masking="booleans",
+                    has_dropout=True, precision=precision, height=block, wide=64, value_wide=64)
         for single in (True, False):
             assert compiled(kernels.attend, capability, types | dict(out=given), single=single,
                             width=128 if single else block, **form)
@@ -130,7 +99,7 @@ def run(*command: str, **environment: str) -> None:
 @pytest.mark.parametrize("part", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
     interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    names = ("kernel_checks.py", "test_every_backend.py", "attention_kernel_checks.py")
+    names = ("kernel_checks.py", "test_conformance.py", "attention_kernel_checks.py")
     files = [f"tests/sparse/{name}" for name in names]
     run("-m", "pytest", "-m", part, *files, **interpreted)
 
@@ -140,16 +109,3 @@ def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
 def test_compile_for_gpus_that_are_not_here(code: str, tmp_path: Path) -> None:
     pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
     run("-c", code, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
-
-
-def test_triton_is_not_imported_for_scores_on_a_cpu() -> None:
-    """It takes a second, and may not be there."""
-    run(
-        "-c",
-        "import sys, torch; from onmt_entmax.sparse import entmax, entmax_loss; "
-        "entmax(torch.zeros(2, 3)); "
-        "entmax_loss(torch.zeros(2, 3), torch.tensor([0, 1])); "
-        "assert 'onmt_entmax.sparse.backends.triton_kernels' not in sys.modules; "
-        "assert 'triton.language' not in sys.modules",
-        TRITON_INTERPRET="0",
-    )

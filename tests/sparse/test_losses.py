@@ -1,6 +1,5 @@
 """entmax_loss: cross-entropy's interface, any target, gradients, corners, properties."""
 
-import entmax as peer
 import pytest
 import torch
 from hypothesis import given
@@ -12,7 +11,7 @@ from torch.nn import functional
 from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse.modules import EntmaxLoss
-from tests.oracles import loss_oracle
+from tests.oracles import entmax_oracle, loss_oracle
 
 ALPHAS = (1.0, 1.001, 1.05, 1.2, 1.33, 1.5, 1.8, 2.0, 2.5)
 INDEX = torch.tensor([0, 1, -100, 3, 6, 2])
@@ -127,85 +126,6 @@ def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
     assert gradcheck(lambda x, a, t: entmax_loss(x, t, a), (z, per_row, target))
 
 
-@pytest.mark.parametrize("low", [1.3, 2.3])
-def test_gradient_in_alpha_of_small_supports(low: float) -> None:
-    torch.manual_seed(0)
-    scores, target = 5 * torch.randn(6, 40, dtype=torch.float64), torch.arange(6)
-    alpha = torch.linspace(low, low + 0.6, 6, dtype=torch.float64).view(6, 1).requires_grad_()
-    support = entmax(scores, alpha) > 0
-    assert 4 * int(support.sum()) < support.numel(), "else whole rows are computed"
-    assert int(support.sum()) > 6
-    inputs = scores.requires_grad_(), alpha
-    assert gradcheck(lambda z, a: entmax_loss(z, target, a, reduction="none"), inputs)
-    assert gradgradcheck(lambda z, a: entmax_loss(z, target, a, reduction="none"), inputs)
-
-
-@pytest.mark.parametrize("alpha", [1.33, 1.5, 2.0, 2.5])
-@pytest.mark.parametrize("spread", [0.02, 1.0, 5.0])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_long_rows(alpha: float, spread: float, smoothing: float) -> None:
-    """The sparse path: gradient = entmax minus target, and its own gradient by entmax's."""
-    classes = 5003
-    z = (torch.randn(60, classes, dtype=torch.float64) * spread).requires_grad_()
-    index = torch.randint(classes, (60,))
-    index[::9] = -100
-    loss = entmax_loss(z, index, alpha, reduction="sum", label_smoothing=smoothing)
-    (grad,) = torch.autograd.grad(loss, z, create_graph=True)
-    kept = index >= 0
-    target = one_hot(index.clamp_min(0), classes) * (1 - smoothing) + smoothing / classes
-    expected = torch.where(kept.unsqueeze(1), entmax(z, alpha) - target, 0.0)
-    assert torch.allclose(grad, expected, atol=1e-12)
-    (plain,) = torch.autograd.grad(loss, z, retain_graph=True)
-    assert torch.allclose(plain, expected, atol=1e-12)
-    weights = torch.randn_like(z)
-    seconds = [torch.autograd.grad((g * weights).sum(), z)[0] for g in (grad, expected)]
-    assert torch.allclose(*seconds, rtol=1e-6, atol=1e-8)
-
-
-def test_dense_and_sparse_rows_in_one_batch() -> None:
-    """Groups of rows that are near uniform beside groups with a small support."""
-    z = torch.randn(1400, 5000) * 4
-    z[:900] *= 0.001
-    z.requires_grad_()
-    index = torch.randint(5000, (1400,))
-    entmax_loss(z, index, 1.5, reduction="sum").backward()
-    expected = entmax(z.detach().double(), 1.5) - one_hot(index, 5000)
-    assert torch.allclose(z.grad.double(), expected, atol=1e-6)
-
-
-def test_groups_of_rows_make_one_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row with a gradient of its own, the last groups as the first."""
-    monkeypatch.setattr("onmt_entmax.sparse.backends.cpu.module", None)
-    monkeypatch.setattr("onmt_entmax.sparse.conjugate._SEARCHED", 3 * 5003)
-    z = (torch.randn(8, 5003, dtype=torch.float64) * 5).requires_grad_()
-    index, factors = torch.randint(5003, (8,)), torch.arange(8.0, dtype=torch.float64)
-    losses = entmax_loss(z, index, 1.5, reduction="none")
-    (grad,) = torch.autograd.grad(losses @ factors, z)
-    expected = (entmax(z.detach(), 1.5) - one_hot(index, 5003)) * factors.unsqueeze(1)
-    assert torch.allclose(grad, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("classes", [30, 776, 5000])
-def test_equals_entmax_1_3(classes: int) -> None:
-    for alpha, other in ((1.5, peer.entmax15_loss), (2.0, peer.sparsemax_loss)):
-        z = (torch.randn(20, classes) * 3).requires_grad_()
-        index = torch.randint(classes, (20,))
-        ours, theirs = entmax_loss(z, index, alpha, reduction="none"), other(z, index)
-        assert torch.allclose(ours, theirs, atol=2e-5)
-        grads = [torch.autograd.grad(loss.sum(), z)[0] for loss in (ours, theirs)]
-        assert torch.allclose(*grads, atol=1e-5)
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_nothing_to_learn_from_is_zero(alpha: float) -> None:
-    for rows in (3, 0):
-        z = torch.randn(rows, 5, requires_grad=True)
-        loss = entmax_loss(z, torch.full((rows,), -100), alpha)
-        loss.backward()
-        assert loss == 0
-        assert (z.grad == 0).all()
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_impossible_classes(alpha: float) -> None:
     """A score of -inf: an infinite loss if it is the target, no nan anywhere else."""
@@ -271,59 +191,6 @@ rows_of_scores = st.integers(2, 20).flatmap(
 )
 
 
-@given(rows_of_scores, st.floats(1, 3), st.floats(0, 1))
-def test_convex_along_lines(pair, alpha, where) -> None:
-    one, other = (torch.tensor(row, dtype=torch.float64) for row in pair)
-    index = torch.tensor(0)
-    between = entmax_loss(one + where * (other - one), index, alpha)
-    chord = (1 - where) * entmax_loss(one, index, alpha) + where * entmax_loss(other, index, alpha)
-    assert between <= chord + 1e-9
-
-
-@given(rows_of_scores, st.floats(1, 3))
-def test_not_negative_and_zero_at_its_own_mapping(pair, alpha) -> None:
-    """With the entropy of the target taken off, the loss is >= 0, and 0 where entmax(z) = q."""
-    z = torch.tensor(pair[0], dtype=torch.float64)
-    other = torch.tensor(pair[1], dtype=torch.float64)
-    assert entmax_loss(z, torch.tensor(1), alpha) >= -1e-12
-    own, else_ = entmax(z, alpha), entmax(other, alpha)
-    assert abs(entmax_loss(z, own, alpha) - tsallis_entropy(own, alpha)) <= 1e-6
-    assert entmax_loss(z, else_, alpha) - tsallis_entropy(else_, alpha) >= -1e-6
-
-
-@given(rows_of_scores, st.floats(1.05, 3))
-def test_margin_gives_zero_loss(pair, alpha) -> None:
-    z = torch.tensor(pair[0], dtype=torch.float64)
-    z[1] = -100
-    z[1] = z.max() + 1 / (alpha - 1) + 1e-9
-    assert entmax_loss(z, torch.tensor(1), alpha) == pytest.approx(0, abs=1e-12)
-    z[1] -= 0.1
-    # Nearer to softmax the loss is too small for its type just inside the margin.
-    if alpha >= 1.5:
-        assert entmax_loss(z, torch.tensor(1), alpha) > 0
-
-
-@pytest.mark.parametrize("spread", [0.05, 0.2, 1.0])
-def test_of_medium_rows_of_mixed_width(spread: float) -> None:
-    """Rows like the first 16, which decide whether a support is searched for, and others."""
-    torch.manual_seed(4)
-    scores = torch.randn(24, 776) * spread
-    scores[16:20] *= 30
-    scores[20] = 0.0
-    scores[21, 3:] = -torch.inf
-    scores.requires_grad_()
-    target = torch.arange(24) % 3
-    losses = entmax_loss(scores, target, 1.5, reduction="none")
-    losses.sum().backward()
-    exact = scores.detach().double().requires_grad_()
-    # In float64 every row by the logarithmic form, which alpha as a tensor takes.
-    alphas = torch.full((24, 1), 1.5, dtype=torch.float64)
-    expected = entmax_loss(exact, target, alphas, reduction="none")
-    expected.sum().backward()
-    torch.testing.assert_close(losses.double(), expected, rtol=2e-6, atol=2e-6)
-    torch.testing.assert_close(scores.grad.double(), exact.grad, rtol=0, atol=2e-6)
-
-
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 @pytest.mark.parametrize("label", [0, 1])
 def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float, label: int) -> None:
@@ -367,12 +234,6 @@ def test_scores_far_from_zero_keep_their_digits(
         torch.testing.assert_close(near, far, rtol=0, atol=1e-6)
 
 
-def test_classes_of_any_integers() -> None:
-    scores, target = torch.randn(3, 7), torch.tensor([1, 2, 3])
-    for dtype in (torch.uint8, torch.int32):
-        assert entmax_loss(scores, target.to(dtype)) == entmax_loss(scores, target)
-
-
 def test_several_gradients_at_once() -> None:
     scores, target = torch.randn(3, 7), torch.tensor([1, 2, 3])
 
@@ -384,31 +245,6 @@ def test_several_gradients_at_once() -> None:
         for vectorize in (False, True)
     )
     torch.testing.assert_close(one, all_at_once)
-
-
-@pytest.mark.parametrize("length", [10, 700])
-@pytest.mark.parametrize("kept", [True, False])
-def test_alphas_on_both_sides_of_two_in_one_call(
-    length: int, kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each row as alone with its number, whether backward has probabilities or thresholds."""
-    if not kept:
-        monkeypatch.setattr("onmt_entmax.sparse.conjugate._KEPT", 0)
-    numbers = (1.0, 1.5, 2.0, 2.5, 20.0)
-    alpha = torch.tensor(numbers).repeat(8).unsqueeze(1)
-    z = torch.randn(40, length) / alpha
-    z[:, 10:] -= 50
-    z.requires_grad_()
-    index = torch.randint(10, (40,))
-    losses = entmax_loss(z, index, alpha, reduction="none")
-    (grad,) = torch.autograd.grad(losses.sum(), z)
-    for place, number in enumerate(numbers):
-        rows = slice(place, None, len(numbers))
-        alone = z.detach()[rows].requires_grad_()
-        expected = entmax_loss(alone, index[rows], number, reduction="none")
-        assert torch.allclose(losses[rows], expected, rtol=1e-5, atol=1e-6)
-        (expected_grad,) = torch.autograd.grad(expected.sum(), alone)
-        assert torch.allclose(grad[rows], expected_grad, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
@@ -432,3 +268,66 @@ def test_ignored_rows_count_nothing_under_smoothing(
     expected = entmax_loss(alone, target[:1], alpha, **options)
     assert torch.allclose(losses[:1] / (1.0 if weight is None else 0.5), expected)
     assert torch.allclose(grad[:1], torch.autograd.grad(expected, alone)[0])
+
+
+def test_every_row_has_its_alpha_and_any_integers_are_classes(device: str) -> None:
+    """Each row as alone with its number, values and gradients, on both sides of 2."""
+    numbers = (1.0, 1.2, 1.5, 2.0, 2.5, 20.0)
+    alpha = torch.tensor(numbers, dtype=torch.float64, device=device).repeat(3).unsqueeze(1)
+    alpha.requires_grad_()
+    z = (torch.randn(18, 30, dtype=torch.float64, device=device) / alpha.detach()).requires_grad_()
+    index = torch.arange(18, device=device)
+    losses = entmax_loss(z, index.to(torch.uint8), alpha, reduction="none")
+    grad, in_alpha = torch.autograd.grad(losses.sum(), (z, alpha))
+    assert in_alpha.isfinite().all()
+    for row, number in enumerate(numbers * 3):
+        alone = z.detach()[row : row + 1].requires_grad_()
+        expected = entmax_loss(alone, index[row : row + 1], number)
+        torch.testing.assert_close(losses[row], expected, rtol=1e-9, atol=1e-12)
+        (expected_grad,) = torch.autograd.grad(expected, alone)
+        torch.testing.assert_close(grad[row : row + 1], expected_grad, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("alpha", [1.1, 1.2, 1.5, 2.0, 2.5])
+def test_near_the_margin(alpha: float, dtype: torch.dtype, device: str) -> None:
+    """No loss is below 0, and all beyond the margin are exactly 0, with their gradient."""
+    distance = torch.logspace(-1, -6, 40, dtype=torch.float64)
+    lead = torch.cat([1 - distance, 1 + distance]) / (alpha - 1)
+    scores = torch.rand(80, 12, dtype=torch.float64) * -3
+    scores[:, 0] = scores[:, 1:].amax(1) + lead
+    scores, target = scores.to(device, dtype).requires_grad_(), torch.zeros(80, device=device)
+    one_hot = functional.one_hot(target.long(), 12).to(dtype)
+    for targets in (target.long(), one_hot):
+        for each in (alpha, torch.full((80, 1), alpha, device=device, dtype=torch.float64)):
+            losses = entmax_loss(scores, targets, each, reduction="none")
+            assert (losses >= 0).all()
+            if targets is not one_hot:
+                assert not losses[76:].any() or dtype == torch.float32
+                assert not losses[40:50].any()
+            assert (losses[40:] <= 16 * torch.finfo(dtype).eps / (alpha - 1)).all()
+            (gradient,) = torch.autograd.grad(losses.sum(), scores)
+            exact = entmax_oracle(scores, alpha) - one_hot
+            eps = 16 * torch.finfo(dtype).eps
+            most = eps / (alpha - 1) if alpha <= 2 else eps ** (1 / (alpha - 1))
+            assert ((gradient - exact).abs() <= most).all()
+
+
+@given(rows_of_scores, st.floats(1, 3), st.floats(0, 1))
+def test_properties(pair, alpha, where) -> None:
+    """Convex, not negative, 0 where entmax(z) = q with the entropy of q taken off, margin."""
+    one, other = (torch.tensor(row, dtype=torch.float64) for row in pair)
+    index = torch.tensor(1)
+    ends = [entmax_loss(z, index, alpha) for z in (one, other)]
+    between = entmax_loss(one + where * (other - one), index, alpha)
+    assert 0 <= between <= (1 - where) * ends[0] + where * ends[1] + 1e-9
+    for q, zero in ((entmax(one, alpha), True), (entmax(other, alpha), False)):
+        divergence = float(entmax_loss(one, q, alpha) - tsallis_entropy(q, alpha))
+        assert divergence >= -1e-6
+        assert abs(divergence) <= 1e-6 or not zero
+    if alpha > 1.5:
+        one[1] = -100
+        one[1] = one.max() + 1 / (alpha - 1) + 1e-9
+        assert entmax_loss(one, index, alpha) == 0
+        one[1] -= 0.1
+        assert entmax_loss(one, index, alpha) > 0
