@@ -9,15 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-<<<<<<< HEAD
-from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
-from onmt_entmax.sparse.backends import backend_for, has_kernels, kernels_start, triton
-from tests.oracles import entmax_oracle, loss_oracle
-=======
 from onmt_entmax.sparse import backends, entmax, entmax_loss, log_entmax, reference
 from onmt_entmax.sparse.backends import kernels_start, solve_, triton
->>>>>>> e6bd9e6
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)

@@ -13,13 +13,8 @@ more of them than the list holds (nearly uniform scores) is read again in every 
 written once.
 
 Alpha is given as the bits of ``alpha - 1`` in float64, an integer, so that nothing is copied to the
-<<<<<<< HEAD
 GPU; or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. From 1 to 2,
 float32 suffices; float64 scores are solved in float64.
-=======
-GPU; or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. It is from 1 to 2,
-for which float32 suffices; float64 scores are solved in float64.
->>>>>>> e6bd9e6
 """
 
 # mypy: allow-untyped-defs
