@@ -8,12 +8,10 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from pathlib import Path
 
 from tqdm import tqdm
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_bytes
 
 
 class DownloadError(UserError):
@@ -79,19 +77,6 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
             f"{address}: cannot download: {reason}; run again, or use a local copy (-h says how)"
         ) from None
     return bytes(content)
-
-
-def is_there(path: Path, sha256: str | None, largest: int) -> bool:
-    """Return whether a file of at most `largest` bytes is there and has the checksum, if any.
-
-    Raises:
-        FileError: it cannot be read, or is larger.
-    """
-    try:
-        check(read_bytes(path, largest) if path.is_file() else b"", sha256, str(path))
-    except DownloadError:  # missing or damaged
-        return False
-    return path.is_file()
 
 
 def check(content: bytes, sha256: str | None, name: str) -> None:

@@ -267,17 +267,6 @@ def _as_file(path: str, counts: Counter[str]) -> str:
     return "".join(f"{token}\t{count}\n" for token, count in counts.most_common())
 
 
-def count_tokens(
-    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
-) -> tuple[Counter[str], Counter[str]]:
-    """Return the counts of source and target tokens."""
-    source, target = Counter[str](), Counter[str]()
-    for source_tokens, target_tokens in pairs:
-        source.update(source_tokens)
-        target.update(target_tokens)
-    return source, target
-
-
 def build_vocabularies(
     config: VocabularyConfig,
     count: Callable[[], tuple[Counter[str], Counter[str]]],

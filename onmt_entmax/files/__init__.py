@@ -335,12 +335,6 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def remove_temporaries(folder: Path) -> None:
-    """Delete what killed writers left in a folder; the caller has locked it."""
-    for path in folder.glob(".*.tmp"):
-        _remove(path)
-
-
 def _discard(file: TextIO) -> None:
     """Close a file; unwritten data is discarded."""
     with suppress(OSError):

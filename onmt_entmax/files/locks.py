@@ -44,15 +44,3 @@ def locked(folder: Path) -> Iterator[None]:
                 if os.listdir(folder) == [".lock"]:  # nothing was written
                     shutil.rmtree(folder)
                 raise
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether a process holds the lock of a folder."""
-    try:
-        if (folder / ".lock").is_file():  # FileLock would create it
-            FileLock(folder / ".lock").acquire(timeout=0).lock.release()
-    except Timeout:
-        return True
-    except OSError:
-        pass
-    return False

@@ -14,8 +14,6 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
 
-# Numbers that an optimiser keeps for each weight.
-STATE_COPIES = {"sgd": 0, "adagrad": 1, "adadelta": 2, "adam": 2, "adafactor": 0}
 _SMALLEST_ALPHA = 1.1  # of a rising alpha, but for 1
 
 

@@ -19,7 +19,6 @@ from onmt_entmax.data.vocabulary import (
     VocabularyError,
     as_content,
     build_vocabularies,
-    count_tokens,
     read_counts,
     read_vocabularies,
 )
@@ -109,7 +108,7 @@ def test_vocabularies_are_counted_and_written(tmp_path: Path) -> None:
     for path in (source, target):
         path.unlink()
     with pytest.raises(VocabularyError, match="spaces in them, such as 'a b'"):
-        build_vocabularies(config, lambda: count_tokens([(["a b"], ["a"])]))
+        build_vocabularies(config, lambda: (Counter({"a b": 1}), Counter({"a": 1})))
 
 
 def test_a_present_file_is_never_overwritten(tmp_path: Path) -> None:
