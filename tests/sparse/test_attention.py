@@ -389,10 +389,10 @@ def test_implementations_agree(
 
 @pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.5])
 def test_threads_change_nothing(alpha: float) -> None:
-    found = []
+    found, mask = [], masks(40, 90)["some"]
     for threads in (3, 1):
         torch.set_num_threads(threads)
-        found.append(outcomes(alpha, masks(40, 90)["some"], 40, 90, torch.float64))
+        found.append(outcomes(alpha, mask, 40, 90, torch.float64))
     torch.testing.assert_close(*found, rtol=1e-13, atol=1e-13)
 
 
