@@ -67,8 +67,9 @@ def test_equal_the_definition_in_float64(
     monkeypatch.setattr(backends, "of", lambda *_: reference)
     wide = alpha.double() if isinstance(alpha, Tensor) else alpha
     exact = everything(scores.double(), wide, upstream.double())
-    close = 5e-5 if dtype == torch.float32 else 1e-9
     for one, other in zip(ours, exact, strict=True):
+        # The gradient of alphas in float32 is rounded to float32.
+        close = 5e-5 if torch.float32 in (dtype, one.dtype) else 1e-9
         scale = other.detach().abs().amax().clamp_min(0.1)
         assert ((one - other).abs() <= close * scale).all()
 
