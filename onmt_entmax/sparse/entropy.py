@@ -32,7 +32,7 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         ValueError: if alpha is below 1 (tensors are checked on a CPU only).
     """
     known = not isinstance(alpha, Tensor) or is_readable(alpha)
-    if known and not bool(torch.as_tensor(alpha >= 1).all()):
+    if known and not (bool((alpha >= 1).all()) if isinstance(alpha, Tensor) else alpha >= 1):
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
     # Zeros add nothing to the value: log 1 = 0 stands in for their logarithm.
     positive = probabilities > 0
