@@ -166,6 +166,8 @@ class BeamSearch:
             or (self._stepper.can_join and len(self._again) >= len(state.sentences))
         ):
             self._start_again()
+        # At least one more a row than can be kept: the best one dropped of a row then bounds all
+        # tokens that the row left out.
         continuations = state.expand(config.beam_size + 1)
         state.finish(continuations)
         of_row, cut = state.rows.sentence, state.cut(continuations)

@@ -23,7 +23,7 @@ import torch
 
 Level = Literal["exhaustive", "optimal", "none"]
 
-ROUNDING = 1e-5  # error of a sum of float32 probabilities
+ROUNDING = 1e-5  # error of a sum of float32 probabilities; no level depends on it
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.stepper import SearchError, no_support
 
-_ROUNDING = 0.1  # how far a sum of 16-bit probabilities may exceed 1
+_EXCESS = 0.1  # how far rounding may lift the logarithm of a 16-bit probability above 0
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -119,7 +119,7 @@ def _at_most_one(log_prob: Tensor) -> Floats:
     values = log_prob.double().cpu().numpy()
     if np.isnan(values).any():
         raise no_support()
-    if values.max(initial=-np.inf) > _ROUNDING:
+    if values.max(initial=-np.inf) > _EXCESS:
         raise SearchError(
             f"the model gives a token the log-probability {values.max():.3g}: none is above 0 "
             "(a step must return natural logarithms of probabilities, not scores)"

@@ -81,6 +81,24 @@ def test_whole_tiles(alpha: float) -> None:
     torch.testing.assert_close(entmax(scores, alpha).double(), exact, rtol=1e-4, atol=2e-6)
 
 
+def test_alphas_that_nobody_could_read_are_answered_with_nan_above_2() -> None:
+    scores, alphas = torch.randn(2, 30, device=DEVICE), torch.tensor([[1.5], [2.5]], device=DEVICE)
+    p = triton.mapping(scores, alphas, False)
+    assert p[1].isnan().all()
+    torch.testing.assert_close(p[:1], reference.mapping(scores[:1], 1.5, False))
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU records graphs")
+def test_learned_alphas_have_kernels_in_a_graph() -> None:
+    scores, graph = torch.randn(4, 30, device=DEVICE), torch.cuda.CUDAGraph()
+    expected = entmax(scores, LEARNED)
+    with torch.cuda.graph(graph):
+        assert backends.of(scores, LEARNED) is triton
+        p = entmax(scores, LEARNED)
+    graph.replay()
+    torch.testing.assert_close(p, expected)
+
+
 def test_half_types_are_read_as_they_are() -> None:
     for dtype in (torch.float16, torch.bfloat16):
         scores = (torch.randn(4, 30, device=DEVICE) * 3).to(dtype)

@@ -110,7 +110,7 @@ INLINE void readout_back_part(const AttendBackward &call, long k, long i, long c
     write(call.grad + place, grad * (1.0f - output * output), count);
 }
 
-// p ** (2 - alpha): see jacobian_weights in jacobian.py.
+// p ** (2 - alpha): see gradients in sparse/reference.py.
 INLINE float jacobian_weight(float p, double alpha) {
     if (alpha == 1.5) return sqrtf(p);
     if (alpha == 1) return p;

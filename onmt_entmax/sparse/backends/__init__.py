@@ -1,9 +1,9 @@
 """The implementations of entmax, and the choice among them.
 
 `reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and
-`triton` (GPUs) are faster for alpha from 1 to 2. Each has the functions `mapping`, `solve` and
-`gradients`. With ``TRITON_INTERPRET=1`` in the environment the GPU kernels run on the CPU, slowly,
-for tests.
+`triton` (GPUs) are faster for alpha from 1 to 2. Each has the functions `mapping`, `gradients`, and
+for losses `solve`, `conjugate` and `scaled`. With ``TRITON_INTERPRET=1`` in the environment the GPU
+kernels run on the CPU, slowly, for tests.
 """
 
 import os
@@ -26,8 +26,9 @@ _LONGEST = 1 << 27  # longer rows would need more programs than a grid has
 def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
     """Return the fastest implementation for the arguments of an operation, a module.
 
-    A tensor of alphas is read once. Where it cannot be, since a CUDA graph or a compiler records,
-    the choice is the reference, which is always right.
+    A tensor of alphas is read once. Where a compiler records, it cannot be, and the choice is the
+    reference. Where a CUDA graph records, it is the kernels, since learned alphas lie between 1 and
+    2; they answer a larger alpha with nan.
 
     Args:
         scores: the scores ``(..., n)``, or probabilities.
@@ -40,9 +41,8 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
     if scores.dtype not in _TYPES or scores.shape[-1] >= _LONGEST:
         return reference
     if isinstance(alpha, Tensor):
-        if alpha.is_cuda and torch.cuda.is_current_stream_capturing():
-            return reference
-        alpha = float(alpha.detach().amax())
+        recorded = alpha.is_cuda and torch.cuda.is_current_stream_capturing()
+        alpha = 2.0 if recorded else float(alpha.detach().amax())
     if not alpha <= 2:
         return reference
     if scores.is_cuda or _INTERPRETED:

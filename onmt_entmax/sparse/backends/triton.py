@@ -91,12 +91,18 @@ class _Alpha(NamedTuple):
     each_row: bool
 
 
+def kernel_alphas(alpha: Tensor) -> Tensor:
+    """Return alphas for kernels; nan for those above 2, which a CUDA graph lets pass unread."""
+    alpha = alpha.detach()
+    return torch.where(alpha <= 2, alpha, torch.nan)
+
+
 def alpha_of(alpha: float | Tensor, shape: torch.Size) -> _Alpha:
     """Return alpha for the rows of scores of a shape, as a rule without a copy."""
     if not isinstance(alpha, Tensor):
         # A number of Python would arrive in float32, a tensor would have to be filled.
         return _alpha_of_number(alpha)
-    alpha = alpha.detach().expand(*shape[:-1], 1)
+    alpha = kernel_alphas(alpha).expand(*shape[:-1], 1)
     inner, count, dimensions = 1, 1, list(zip(alpha.shape, alpha.stride(), strict=True))
     # From the last: dimensions that repeat one alpha, some that hold a tensor, repetitions of it.
     while dimensions and (dimensions[-1][1] == 0 or dimensions[-1][0] == 1):

@@ -18,6 +18,7 @@ from onmt_entmax.sparse.backends.triton import (
     blocks,
     device_of,
     form_of,
+    kernel_alphas,
     power_of_two,
 )
 
@@ -136,7 +137,7 @@ def _arguments(
         of_mask = of_mask.view(torch.uint8) if masking == "booleans" else of_mask
     each = isinstance(alpha, Tensor)
     if isinstance(alpha, Tensor):
-        alphas: Any = alpha.detach().contiguous()
+        alphas: Any = kernel_alphas(alpha).contiguous()
     else:
         alphas = alpha_of(alpha, query.shape).given
     numbers = [

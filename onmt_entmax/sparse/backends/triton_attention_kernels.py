@@ -232,7 +232,6 @@ def gradient_of_queries(
         g = tl.dot(given, tl.trans(values), input_precision=precision)
         if has_dropout:
             g *= _noise(seed, at, row, begin + column, keys, dropped)
-        g = g
         all_weights += tl.sum(s, 1, keep_dims=True)
         along += tl.sum(s * g, 1, keep_dims=True)
         if of_alpha:
