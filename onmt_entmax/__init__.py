@@ -26,24 +26,19 @@ if TYPE_CHECKING:
 
 # Names are imported when first used, so that `entmax` does not import OpenNMT-py.
 _MODULES = {
-    "Entmax": "sparse",
-    "EntmaxGlobalAttention": "nn.attention",
-    "EntmaxLoss": "sparse",
-    "Inflector": "inflector",
-    "OutputLayer": "nn.output",
-    "Question": "inflector",
-    "SearchConfig": "search",
-    "SearchTask": "search",
-    "Translator": "translator",
-    "beam_search": "search",
-    "entmax": "sparse",
-    "entmax_attention": "sparse",
-    "entmax_attention_weights": "sparse",
-    "entmax_loss": "sparse",
-    "load": "checkpoint",
-    "log_entmax": "sparse",
-    "suggest": "suggester",
-    "tsallis_entropy": "sparse",
+    name: module
+    for module, names in {
+        "checkpoint": "load",
+        "inflector": "Inflector Question",
+        "nn.attention": "EntmaxGlobalAttention",
+        "nn.output": "OutputLayer",
+        "search": "SearchConfig SearchTask beam_search",
+        "sparse": "Entmax EntmaxLoss entmax entmax_attention entmax_attention_weights entmax_loss "
+        "log_entmax tsallis_entropy",
+        "suggester": "suggest",
+        "translator": "Translator",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

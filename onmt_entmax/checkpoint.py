@@ -53,7 +53,6 @@ _LARGEST = 2**34  # bytes of weights or a training state
 _LARGEST_TEXT = 2**28
 # The option with which an exported folder says that its outputs begin with their last token.
 TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class CheckpointError(UserError):
@@ -119,8 +118,15 @@ def save(
         for name, content in {**texts, **(others or {})}.items():
             (temporary / name).write_bytes(content)
         weights = temporary / "model.safetensors"
+        # Each weight once. On a GPU those of an LSTM are views of one block, which safetensors
+        # refuses; the model keeps its memory, since CUDA graphs hold the addresses.
+        named = {id(w): (name, w) for name, w in reversed(model.state_dict(keep_vars=True).items())}
+        contents = {
+            name: w.clone() if w.untyped_storage().nbytes() > w.nbytes else w.contiguous()
+            for name, w in ((name, w.detach()) for name, w in named.values())
+        }
         try:
-            safetensors.torch.save_file(_weights_by_name(model), weights)
+            safetensors.torch.save_file(contents, weights)
             if training_state is not None:
                 with open(temporary / STATE, "wb") as file:
                     torch.save(dict(training_state), file)
@@ -134,19 +140,6 @@ def save(
         write_list(temporary)
 
     write_folder(folder, write)
-
-
-def _weights_by_name(model: torch.nn.Module) -> dict[str, Tensor]:
-    """Return each weight once, in memory of its own, under the first of its names.
-
-    On a GPU the weights of an LSTM are views of one block, which safetensors refuses. The model
-    itself keeps its memory, since CUDA graphs hold the addresses.
-    """
-    named = {id(w): (name, w) for name, w in reversed(model.state_dict(keep_vars=True).items())}
-    return {
-        name: (w.clone() if w.untyped_storage().nbytes() > w.nbytes else w.contiguous()).detach()
-        for name, w in named.values()
-    }
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
@@ -200,8 +193,8 @@ def best_step(run: Path) -> int | None:
     return None if best is None else int(best["step"])
 
 
-def find_model(path: Path, newest: bool = False) -> Path:
-    """Return the model folder at `path`: itself, or the best (or `newest`) checkpoint of a run.
+def find_model(path: Path) -> Path:
+    """Return the model folder at `path`: itself, or the best checkpoint of a run, or the newest.
 
     Raises:
         CheckpointError: there is no model, or the name of the best checkpoint is damaged.
@@ -210,7 +203,7 @@ def find_model(path: Path, newest: bool = False) -> Path:
         return path
     steps = checkpoint_steps(path)
     if steps:
-        best = None if newest else read_best(path)
+        best = read_best(path)
         step = best["step"] if best is not None and best["step"] in steps else steps[-1]
         return path / f"step_{step}"
     if not path.exists():
@@ -237,23 +230,16 @@ def _read_mapping(folder: Path, name: str, parse: Callable[[str], Any]) -> dict[
     return content
 
 
-def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
-    """Return the network and the options of a model folder.
+def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
+    """Return the network and the options of a model folder, and the version that wrote it.
 
     Raises:
         CheckpointError: config.yaml is missing, damaged or of a newer format.
     """
-    return _read_config(folder)[:2]
-
-
-def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
-    """Return the network, the options and the version of the program that wrote them."""
     content = _read_mapping(folder, "config.yaml", parse_yaml)
     path, version = folder / "config.yaml", str(content.get("format_version"))
     if not re.fullmatch(r"\d{1,4}\.\d{1,4}", version):
-        model = folder / "model"  # as in the folders of `experiment`
-        hint = f"; did you mean {model}?" if model.is_dir() else ""
-        raise CheckpointError(f"{path}: no format_version of the form {FORMAT_VERSION}{hint}")
+        raise CheckpointError(f"{path}: no format_version of the form {FORMAT_VERSION}")
     if float(version) >= 2:
         raise CheckpointError(
             f"{path}: format {version} is newer than this program reads (1.x); install a newer "
@@ -292,7 +278,7 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
 def _load(folder: Path, device: torch.device) -> LoadedModel:
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
-    config, options, version = _read_config(folder)
+    config, options, version = read_config(folder)
     for name in _SUBWORD_OPTIONS:  # the folder's own files
         value = options.get(name)
         if isinstance(value, str) and Path(value).name == value and (folder / value).is_file():
@@ -308,7 +294,12 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
         model = build_model(config, vocabularies)
     with _naming(folder / "model.safetensors"):
         weights = read_checked(folder, "model.safetensors", _LARGEST)
-        copy_weights(model, parsed_weights(weights))
+        try:
+            saved = safetensors.torch.load(weights)
+        except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise WeightsError(f"cut short or damaged ({reason})") from None
+        copy_weights(model, saved)
     order = options.get(TARGET_ORDER, "left_to_right")
     if order not in ("left_to_right", RIGHT_TO_LEFT):
         raise CheckpointError(f"{folder / 'config.yaml'}: {TARGET_ORDER}: not {shown(order)}")
@@ -350,22 +341,9 @@ def read_training_state(folder: Path, at_most: int = _LARGEST) -> dict[str, Any]
     with _naming(folder / STATE):
         content = io.BytesIO(read_checked(folder, STATE, at_most))
     try:
-        state: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
+        return torch.load(content, map_location="cpu", weights_only=True)
     except Exception:  # a damaged file raises many kinds, none documented
         raise CheckpointError(f"{folder / STATE}: cut short or damaged") from None
-    return state
-
-
-def parsed_weights(content: bytes) -> dict[str, Tensor]:
-    """Return the weights by name, given the content of a safetensors file.
-
-    Raises:
-        WeightsError: it is damaged.
-    """
-    try:
-        return safetensors.torch.load(content)
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        raise WeightsError(f"cut short or damaged ({str(error).strip().splitlines()[0]})") from None
 
 
 @torch.no_grad()
@@ -390,7 +368,7 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
             continue
         value = saved[name]
         plain = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_meta
-        if not isinstance(value, Tensor) or not plain or value.dtype not in _FLOATS:
+        if not isinstance(value, Tensor) or not plain or not value.is_floating_point():
             raise WeightsError(f"{name}: not a tensor of floats")
         if value.shape != weight.shape:
             raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 _DIRECTION = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_SMALL = 1 << 28  # bytes, too few to check
-# The CPU has no class of its own for it; the last text is oneDNN's.
-_EXHAUSTED = r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
 
 
 class UserError(ValueError):
@@ -62,22 +59,13 @@ class TooLargeError(UserError):
     """A network or a batch that does not fit in memory; the message names its largest part."""
 
 
-def most_reserved(device: torch.device) -> int:
-    """Return the most bytes of a GPU that PyTorch has held in this process; 0 of other devices."""
-    if device.type != "cuda":
-        return 0
-    import torch
-
-    return torch.cuda.max_memory_reserved(device)
-
-
 def check_free(needed: int, device: torch.device) -> None:
     """Check that so many bytes are free on a GPU or, with swap, on the machine.
 
     Raises:
         MemoryError: they are not; the message says how many are.
     """
-    if needed < _SMALL:
+    if needed < 1 << 28:  # bytes, too few to check
         return
     if device.type == "cuda":
         import torch
@@ -118,7 +106,9 @@ def exhaustion(error: Exception) -> str | None:
     """Return in a few words that memory ran out; None for other errors."""
     if isinstance(error, MemoryError):
         return str(error) or "an allocation failed"
-    if not isinstance(error, RuntimeError) or not re.search(_EXHAUSTED, str(error)):
+    # The CPU has no class of its own for it; the last text is oneDNN's.
+    texts = r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
+    if not isinstance(error, RuntimeError) or not re.search(texts, str(error)):
         return None
     size = re.search(r"you tried to allocate (\d+) bytes", str(error))
     return f"needs {int(size[1]) / 1e9:,.1f} GB more" if size else "an allocation failed"

@@ -201,7 +201,13 @@ class Inflector:
         models += [replace(load(each, device), right_to_left=True) for each in reversed_folders]
         if not models:
             raise InflectionError("no model is named")
-        _check_languages(models)
+        for each in models:
+            if not any(map(is_language, each.vocabularies.source.tokens)):
+                raise InflectionError(
+                    f"{each.folder}: not a model of inflection: its source vocabulary has no "
+                    f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
+                    "of one that has"
+                )
         left = [model for model in models if not model.right_to_left]
         right = [model for model in models if model.right_to_left]
         if beam_size < 1:
@@ -350,20 +356,6 @@ def described(token: str) -> str:
     if is_tag(token):
         return f"tag {decode_tag(token)}"
     return f"character {readable(decode_word([token]))}"
-
-
-def _check_languages(models: Sequence[LoadedModel]) -> None:
-    """Check that models are models of inflection.
-
-    Raises:
-        InflectionError: if the source vocabulary of one has no language.
-    """
-    for each in models:
-        if not any(is_language(token) for token in each.vocabularies.source.tokens):
-            raise InflectionError(
-                f"{each.folder}: not a model of inflection: its source vocabulary has no language "
-                f"({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data of one that has"
-            )
 
 
 def _form(text: str, log_prob: float) -> Form:

@@ -17,12 +17,11 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import check_free, named_exhaustion
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
+from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder, InputFeedDecoder
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
     alpha_parameters,
-    initialise_alphas,
     use_entmax,
 )
 from onmt_entmax.opennmt import (
@@ -34,8 +33,6 @@ from onmt_entmax.opennmt import (
     str2dec,
     str2enc,
 )
-
-_WITH_ATTENTION_DROPOUT = (MultiHeadedAttention, AverageAttention)
 
 
 class SparseNMTModel(NMTModel):
@@ -78,7 +75,9 @@ class SparseNMTModel(NMTModel):
         OpenNMT-py 2.3.0's method of the same name fails for average attention, which has none, and
         misses the layers of a recurrent decoder and the positions of a recurrent encoder.
         """
-        attentions = [m for m in self.modules() if isinstance(m, _WITH_ATTENTION_DROPOUT)]
+        attentions = [
+            m for m in self.modules() if isinstance(m, (MultiHeadedAttention, AverageAttention))
+        ]
         in_attention = {part for attention in attentions for part in attention.modules()}
         for part in self.modules():
             if isinstance(part, nn.Dropout):
@@ -159,29 +158,33 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
 
     Learned alphas come last, so that they change no other weight.
     """
-    alphas = set(alpha_parameters(model))
+    alphas = alpha_parameters(model)
+    learned = set(alphas)
     if config.param_init > 0:
         for parameter in model.parameters():
-            if parameter in alphas:
+            if parameter in learned:
                 continue
             nn.init.uniform_(parameter, -config.param_init, config.param_init)
     if config.param_init_glorot:
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
-    initialise_alphas(model, config.alpha_init_mean, config.alpha_init_std)
+    for a in alphas:
+        nn.init.normal_(a, config.alpha_init_mean, config.alpha_init_std)
 
 
-def _encoder_class(config: ModelConfig) -> Any:
+def _classes(config: ModelConfig) -> tuple[Any, Any]:
+    """Return the classes of encoder and decoder: ours, or OpenNMT-py's for what ours lack."""
+    encoder, decoder = str2enc[config.encoder_type], str2dec[config.decoder_type]
+    lstm = config.rnn_type == "LSTM"
     if config.encoder_type == "transformer":
-        return PaddedTransformerEncoder
-    recurrent = config.encoder_type in ("rnn", "brnn")
-    return FastRNNEncoder if recurrent else str2enc[config.encoder_type]
-
-
-def _decoder_class(config: ModelConfig) -> Any:
-    fed = config.decoder_type == "rnn" and config.input_feed
-    return FastInputFeedRNNDecoder if fed else str2dec[config.decoder_type]
+        encoder = PaddedTransformerEncoder
+    elif config.encoder_type != "mean" and lstm and not config.position_encoding:
+        encoder = FastRNNEncoder
+    if config.decoder_type == "rnn" and config.input_feed:
+        plain = lstm and config.context_gate is None and config.global_attention != "none"
+        decoder = FastInputFeedRNNDecoder if plain else InputFeedDecoder
+    return encoder, decoder
 
 
 def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTModel:
@@ -209,8 +212,9 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     with warnings.catch_warnings():
         # torch warns that a single layer has no dropout between layers: nothing a user can change.
         warnings.filterwarnings("ignore", "dropout option adds dropout")
-        encoder = _encoder_class(config).from_opt(options, source_embeddings)
-        decoder = _decoder_class(config).from_opt(options, target_embeddings)
+        kinds = _classes(config)
+        encoder = kinds[0].from_opt(options, source_embeddings)
+        decoder = kinds[1].from_opt(options, target_embeddings)
     if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
         decoder.attn = EntmaxGlobalAttention(
             config.rnn_size, config.global_attention, config.global_attention_alpha

@@ -4,6 +4,7 @@ OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecate
 only the import, silences the FutureWarnings that this prints.
 """
 
+# ruff: noqa: F401
 import warnings
 
 with warnings.catch_warnings():
@@ -15,57 +16,12 @@ with warnings.catch_warnings():
     from onmt.encoders.rnn_encoder import RNNEncoder
     from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
-    from onmt.models.stacked_rnn import StackedLSTM
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.modules.embeddings import SequenceTooLongError
     from onmt.opts import train_opts, translate_opts
-    from onmt.transforms import (
-        AVAILABLE_TRANSFORMS,
-        Transform,
-        TransformPipe,
-        register_transform,
-    )
+    from onmt.transforms import AVAILABLE_TRANSFORMS, Transform, TransformPipe
     from onmt.transforms.tokenize import ONMTTokenizerTransform
     from onmt.utils.loss import NMTLossCompute
-    from onmt.utils.misc import (
-        relative_matmul,
-        sequence_mask,
-    )
-    from onmt.utils.optimizers import (
-        Optimizer,
-        build_torch_optimizer,
-        make_learning_rate_decay_fn,
-    )
+    from onmt.utils.misc import relative_matmul, sequence_mask
+    from onmt.utils.optimizers import build_torch_optimizer, make_learning_rate_decay_fn
     from onmt.utils.parse import ArgumentParser
-
-__all__ = [
-    "AVAILABLE_TRANSFORMS",
-    "ArgumentParser",
-    "AverageAttention",
-    "DefaultTokens",
-    "Embeddings",
-    "GlobalAttention",
-    "InputFeedRNNDecoder",
-    "MultiHeadedAttention",
-    "NMTLossCompute",
-    "NMTModel",
-    "ONMTTokenizerTransform",
-    "Optimizer",
-    "ParallelCorpus",
-    "RNNDecoderBase",
-    "RNNEncoder",
-    "SequenceTooLongError",
-    "StackedLSTM",
-    "Transform",
-    "TransformPipe",
-    "TransformerEncoder",
-    "build_torch_optimizer",
-    "make_learning_rate_decay_fn",
-    "register_transform",
-    "relative_matmul",
-    "sequence_mask",
-    "str2dec",
-    "str2enc",
-    "train_opts",
-    "translate_opts",
-]

@@ -14,6 +14,7 @@ from onmt_entmax.files import (
     FileError,
     count_lines,
     is_stream,
+    locked,
     read_aligned,
     read_bytes,
     read_lines,
@@ -25,7 +26,6 @@ from onmt_entmax.files import (
     write_text,
 )
 from onmt_entmax.files.checksums import differences, read_checked, write_list
-from onmt_entmax.files.locks import LockedError, locked
 from tests.commands import ENVIRONMENT
 
 
@@ -230,7 +230,7 @@ def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
     code = """
 import sys, time
 from pathlib import Path
-from onmt_entmax.files.locks import locked
+from onmt_entmax.files import locked
 with locked(Path(sys.argv[1])):
     print("ready", flush=True)
     time.sleep(60)
@@ -239,7 +239,7 @@ with locked(Path(sys.argv[1])):
     with subprocess.Popen(command, stdout=-1, env=ENVIRONMENT) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        with pytest.raises(LockedError, match="run: another process works here"), locked(run):
+        with pytest.raises(FileError, match="run: another process works here"), locked(run):
             pytest.fail("both work there")
         process.kill()
     with locked(run):

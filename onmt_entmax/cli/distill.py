@@ -165,43 +165,6 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     print(f"{out}: queries: {len(lines):,}", flush=True)
 
 
-def begin(work: Path, wanted: dict[str, Any], options: argparse.Namespace) -> None:
-    """Write the queries, or check that those in the folder belong to the same models and options.
-
-    The record comes last: without it, the next run writes the queries again.
-
-    Raises:
-        UserError: they do not, there are no queries, or the folder cannot be read or written.
-    """
-    record = work / "distill.json"
-    if not record.exists():
-        write_queries(options, work / "queries.src")
-        write_text(record, json.dumps(wanted, indent=2) + "\n")
-    elif (known := read_object(record)) != wanted:
-        other = sorted(key for key in wanted if wanted[key] != known.get(key))
-        raise UserError(
-            f"{work}: its predictions are for other values of {', '.join(other)}; "
-            "delete it or give another --out"
-        )
-
-
-def predict(work: Path, models: Sequence[Path], beam: int) -> list[Path]:
-    """Translate the queries with each model, unless its report is there; return the reports."""
-    reports = []
-    for number, model in enumerate(models, 1):
-        report = work / f"{number}.jsonl"
-        reports.append(report)
-        if report.exists():
-            print(f"{report}: {model} is done already")
-            continue
-        run(
-            *("translate", "-model", model, "-src", work / "queries.src"),
-            *("-beam_size", beam, "-n_best", beam),
-            *("-output", work / f"{number}.pred", "-exactness_report", report),
-        )
-    return reports
-
-
 def keep(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
 
@@ -240,8 +203,28 @@ def distill(options: argparse.Namespace) -> None:
 
     teachers = [[str(followed(model)), digest(model / "model.safetensors")] for model in models]
     wanted = {"train": digest(options.train), "models": teachers}
-    begin(work, wanted | {name: vars(options)[name] for name in ("each", "seed", "beam")}, options)
-    reports = predict(work, models, options.beam)
+    wanted |= {name: vars(options)[name] for name in ("each", "seed", "beam")}
+    record = work / "distill.json"
+    if not record.exists():
+        write_queries(options, work / "queries.src")
+        # Last: without it, the next run writes the queries again.
+        write_text(record, json.dumps(wanted, indent=2) + "\n")
+    elif (known := read_object(record)) != wanted:
+        other = sorted(key for key in wanted if wanted[key] != known.get(key))
+        raise UserError(
+            f"{work}: its predictions are for other values of {', '.join(other)}; "
+            "delete it or give another --out"
+        )
+    reports = [work / f"{number}.jsonl" for number in range(1, len(models) + 1)]
+    for model, report in zip(models, reports, strict=True):
+        if report.exists():
+            print(f"{report}: {model} is done already")
+            continue
+        run(
+            *("translate", "-model", model, "-src", work / "queries.src"),
+            *("-beam_size", options.beam, "-n_best", options.beam),
+            *("-output", report.with_suffix(".pred"), "-exactness_report", report),
+        )
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run(
         "combine",

@@ -94,21 +94,9 @@ def comparison(
             for language, a, b in zip(languages, right, other, strict=True)
             if name in (language, "all")
         ]
-        won, lost = (
-            sum(a and not b for a, b in some) for some in (pairs, [p[::-1] for p in pairs])
-        )
+        won, lost = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
         table[name] = {"won": won, "lost": lost, "p": mcnemar(won, lost)}
     return table
-
-
-def comparison_text(table: dict[str, dict[str, Any]], other: Path) -> str:
-    """Return a comparison for people."""
-    rows = [["language", "only this right", f"only {other.name}", "p"]]
-    rows += [
-        [name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"]
-        for name, each in table.items()
-    ]
-    return aligned_table(rows)
 
 
 def evaluate(options: argparse.Namespace) -> str:
@@ -147,7 +135,10 @@ def evaluate(options: argparse.Namespace) -> str:
         others = read_predictions(options.against, options.source, nbest * len(sources))[::nbest]
         other = [form == word for form, word in zip(forms, others, strict=True)]
         content["against"] = comparison(languages, right, other)
-        texts.append(comparison_text(content["against"], options.against))
+        rows = [["language", "only this right", f"only {options.against.name}", "p"]]
+        for name, each in content["against"].items():
+            rows.append([name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"])
+        texts.append(aligned_table(rows))
     if options.report:
         records = list(read_report(options.report, len(sources)))
         curve = coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))

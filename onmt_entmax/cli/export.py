@@ -39,18 +39,41 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 # Options of the training that are kept; none of them is a path.
 TRAINING = (
-    *("optim", "learning_rate", "decay_method", "warmup_steps", "max_grad_norm", "adam_beta2"),
-    *("batch_size", "batch_type", "accum_count", "train_steps", "train_epochs", "max_seconds"),
-    *("dropout", "attention_dropout", "label_smoothing", "attention_warmup_steps"),
-    *("average_decay", "selection", "seed"),
-)
+    "optim learning_rate decay_method warmup_steps max_grad_norm adam_beta2 batch_size batch_type "
+    "accum_count train_steps train_epochs max_seconds dropout attention_dropout label_smoothing "
+    "attention_warmup_steps average_decay selection seed"
+).split()
 
-CARD = """\
+
+def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
+    """Return the text of a model card.
+
+    Args:
+        name: of the new folder.
+        loaded: the model.
+        dtype: precision of the exported weights.
+        options: of the exported folder.
+    """
+    config, source = loaded.config, loaded.vocabularies.source
+    use = f"translate -model {name} -src FILE -output FILE"
+    if any(map(is_language, source.tokens)):
+        use = f"inflect --model {name} LANGUAGE LEMMA TAGS"
+    order = "\nIt writes from right to left; the commands print from left to right."
+    order = order if options.get(TARGET_ORDER) == RIGHT_TO_LEFT else ""
+    rows = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
+    best = read_best(loaded.folder.parent)
+    if best is not None and loaded.folder.name == f"step_{best['step']}":
+        measured = f"{best['metric']} (dev)", f"{best['value']:.6g}"
+        rows = [("updates", best["step"]), measured, *rows]
+    table = "\n".join(f"| {key} | {value} |" for key, value in rows)
+    return f"""\
 # {name}
 
-A sequence-to-sequence model of onmt_entmax: {encoder} encoder, {decoder} decoder, {weights:,}
-weights in {dtype}, {attention}, output alpha {output:g}, vocabularies of
-{source:,} source and {target:,} target tokens.{order}
+A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, {config.decoder_type} \
+decoder, {count_parameters(loaded.model):,}
+weights in {dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, \
+vocabularies of
+{len(source):,} source and {len(loaded.vocabularies.target):,} target tokens.{order}
 
 - Task, languages and training data: *to be completed*
 - Licence: *to be completed*
@@ -66,55 +89,11 @@ onmt-entmax {use}
 
 | | |
 |---|---|
-{rows}
+{table}
 
-Trained with onmt_entmax {trained}, exported with {exported} and PyTorch {torch}.
+Trained with onmt_entmax {loaded.package_version}, exported with {__version__} and PyTorch \
+{torch.__version__}.
 """
-
-
-def best_measure(folder: Path) -> list[tuple[str, object]]:
-    """Return measure, value and step of a run's best checkpoint, if `folder` is that."""
-    best = read_best(folder.parent)
-    if best is None or folder.name != f"step_{best['step']}":
-        return []
-    return [("updates", best["step"]), (f"{best['metric']} (dev)", f"{best['value']:.6g}")]
-
-
-def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
-    """Return the text of a model card.
-
-    Args:
-        name: of the new folder.
-        loaded: the model.
-        dtype: precision of the exported weights.
-        options: of the exported folder.
-    """
-    config = loaded.config
-    source = loaded.vocabularies.source
-    inflects = any(map(is_language, source.tokens))
-    right_to_left = options.get(TARGET_ORDER) == RIGHT_TO_LEFT
-    recorded = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
-    rows = [*best_measure(loaded.folder), *recorded]
-    return CARD.format(
-        name=name,
-        encoder=config.encoder_type,
-        decoder=config.decoder_type,
-        weights=count_parameters(loaded.model),
-        dtype=dtype,
-        attention=config.attention_text,
-        output=config.generator_alpha,
-        source=len(source),
-        target=len(loaded.vocabularies.target),
-        order="\nIt writes from right to left; the commands print from left to right."
-        * right_to_left,
-        use=f"inflect --model {name} LANGUAGE LEMMA TAGS"
-        if inflects
-        else f"translate -model {name} -src FILE -output FILE",
-        rows="\n".join(f"| {key} | {value} |" for key, value in rows),
-        trained=loaded.package_version,
-        exported=__version__,
-        torch=torch.__version__,
-    )
 
 
 def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -> LoadedModel:
@@ -159,5 +138,5 @@ def main(arguments: Sequence[str]) -> int:
     weights = count_parameters(loaded.model)
     print(f"{options.folder}: {weights:,} weights of {loaded.folder} in {options.dtype}")
     readme = options.folder / "README.md"
-    print(f"complete {readme}, then: onmt-entmax verify --accept {options.folder}")
+    print(f"complete {readme}, then renew its line in SHA256SUMS, as sha256sum prints it")
     return 0

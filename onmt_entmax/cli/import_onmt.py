@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser
@@ -33,26 +32,20 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
+from onmt_entmax.options.reader import SIDES
 from onmt_entmax.options.train import training_options
 from onmt_entmax.rules import shown
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
 # with copy attention or alignments, which are read only to be refused by name.
 FOREIGN = (
-    "argparse.Namespace",
-    "functools.partial",
-    "onmt.inputters.text_dataset.TextMultiField",
-    "onmt.inputters.text_dataset._feature_tokenize",
-    "torchtext.data.field.Field",
-    "torchtext.data.utils._split_tokenizer",
-    "torchtext.vocab.Vocab",
-    "onmt.inputters.inputter.AlignField",
-    "onmt.inputters.inputter.make_src",
-    "onmt.inputters.inputter.make_tgt",
-    "onmt.inputters.inputter.parse_align_idx",
-    "torchtext.data.field.LabelField",
-    "torchtext.data.field.RawField",
-)
+    "argparse.Namespace functools.partial onmt.inputters.text_dataset.TextMultiField "
+    "onmt.inputters.text_dataset._feature_tokenize torchtext.data.field.Field "
+    "torchtext.data.utils._split_tokenizer torchtext.vocab.Vocab "
+    "onmt.inputters.inputter.AlignField onmt.inputters.inputter.make_src "
+    "onmt.inputters.inputter.make_tgt onmt.inputters.inputter.parse_align_idx "
+    "torchtext.data.field.LabelField torchtext.data.field.RawField"
+).split()
 
 ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
 # Supported values of the model options.
@@ -70,9 +63,6 @@ COPIED = (
     "share_decoder_embeddings heads transformer_ff self_attn_type max_relative_positions "
     "aan_useffn pos_ffn_activation_fn param_init param_init_glorot freeze_encoder freeze_decoder"
 ).split()
-
-
-DEEPEST = 5  # levels of an option's value, of which `data` has three
 
 
 class ImportingError(UserError):
@@ -109,8 +99,6 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     try:
         with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
             content = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise ImportingError(f"{path}: {error.strerror}") from None
     except UnpicklingError as error:
         named = re.search(r"GLOBAL (\S+)", str(error))
         if named is None:
@@ -130,7 +118,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 def plain(value: Any, depth: int = 0) -> bool:
     """Return whether a value can be written to config.yaml, as those of options can."""
-    if depth > DEEPEST:
+    if depth > 5:  # levels, of which `data` has three
         return False
     if isinstance(value, dict):
         return all(
@@ -151,11 +139,7 @@ def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
     options = {name: option.default for name, option in training_options().items()}
     given = {name: value for name, value in vars(content["opt"]).items() if plain({name: value})}
     options |= given
-    for both, sides in (
-        ("word_vec_size", ("src_word_vec_size", "tgt_word_vec_size")),
-        ("layers", ("enc_layers", "dec_layers")),
-        ("rnn_size", ("enc_rnn_size", "dec_rnn_size")),
-    ):
+    for both, sides in SIDES.items():
         if isinstance(options[both], int) and options[both] > 0:
             options |= dict.fromkeys(sides, options[both])
     return options
@@ -245,14 +229,6 @@ def converted(
     return model.eval()
 
 
-def _bytes(values: Iterable[object]) -> int:
-    """Return the memory of all tensors among the values, shared memory once."""
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    strided = [tensor for tensor in tensors if tensor.layout == torch.strided]
-    memory = [tensor.untyped_storage() for tensor in strided if not tensor.is_meta]
-    return sum({each.data_ptr(): each.nbytes() for each in memory}.values())
-
-
 def confirmed(path: Path) -> bool:
     """Ask the user whether to open a pickle."""
     print(
@@ -264,22 +240,6 @@ def confirmed(path: Path) -> bool:
         raise ImportingError("nobody to ask: give --yes to open it")
     print("Open it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def import_checkpoint(path: Path, folder: Path) -> str:
-    """Convert a checkpoint; return a line that describes the model.
-
-    Raises:
-        UserError: it cannot be read or converted, or the folder cannot be written.
-    """
-    content = read_checkpoint(path)
-    options = options_of(content)
-    config, vocabularies = model_config(options), vocabularies_of(content)
-    model = converted(content, config, vocabularies)
-    save(folder, model, config, vocabularies, options)
-    kind = "Transformer" if config.decoder_type == "transformer" else config.rnn_type
-    source, target = map(len, vocabularies)
-    return f"{folder}: {kind}, {count_parameters(model):,} weights, {source} + {target} tokens"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -300,5 +260,13 @@ def main(arguments: Sequence[str]) -> int:
     if not options.yes and not confirmed(options.checkpoint):
         print("not opened", file=sys.stderr)
         return 1
-    print(import_checkpoint(options.checkpoint, options.folder))
+    content = read_checkpoint(options.checkpoint)
+    given = options_of(content)
+    config, vocabularies = model_config(given), vocabularies_of(content)
+    model = converted(content, config, vocabularies)
+    save(options.folder, model, config, vocabularies, given)
+    kind = "Transformer" if config.decoder_type == "transformer" else config.rnn_type
+    source, target = map(len, vocabularies)
+    weights = f"{count_parameters(model):,} weights"
+    print(f"{options.folder}: {kind}, {weights}, {source} + {target} tokens")
     return 0

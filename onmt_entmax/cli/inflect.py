@@ -203,27 +203,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)
-    if options.query:
-        _check_query(options)
-    return options
-
-
-def _check_query(options: argparse.Namespace) -> None:
-    """Refuse a command line that is no query, such as one that names a model as older ones did.
-
-    Raises:
-        UserError: says how a model and a query are given.
-    """
     expected = ["LEMMA", "TAGS"] if options.language else ["LANGUAGE", "LEMMA", "TAGS"]
-    folder = next((word for word in options.query if Path(word).is_dir() or "/" in word), None)
-    if len(options.query) != len(expected):
-        if folder is not None:
-            raise UserError(f"{folder}: a model is named with --model {folder}")
-        found = f"found {counted(len(options.query), 'word')}"
-        quote = 'quote tags: "V;PST"'
-        raise UserError(f"expected {' '.join(expected)}, {found}; {quote}")
-    if options.input:
+    if len(options.query) not in (0, len(expected)):
+        found = counted(len(options.query), "word")
+        raise UserError(f'expected {" ".join(expected)}, found {found}; quote tags: "V;PST"')
+    if options.query and options.input:
         raise UserError("give a query or --input, not both")
+    return options
 
 
 def main(arguments: Sequence[str]) -> int:

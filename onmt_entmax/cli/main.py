@@ -47,21 +47,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "report": ("report", "write an exactness report as an HTML page"),
     },
 }
-# Commands that repeat papers, and where they are in a checkout.
-_CORPORA = "multi30k tanaka tatoeba kftt kftt-raw iwslt17 wmt16 wmt14"
-MOVED: Mapping[str, str] = {
-    "experiment": "tables",
-    "figures": "figures",
-    "sparsity": "figures sparsity",
-    "heads": "heads",
-    "multilabel": "sparsemax multilabel",
-    "nli": "sparsemax nli",
-    "prepare mt": "corpora",
-    "prepare fetch-sigmorphon": "corpora sigmorphon",
-    "prepare fetch-multilabel": "corpora",
-    "prepare fetch-snli": "corpora snli",
-    **{f"prepare {name}": f"corpora {name}" for name in _CORPORA.split()},
-}
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
@@ -118,32 +103,26 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
     """
     word = arguments[0] if arguments else "-h"
     if word in ("-h", "--help", "-help"):
-        print(_help(choices, program))
+        shown = {choices[word] or word: word for word in choices}
+        print(f"usage: {program} COMMAND [OPTIONS]")
+        for title, group in GROUPS.items():
+            rows = [
+                f"  {shown.get(name, name):26}{summary}"
+                for name, (_, summary) in group.items()
+                if name in shown or name.split()[0] in shown
+            ]
+            if rows:
+                print("", f"{title}:", *rows, sep="\n")
+        print(f"\n{program} COMMAND -h shows the options of a command.")
         return 0
-    name = f"{program} {word}".removeprefix(f"{PROGRAM} ")
-    if name in MOVED:
-        raise UserError(f"{name}: is python -m tools.papers.{MOVED[name]} in a checkout")
     if word not in choices:
         hint = nearest(word, choices) or f"; {program} -h lists them"
         raise UserError(f"no command {word!r}{hint}")
     program = f"{program} {word}"
     if choices[word]:
         return run(choices[word], arguments[1:], program)
-    group = {name.split()[1]: name for name in COMMANDS if name.startswith(f"{word} ")}
-    return ending(program, lambda: _choose(group, arguments[1:], program))
-
-
-def _help(choices: Mapping[str, str], program: str) -> str:
-    """Return the usage line and the commands in their groups."""
-    shown = {choices[word] or word: word for word in choices}
-    lines = [f"usage: {program} COMMAND [OPTIONS]"]
-    for title, group in GROUPS.items():
-        rows = []
-        for name, (_, summary) in group.items():
-            if name in shown or name.split()[0] in shown:
-                rows.append(f"  {shown.get(name, name):26}{summary}")
-        lines += ["", f"{title}:", *rows] if rows else []
-    return "\n".join([*lines, "", f"{program} COMMAND -h shows the options of a command."])
+    inner = {name.split()[1]: name for name in COMMANDS if name.startswith(f"{word} ")}
+    return ending(program, lambda: _choose(inner, arguments[1:], program))
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ import argparse
 import hashlib
 import json
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,34 +46,6 @@ from onmt_entmax.rules import number, whole
 
 PARTS = ("train", "val", "test")
 _HELD_OUT = 1000  # validation pairs, if the user gives none
-_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages
-
-# The model of README's example, in ten minutes of one core for 29,000 pairs.
-_MODEL = """\
-encoder_type: brnn
-layers: 1
-rnn_size: 384
-word_vec_size: 384
-share_decoder_embeddings: true
-global_attention_function: entmax15
-generator_function: entmax15
-dropout: [0.3]
-
-optim: adam
-learning_rate: 0.0015
-decay_method: cosine
-warmup_steps: 400
-max_grad_norm: 5
-batch_size: {batch}
-train_steps: {steps}                 # about {epochs} of {pairs}
-valid_steps: {often}
-save_checkpoint_steps: {often}
-keep_checkpoint: 1                # beside the best
-selection: bleu                   # measure of the best checkpoint
-valid_decode_size: 500
-seed: 1
-"""
-_BATCH, _PASSES, _FEWEST, _MOST = 64, 6, 2_000, 100_000
 
 
 def text_path(out: Path, part: str, language: str) -> Path:
@@ -95,7 +68,8 @@ def prepare(options: argparse.Namespace) -> list[str]:
         UserError: a file cannot be read or written, is not what it should be, or would be replaced.
     """
     out, languages = options.out, options.languages
-    subwords = subwords_of(options)
+    joint = options.subwords == "joint"
+    subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
     given = {part: paths for part in PARTS if (paths := getattr(options, part))}
     written = {p: [text_path(out, p, language) for language in languages] for p in PARTS}
     refuse_overwriting(
@@ -205,45 +179,64 @@ def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
 
 def _bleu_tokenizer(subwords: Subwords, target: str) -> str:
     """Return the tokeniser of BLEU that fits the output."""
-    return "none" if subwords.tokens else "char" if target in _WITHOUT_SPACES else "13a"
+    without_spaces = target in "ja zh th lo km my".split()
+    return "none" if subwords.tokens else "char" if without_spaces else "13a"
 
 
 def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> list[str]:
     """Return the commands that train, translate the development set, and measure BLEU."""
     source, target = languages
-    output, model = str(out / "val.out"), str(out / f"{source}-{target}")
-    commands = [
-        ["train", "-config", str(out / CONFIGURATION)],
-        [
-            *("translate", "-model", model, "-src", str(text_path(out, "val", source))),
-            *("-output", output),
-        ],
-        ["bleu", output, "--reference", str(text_path(out, "val", target))],
-    ]
-    if (tokenizer := _bleu_tokenizer(subwords, target)) != "13a":
-        commands[-1] += ["--tokenize", tokenizer]
-    return next_lines(commands)
+    output, model, config, given, reference = (
+        shlex.quote(str(path))
+        for path in (
+            *(out / "val.out", out / f"{source}-{target}", out / CONFIGURATION),
+            *(text_path(out, "val", language) for language in languages),
+        )
+    )
+    tokenizer = _bleu_tokenizer(subwords, target)
+    chosen = f" --tokenize {tokenizer}" if tokenizer != "13a" else ""
+    return next_lines(
+        f"train -config {config}",
+        f"translate -model {model} -src {given} -output {output}",
+        f"bleu {output} --reference {reference}{chosen}",
+    )
 
 
 def _settings(subwords: Subwords, models: Sequence[Path], target: str, pairs: int) -> list[str]:
-    """Return the options of a model for one CPU core, as YAML; `pairs` decide how long to train."""
-    steps = min(max(math.ceil(_PASSES * pairs / _BATCH / 400) * 400, _FEWEST), _MOST)
+    """Return the options of a model, as YAML; `pairs` decide how long to train.
+
+    It is the model of README's example: in ten minutes of one core for 29,000 pairs.
+    """
+    batch = 64
+    steps = min(max(math.ceil(6 * pairs / batch / 400) * 400, 2_000), 100_000)
     tokenizer = _bleu_tokenizer(subwords, target)
-    model = _MODEL.format(
-        batch=_BATCH,
-        steps=steps,
-        often=steps // 8,
-        pairs=counted(pairs, "pair"),
-        epochs=counted(round(steps * _BATCH / pairs), "epoch"),
-    )
+    epochs = counted(round(steps * batch / pairs), "epoch")
+    model = f"""\
+encoder_type: brnn
+layers: 1
+rnn_size: 384
+word_vec_size: 384
+share_decoder_embeddings: true
+global_attention_function: entmax15
+generator_function: entmax15
+dropout: [0.3]
+
+optim: adam
+learning_rate: 0.0015
+decay_method: cosine
+warmup_steps: 400
+max_grad_norm: 5
+batch_size: {batch}
+train_steps: {steps}                 # about {epochs} of {counted(pairs, "pair")}
+valid_steps: {steps // 8}
+save_checkpoint_steps: {steps // 8}
+keep_checkpoint: 1                # beside the best
+selection: bleu                   # measure of the best checkpoint
+valid_decode_size: 500
+seed: 1
+"""
     bleu = [f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []
     return ["", *subword_options(subwords, models), *bleu, "", model]
-
-
-def subwords_of(options: argparse.Namespace) -> Subwords:
-    """Return the settings of the subwords."""
-    joint = options.subwords == "joint"
-    return Subwords(options.subword_type, options.symbols, joint, options.tokens)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -33,6 +33,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from unicodedata import is_normalized
@@ -56,32 +57,6 @@ from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import naming, read_lines, write_files
 
 SPLITS = ("train", "dev", "test")
-
-_BATCH = 32  # rows
-_PASSES = 40  # over large data; see `updates`
-_FEWEST = 4000  # updates
-
-_MODEL = """\
-encoder_type: brnn
-layers: 2
-rnn_size: 300
-word_vec_size: 300
-global_attention_function: entmax15
-generator_function: entmax15
-
-optim: adam
-learning_rate: 0.0014
-decay_method: cosine
-warmup_steps: 300
-attention_warmup_steps: {warmup}      # attention starts as softmax
-batch_size: {batch}
-train_steps: {steps}                 # about {epochs} of {rows}
-valid_steps: {often}
-save_checkpoint_steps: {often}
-keep_checkpoint: 1                # beside the best
-selection: {selection}            # measure of the best checkpoint
-seed: 1
-"""
 
 
 def available(folder: Path) -> dict[str, set[str]]:
@@ -243,11 +218,6 @@ def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
         )
 
 
-def updates(rows: int) -> int:
-    """Return the number of updates for some training rows: more passes if they are few."""
-    return max(_FEWEST, -(-_PASSES * rows // (_BATCH * 500)) * 500)
-
-
 def next_commands(out: Path, source: str, reverse: bool) -> list[str]:
     """Return the commands that train, inflect a word, and decode, measure and show the dev set.
 
@@ -257,27 +227,18 @@ def next_commands(out: Path, source: str, reverse: bool) -> list[str]:
         reverse: whether forms are written right to left.
     """
     language, tags, lemma = decode_source(source.split())
-    model = str(out / "model")
-    dev, reference, output, report, page = (
-        str(out / f"dev.{ending}") for ending in ("src", "tgt", "out", "report.jsonl", "html")
+    query, kind = shlex.join([language, lemma, ";".join(tags)]), "reversed" if reverse else "model"
+    names = f"model {CONFIGURATION} dev.src dev.tgt dev.out dev.report.jsonl dev.html".split()
+    model, config, dev, reference, output, report, page = (
+        shlex.quote(str(out / name)) for name in names
     )
     return next_lines(
-        [
-            ["train", "-config", str(out / CONFIGURATION)],
-            [
-                *("inflect", "--reversed" if reverse else "--model", model),
-                *(language, lemma, ";".join(tags)),
-            ],
-            [
-                *("translate", "-model", model, "-src", dev, "-output", output),
-                *("-n_best", "5", "-exactness_report", report),
-            ],
-            [
-                *("evaluate", "--source", dev, "--reference", reference),
-                *("--predictions", output, "--nbest", "5"),
-            ],
-            ["report", "-model", model, "-report", report, "-output", page],
-        ]
+        f"train -config {config}",
+        f"inflect --{kind} {model} {query}",
+        f"translate -model {model} -src {dev} -output {output} -n_best 5 "
+        f"-exactness_report {report}",
+        f"evaluate --source {dev} --reference {reference} --predictions {output} --nbest 5",
+        f"report -model {model} -report {report} -output {page}",
     )
 
 
@@ -290,20 +251,35 @@ def configuration(out: Path, rows: int, languages: int, commands: Sequence[str])
         languages: how many there are.
         commands: for the comment at its head.
     """
-    steps = updates(rows)
+    batch = 32
+    steps = max(4000, -(-40 * rows // (batch * 500)) * 500)  # more passes over few rows
+    epochs = counted(round(steps * batch / rows), "epoch")
+    selection = "exact_match" if languages == 1 else "macro_accuracy"
     data = {
         name: (out / f"{split}.src", out / f"{split}.tgt")
         for name, split in (("words", "train"), ("valid", "dev"))
     }
-    settings = _MODEL.format(
-        batch=_BATCH,
-        steps=steps,
-        warmup=steps // 4,
-        often=steps // 20,
-        epochs=counted(round(steps * _BATCH / rows), "epoch"),
-        rows=counted(rows, "row"),
-        selection="exact_match" if languages == 1 else "macro_accuracy",
-    )
+    settings = f"""\
+encoder_type: brnn
+layers: 2
+rnn_size: 300
+word_vec_size: 300
+global_attention_function: entmax15
+generator_function: entmax15
+
+optim: adam
+learning_rate: 0.0014
+decay_method: cosine
+warmup_steps: 300
+attention_warmup_steps: {steps // 4}      # attention starts as softmax
+batch_size: {batch}
+train_steps: {steps}                 # about {epochs} of {counted(rows, "row")}
+valid_steps: {steps // 20}
+save_checkpoint_steps: {steps // 20}
+keep_checkpoint: 1                # beside the best
+selection: {selection}            # measure of the best checkpoint
+seed: 1
+"""
     return training_file(data, out / "model", ["", settings], commands)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,13 +11,12 @@ from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_bytes
 
 CONFIGURATION = "train.yaml"  # its name in the folder of the data
-_LARGEST = 1 << 20  # bytes of it
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
 
 
-def next_lines(commands: Sequence[Sequence[str]]) -> list[str]:
+def next_lines(*commands: str) -> list[str]:
     """Return each command of `onmt-entmax` as a line for a shell."""
-    return [printable(shlex.join(["onmt-entmax", *command])) for command in commands]
+    return [printable(f"onmt-entmax {command}") for command in commands]
 
 
 def keep_configuration(out: Path) -> None:
@@ -32,7 +30,7 @@ def keep_configuration(out: Path) -> None:
     """
     path = out / CONFIGURATION
     if path.exists() or path.is_symlink():
-        text, _, checksum = read_bytes(path, _LARGEST).rpartition(_MARK.encode())
+        text, _, checksum = read_bytes(path, 1 << 20).rpartition(_MARK.encode())
         if _checksum(text) != checksum.strip().decode("ascii", "replace"):
             raise UserError(
                 f"{path}: was changed, or made otherwise; rename it, remove it, or name another "

@@ -31,12 +31,7 @@ from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
-DETAILS = Rule(int, 0, 10**9, names=("all",))
 LIMIT = 100  # next tokens listed at a prefix; the rest is counted
-# Rounding differs between batches by less than CLOSE in a log-probability, except for tokens at the
-# edge of the support, whose probabilities differ by less than SMALL.
-CLOSE = 1e-3
-SMALL = 1e-6
 
 
 def draw(translator: Translator, record: dict[str, Any]) -> Any:
@@ -57,7 +52,9 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     for i, hypothesis in enumerate(record["hypotheses"]):
         known = math.log(max(hypothesis["prob"], sys.float_info.min))
         now = max(lattice.log_prob(i), math.log(sys.float_info.min))
-        alike = abs(now - known) <= CLOSE or abs(math.exp(now) - math.exp(known)) <= SMALL
+        # Rounding differs between batches by less in a log-probability, except for tokens at the
+        # edge of the support, whose probabilities differ by less.
+        alike = abs(now - known) <= 1e-3 or abs(math.exp(now) - math.exp(known)) <= 1e-6
         if not alike:  # a nan is not
             return None
     return drawing(lattice, question.words, names.tokens, names.eos)
@@ -99,7 +96,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-report", type=Path, required=True, help="exactness report of `translate`")
     add("-output", type=Path, required=True, help="the HTML file to write")
     add(
-        "-details", type=following(DETAILS), default=200, metavar="N",
+        "-details", type=following(Rule(int, 0, 10**9, names=("all",))), default=200, metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
     add("-transforms", nargs="*", help="the -transforms of `translate`")

@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,10 +34,9 @@ from pathlib import Path
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
-from onmt_entmax.data.reader import read_side_by_side
 from onmt_entmax.data.unknown import UnknownTokens
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.model import device_of
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.rules import whole
@@ -46,7 +44,6 @@ from onmt_entmax.search import SearchTask, TargetScore, TokenScore, score_target
 from onmt_entmax.translator import Translator, check_memory
 
 WINDOW = 4096  # pairs that are sorted by length together
-LONG = 10_000  # target tokens of which users are warned
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class Summary:
 
 
 def score_pairs(
-    pairs: Iterable[tuple[list[str], list[str]]],
+    pairs: Iterable[tuple[str, str]],
     models: Sequence[LoadedModel],
     translator: Translator,
     batch_size: int,
@@ -118,7 +115,7 @@ def score_pairs(
     """
     reader, stepper, vocabularies = translator.reader, translator.stepper, translator.vocabularies
     networks, device = [each.config for each in models], device_of(models[0].model)
-    supply = (reader.preprocess(" ".join(source), " ".join(target)) for source, target in pairs)
+    supply = (reader.preprocess(source, target) for source, target in pairs)
     done = 0
     while window := list(islice(supply, WINDOW)):
         sources = [reader.encode(source, done + i) for i, (source, _) in enumerate(window)]
@@ -126,10 +123,6 @@ def score_pairs(
             replace(source.example, target=vocabularies.target.encode(target))
             for source, (_, target) in zip(sources, window, strict=True)
         ]
-        for example, (_, target) in zip(examples, window, strict=True):
-            if len(target) > LONG:
-                where = f"line {example.index + 1}: its {counted(len(target), 'target token')}"
-                warnings.warn(f"{where} take a step of the decoder each", stacklevel=2)
         scores: dict[int, TargetScore] = {}
         for group in group_by_length(examples, batch_size, "sents"):
             check_memory(group, batch_size, networks, device)
@@ -145,24 +138,20 @@ def score_pairs(
             scores.update(zip(batch.indices, found, strict=True))
         for source, (_, target) in zip(sources, window, strict=True):
             possible = [vocabularies.target.can_write(token) for token in target]
+            *steps, last = scores[source.example.index].steps
+            steps = [  # the model scored tokens that no output can have as `<unk>`
+                step if can else TokenScore(-math.inf, step.support + 1, step.support)
+                for can, step in zip(possible, steps, strict=True)
+            ]
             yield Scored(
                 tuple(target),
-                without_impossible(possible, scores[source.example.index]),
+                TargetScore((*steps, last)),
                 len(source.words),
                 source.unknown,
                 source.unseen,
                 tuple(t for t, can in zip(target, possible, strict=True) if not can),
             )
         done += len(window)
-
-
-def without_impossible(possible: Sequence[bool], score: TargetScore) -> TargetScore:
-    """Exclude the tokens that no output can have; the model scored them as `<unk>`."""
-    steps = [
-        step if can else TokenScore(-math.inf, step.support + 1, step.support)
-        for can, step in zip(possible, score.steps, strict=False)
-    ]
-    return TargetScore((*steps, score.steps[-1]))
 
 
 def record(number: int, scored: Scored) -> dict[str, object]:
@@ -226,8 +215,12 @@ def main(arguments: Sequence[str]) -> int:
     summary = Summary()
     models = [load(folder) for folder in options.model]
     translator = Translator(models, SearchTask(), options.transforms)
-    pairs = read_side_by_side(options.src, options.tgt)
+    sources, targets = read_aligned(options.src, options.tgt)
+    for line, source in enumerate(sources, 1):
+        if not source.strip():
+            raise UserError(f"{options.src}:{line}: the line is blank")
     with replaced_when_done([options.output]) as (output,):
+        pairs = zip(sources, targets, strict=True)
         found = score_pairs(pairs, models, translator, options.batch_size)
         for number, scored in enumerate(found):
             summary.add(scored)

@@ -27,22 +27,15 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     end_with_parent()
     setup = training_setup(arguments)
-    warn(*setup.warnings)
     if setup.run.gpu is not None and not torch.cuda.is_available():
         raise OptionError(
             "gpu_ranks: no GPU here; to train on the CPU, leave gpu_ranks out, or give -gpu_ranks "
             "without a number"
         )
     try:
-        return run_training(
-            run=setup.run,
-            data=setup.data,
-            vocabulary=setup.vocabulary,
-            model=setup.model,
-            training=setup.training,
-            validation=setup.validation,
-            record=setup.record,
-        )
+        settings = dict(vars(setup))
+        warn(*settings.pop("warnings"))
+        return run_training(**settings)
     except SequenceTooLongError:
         raise CorpusError(
             "a sentence is longer than the 5000 positions of a Transformer: use the transform "

@@ -1,15 +1,21 @@
-"""Batches: padded tensors of token ids, in the layout that OpenNMT-py's modules expect."""
+"""Batches: padded tensors of token ids, in the layout that OpenNMT-py's modules expect.
+
+`Shapes` decides which sentences go together. Each shape needs a CUDA graph. There, lengths are
+rounded up, and each shape has a fixed number of sentences; padding fills the rest. Grouping depends
+on the examples alone, so seed and position still determine the stream of batches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import Vocabularies
 
 
@@ -49,16 +55,87 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`."""
 
-        def move(tensor: Tensor | None) -> Tensor | None:
+        def move(tensor: Any) -> Any:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
-        return replace(
-            self,
-            source=self.source.to(device, non_blocking=True),
-            source_lengths=self.source_lengths.to(device, non_blocking=True),
-            target=move(self.target),
-            target_lengths=move(self.target_lengths),
-        )
+        source, lengths = move(self.source), move(self.source_lengths)
+        return Batch(source, lengths, move(self.target), move(self.target_lengths), self.indices)
+
+
+Integers = NDArray[np.int64]
+Number = TypeVar("Number", int, Integers)
+
+
+class Shape(NamedTuple):
+    """The size of a padded batch."""
+
+    source: int
+    """Source positions."""
+    target: int
+    """Decoder steps: target tokens and end symbol."""
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Rules for the shapes of batches.
+
+    Attributes:
+        batch_size: sentences of a batch for "sents"; for "tokens", tokens on the longer side,
+            padding included (OpenNMT-py counts two more per source and one less per target).
+        batch_type: "sents" or "tokens".
+        steps: source lengths and decoder steps are rounded up to multiples of these; (1, 1) for
+            batches that are not padded to a shape.
+    """
+
+    batch_size: int
+    batch_type: str = "sents"
+    steps: tuple[int, int] = (8, 4)
+
+    def of_lengths(self, source: int, target: int) -> Shape:
+        """Return the shape for sentences of these source tokens and decoder steps at most."""
+        source = _round_up(max(source, 1), self.steps[0])
+        target = _round_up(max(target, 1), self.steps[1])
+        if self.batch_type == "sents":
+            return Shape(source, target, self.batch_size)
+        # Target ids are one more than decoder steps.
+        fitting = self.batch_size // max(source, target + 1)
+        if self.steps != (1, 1):  # matrix products prefer multiples of 8
+            fitting = max(fitting // 8 * 8, min(fitting, 8))
+        return Shape(source, target, max(fitting, 1))
+
+    def of(self, batch: Batch) -> Shape:
+        """Return the shape of a batch; an oversized batch keeps all its sentences."""
+        assert batch.target is not None
+        shape = self.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
+        return shape._replace(sentences=max(shape.sentences, len(batch)))
+
+    def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
+        """Cut pairs into groups that fill a shape, smallest shapes first.
+
+        The rest of a shape joins the next larger one. Target lengths are without start and end
+        symbol.
+
+        Returns:
+            Positions of the pairs of each group.
+        """
+        lengths = _round_up(np.maximum(source, 1), self.steps[0])
+        widths = _round_up(target + 1, self.steps[1])
+        order = np.lexsort((target, source, widths, lengths))
+        ends = []
+        count = longest = widest = 0
+        sorted_sizes = zip(lengths[order].tolist(), widths[order].tolist(), strict=True)
+        for place, (length, width) in enumerate(sorted_sizes):
+            longest, widest = max(longest, length), max(widest, width)
+            if count and count + 1 > self.of_lengths(longest, widest).sentences:
+                ends.append(place)
+                count, longest, widest = 0, length, width
+            count += 1
+        return np.split(order, ends) if len(order) else []
+
+
+def _round_up(length: Number, step: int) -> Number:
+    return -(-length // step) * step
 
 
 def _pad(rows: Sequence[Sequence[int]], pad: int) -> Tensor:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.config import CorpusConfig, DataConfig
-from onmt_entmax.data.batch import Example
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, counted
@@ -121,9 +120,3 @@ def count_pairs(corpus: CorpusConfig) -> int:
     if source == 0:
         raise CorpusError(f"corpus {corpus.name!r}: {corpus.path_src} is empty")
     return source
-
-
-def numericalise(pair: Pair, vocabularies: Vocabularies, index: int) -> Example:
-    """Return the token ids of a pair."""
-    source, target = pair
-    return Example(vocabularies.source.encode(source), vocabularies.target.encode(target), index)

@@ -18,10 +18,6 @@ class DownloadError(UserError):
     """A file that cannot be downloaded; the message names its address."""
 
 
-class NotThereError(DownloadError):
-    """The server has no such file."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """Bounds of a download.
@@ -46,7 +42,6 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
         progress: whether to show a bar on a terminal.
 
     Raises:
-        NotThereError: the server has no such file.
         DownloadError: there is no connection, another response, or a limit was reached.
     """
     if "://" not in address:
@@ -71,9 +66,10 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
             if len(content) < total:  # `read` returns what came before a connection was cut
                 raise ValueError(f"was cut after {len(content):,} of {total:,} bytes")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        status = error.code if isinstance(error, urllib.error.HTTPError) else None
-        reason = error if status else getattr(error, "reason", "") or error or type(error)
-        raise (NotThereError if status == 404 else DownloadError)(
+        reason: object = error
+        if not isinstance(error, urllib.error.HTTPError):
+            reason = getattr(error, "reason", "") or error or type(error)
+        raise DownloadError(
             f"{address}: cannot download: {reason}; run again, or use a local copy (-h says how)"
         ) from None
     return bytes(content)

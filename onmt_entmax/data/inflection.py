@@ -133,12 +133,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         UserError: names the file and the line that has another form.
     """
-    return rows_of(read_lines(path), str(path))
-
-
-def rows_of(lines: Iterable[str], name: str) -> list[Row]:
-    """Return the rows of a table, as `table_of`."""
-    return table_of(lines, name)[0]
+    return table_of(read_lines(path), str(path))[0]
 
 
 def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tuple[list[Row], str]:

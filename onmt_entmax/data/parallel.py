@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import io
 import lzma
 import random
 import re
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import text_lines
 
 Pairs = list[tuple[str, str]]
 
@@ -53,24 +55,11 @@ def read_lines(path: Path) -> list[str]:
         file = Path(f"{path}{ending}")
         if file.is_file():
             try:
-                return text_lines(_READERS.get(file.suffix, bytes)(file.read_bytes()), str(file))
+                content = _READERS.get(file.suffix, bytes)(file.read_bytes())
+                return list(text_lines(io.BytesIO(content), str(file)))
             except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 raise UserError(f"{file}: cannot read: {error}") from None
     raise UserError(f"{path}: no such file, nor with .xz or .gz")
-
-
-def text_lines(content: bytes, name: str) -> list[str]:
-    """Return the lines of UTF-8 text, which only line feeds separate.
-
-    Raises:
-        UserError: the content is not UTF-8; `name` begins the message.
-    """
-    try:
-        lines = content.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{name}: line {line} is not UTF-8 text") from None
-    return lines if lines[-1] else lines[:-1]
 
 
 def read_pairs(source: Path, target: Path) -> Pairs:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +77,7 @@ class Reader:
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""
-        done: str = self.pipe.apply_reverse(" ".join(self.turned(tokens)))
-        return done
+        return self.pipe.apply_reverse(" ".join(self.turned(tokens)))
 
     def turned(self, tokens: Sequence[str]) -> list[str]:
         """Return target tokens in the model's order, or back in that of the text."""
@@ -122,33 +120,10 @@ def read_phrase_table(path: Path) -> dict[str, str]:
         UserError: the file cannot be read, or a line has another form.
     """
     table: dict[str, str] = {}
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, 1):
-                source, bars, rest = line.partition("|||")
-                # Further columns, such as probabilities, are ignored.
-                target = rest.split("|||")[0].strip()
-                if not bars or not source.strip() or not target:
-                    raise UserError(f"{path}: line {number} is not `source|||target`")
-                table.setdefault(source.strip(), target)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text") from None
+    for number, line in enumerate(read_lines(path), 1):
+        # Further columns, such as probabilities, are ignored.
+        source, target = (part.strip() for part in f"{line}|||".split("|||")[:2])
+        if not source or not target:
+            raise UserError(f"{path}: line {number} is not `source|||target`")
+        table.setdefault(source, target)
     return table
-
-
-def read_side_by_side(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the tokens of both files, line by line.
-
-    Raises:
-        UserError: a file cannot be read, the files differ in length, or a source is blank.
-    """
-    lines = zip_longest(read_lines(source), read_lines(target))
-    for number, (line, other) in enumerate(lines, 1):
-        if line is None or other is None:
-            fewer = "fewer" if other is None else "more"
-            raise UserError(f"{target}: has {fewer} lines than {source}")
-        if not line.split():
-            raise UserError(f"{source}:{number}: the line is blank")
-        yield line.split(), other.split()

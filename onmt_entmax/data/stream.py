@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.prefetch import PrefetchProcess
-from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import counted
 

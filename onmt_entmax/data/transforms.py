@@ -7,9 +7,8 @@ import os
 import random
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +20,6 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import (
     AVAILABLE_TRANSFORMS,
     ONMTTokenizerTransform,
-    Transform,
     TransformPipe,
 )
 from onmt_entmax.rules import shown
@@ -31,8 +29,6 @@ T = TypeVar("T")
 # Options of `onmt_tokenize` that hold a mapping as text.
 _MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
 SUBWORDS = {"sentencepiece", "bpe", "onmt_tokenize"}  # transforms that read files
-# What OpenNMT-py's transforms raise for a wrong option or a missing library or file.
-_BUILD_ERRORS = (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError)
 
 
 class TransformError(UserError):
@@ -56,8 +52,17 @@ def build_transforms(
     # With a seed, every transform would reset the global generators when it is built.
     options.seed = -1
     for name in _MAPPINGS:
-        if isinstance(getattr(options, name, None), str):
-            setattr(options, name, _mapping(name, getattr(options, name)))
+        if not isinstance(text := getattr(options, name, None), str):
+            continue
+        try:
+            mapping = ast.literal_eval(text)  # executes no code
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            mapping = None
+        if not isinstance(mapping, dict) or not all(isinstance(key, str) for key in mapping):
+            raise TransformError(
+                f"{name}: expected a mapping such as {{'mode': 'space'}}, not {shown(text)}"
+            )
+        setattr(options, name, mapping)
     if SUBWORDS.intersection(names):
         _check_files(options)
     tokens = None
@@ -73,14 +78,22 @@ def build_transforms(
                 "the transform prefix knows training corpora alone: write the prefix into the "
                 "sources, and leave it out of -transforms"
             )
-        kind = _transform_class(name)
+        if name not in AVAILABLE_TRANSFORMS:
+            raise TransformError(f"-transforms: no transform {name!r}")
+        kind = AVAILABLE_TRANSFORMS[name]
+        kind = SeededTokenizer if kind is ONMTTokenizerTransform else kind
         if tokens is None and kind.require_vocab():
             continue
         try:
             transform = kind(options)
             transform.warm_up(tokens)
-        except _BUILD_ERRORS as error:
-            raise TransformError(f"the transform {name} cannot be made: {_reason(error)}") from None
+        except (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            if isinstance(error, ModuleNotFoundError) and error.name:
+                reason += f" (pip install {error.name.replace('_', '-')})"
+            elif "model_file" in reason:  # as sentencepiece calls it
+                reason += ": src_subword_model and tgt_subword_model name them"
+            raise TransformError(f"the transform {name} cannot be made: {reason}") from None
         transforms.append(transform)
     return TransformPipe.build_from(transforms)
 
@@ -98,23 +111,10 @@ class SeededTokenizer(ONMTTokenizerTransform):
     ) -> dict[str, Any]:
         """Return the example with both sides in subwords."""
         self._samples = is_train
-        changed: dict[str, Any] = super().apply(example, is_train, stats, **more)
-        return changed
+        return super().apply(example, is_train, stats, **more)
 
     def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
         return self.load_models[side].tokenize(" ".join(tokens), training=self._samples)[0]
-
-
-def _transform_class(name: str) -> type[Transform]:
-    """Return the class of a transform.
-
-    Raises:
-        TransformError: there is no transform of this name.
-    """
-    if name not in AVAILABLE_TRANSFORMS:
-        raise TransformError(f"-transforms: no transform {name!r}")
-    kind: type[Transform] = AVAILABLE_TRANSFORMS[name]
-    return SeededTokenizer if kind is ONMTTokenizerTransform else kind
 
 
 def _check_files(options: Namespace) -> None:
@@ -138,37 +138,7 @@ def _check_files(options: Namespace) -> None:
             raise TransformError(f"{name}: no such file: {path} (searched in {Path.cwd()})")
 
 
-def _mapping(option: str, text: str) -> dict[str, Any]:
-    """Read a Python mapping from the text of an option; no code is executed.
-
-    Raises:
-        TransformError: the text is not a mapping.
-    """
-    try:
-        mapping = ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        mapping = None
-    if not isinstance(mapping, dict) or not all(isinstance(key, str) for key in mapping):
-        raise TransformError(
-            f"{option}: expected a mapping such as {{'mode': 'space'}}, not {shown(text)}"
-        )
-    return mapping
-
-
-def _reason(error: Exception) -> str:
-    """Return in one line why a transform could not be built."""
-    message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"{message} (pip install {error.name.replace('_', '-')})"
-    if "model_file" in message:  # as sentencepiece calls it
-        return f"{message}: src_subword_model and tgt_subword_model name them"
-    return message
-
-
 # --- seeding ---------------------------------------------------------------------------------
-
-# Libraries with a random generator of their own, and the function that seeds it.
-_GENERATORS = {"sentencepiece": "set_random_generator_seed", "pyonmttok": "set_random_seed"}
 
 
 def has_unseeded_sampling(names: Iterable[str], options: Mapping[str, Any]) -> bool:
@@ -187,29 +157,20 @@ def with_seed(seed: str, read: Callable[[], T]) -> T:
     `onmt_tokenize`: pyonmttok has one generator per thread, which is seeded once, at its first use.
     Hence a new thread.
     """
-    with _random_state(random.Random(seed).randrange(2**32)):
-        if "pyonmttok" not in sys.modules:
-            return read()
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(read).result()
-
-
-@contextmanager
-def _random_state(seed: int) -> Iterator[None]:
-    """Seed the global generators in the block; restore those of Python, NumPy and PyTorch after it.
-
-    `torch.manual_seed` would also seed the GPUs, whose generators draw the dropout masks.
-    """
+    number = random.Random(seed).randrange(2**32)
     python, array = random.getstate(), numpy.random.get_state()
-    random.seed(seed)
-    numpy.random.seed(seed)
-    for name, function in _GENERATORS.items():
-        if name in sys.modules:
-            getattr(sys.modules[name], function)(seed)
+    random.seed(number)
+    numpy.random.seed(number)
+    # Libraries with a random generator of their own.
+    if "sentencepiece" in sys.modules:
+        sys.modules["sentencepiece"].set_random_generator_seed(number)
+    if "pyonmttok" in sys.modules:
+        sys.modules["pyonmttok"].set_random_seed(number)
     try:
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            yield
+        with torch.random.fork_rng(devices=[]), ThreadPoolExecutor(1) as thread:
+            # `torch.manual_seed` would also seed the GPUs, whose generators draw dropout masks.
+            torch.default_generator.manual_seed(number)
+            return thread.submit(read).result() if "pyonmttok" in sys.modules else read()
     finally:
         random.setstate(python)
         numpy.random.set_state(array)

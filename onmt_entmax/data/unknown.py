@@ -18,8 +18,6 @@ from onmt_entmax.data.inflection import LANGUAGE
 from onmt_entmax.errors import counted
 
 _NAMED = 8  # tokens that a message names
-_LISTED = 20  # tokens that a summary lists
-_MOST = 50  # percent of unknown tokens above which the text may be of another kind
 
 
 def readable(token: str) -> str:
@@ -71,7 +69,7 @@ class UnknownTokens:
             "unknown_tokens": self.counts.total(),
             "unknown_percent": round(self.percent, 2),
             "unknown_sentences": self.affected,
-            "unknown": dict(self.counts.most_common(_LISTED)),
+            "unknown": dict(self.counts.most_common(20)),
             "unseen_tokens": self.unseen.total(),
         }
 
@@ -85,7 +83,7 @@ class UnknownTokens:
             lines.append(
                 f"{self.counts.total():,} of {counted(self.tokens, f'{side} token')} "
                 f"({self.percent:.2f} %){where} not in the {side} vocabulary: {read} "
-                f"{named(self.counts)}{most if self.percent > _MOST else ''}"
+                f"{named(self.counts)}{most if self.percent > 50 else ''}"
             )
         if self.unseen:
             number = f"{self.unseen.total():,} of {counted(self.tokens, 'source token')}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -190,26 +191,16 @@ def read_vocabularies(source: object, target: object, seen: object = None) -> Vo
         sides.append(vocabulary)
     first, second = sides
     if seen is not None:
-        first = replace(first, seen=_read_seen(seen, first))
-    return Vocabularies(first, first if first == second else second)
-
-
-def _read_seen(seen: object, source: Vocabulary) -> dict[str, frozenset[str]]:
-    """Return the tokens of each language.
-
-    Raises:
-        VocabularyError: it is no mapping of source tokens to source tokens between spaces.
-    """
-    if not isinstance(seen, dict) or not all(isinstance(text, str) for text in seen.values()):
-        raise VocabularyError(
-            f"seen: must map languages to tokens between spaces, not {shown(seen)}"
-        )
-    found = {language: frozenset(text.split()) for language, text in seen.items()}
-    for language, tokens in found.items():
-        for token in (language, *sorted(tokens)):
-            if token not in source:
+        if not isinstance(seen, dict) or not all(isinstance(text, str) for text in seen.values()):
+            raise VocabularyError(
+                f"seen: must map languages to tokens between spaces, not {shown(seen)}"
+            )
+        found = {language: frozenset(text.split()) for language, text in seen.items()}
+        for token in chain(found, *map(sorted, found.values())):
+            if token not in first:
                 raise VocabularyError(f"seen: {shown(token)} is not in the source vocabulary")
-    return found
+        first = replace(first, seen=found)
+    return Vocabularies(first, first if first == second else second)
 
 
 def as_content(vocabularies: Vocabularies) -> dict[str, object]:
@@ -221,10 +212,6 @@ def as_content(vocabularies: Vocabularies) -> dict[str, object]:
     if seen := vocabularies.source.seen:
         content["seen"] = {language: " ".join(sorted(seen[language])) for language in sorted(seen)}
     return content
-
-
-# Count of the first token of a file without counts: above any minimum frequency.
-_OFTEN = 1 << 62
 
 
 def read_counts(path: str) -> Counter[str]:
@@ -248,35 +235,21 @@ def read_counts(path: str) -> Counter[str]:
             raise VocabularyError(f"{path}: line {number}: expected {expected}")
         if columns[0] in counts:
             raise VocabularyError(f"{path}: line {number}: {columns[0]!r} is there twice")
-        counts[columns[0]] = int(columns[1]) if has_count else _OFTEN - position
+        # Without counts, above any minimum frequency.
+        counts[columns[0]] = int(columns[1]) if has_count else (1 << 62) - position
     return counts
-
-
-def _as_file(path: str, counts: Counter[str]) -> str:
-    """Return the text of a vocabulary file.
-
-    Raises:
-        VocabularyError: a token contains white space, and could not be read again.
-    """
-    for token in counts:
-        if len(token.split()) != 1:
-            raise VocabularyError(
-                f"{path}: not there yet, and cannot be written: a transform makes tokens with "
-                f"spaces in them, such as {token!r}; fix it, or name no vocabulary file"
-            )
-    return "".join(f"{token}\t{count}\n" for token, count in counts.most_common())
 
 
 def build_vocabularies(
     config: VocabularyConfig,
-    count: Callable[[], tuple[Counter[str], Counter[str]]],
+    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
     extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
 ) -> tuple[Vocabularies, dict[Path, str]]:
     """Read the vocabulary files; count tokens for files that do not exist.
 
     Args:
         config: files and sizes.
-        count: returns the counts of source and target tokens; called if a file does not exist.
+        count_all: returns the counts of source and target tokens; called if a file does not exist.
         extra: special tokens that transforms add to source and target.
 
     Returns:
@@ -290,12 +263,20 @@ def build_vocabularies(
     absent = [path is None or not Path(path).is_file() for path in paths]
     counts: list[Counter[str]] = [Counter() for _ in paths]
     if any(absent):
-        source, target = count()
+        source, target = count_all()
         counts = [source + target] if config.share_vocab else [source, target]
     new_files: dict[Path, str] = {}
     for side, path in enumerate(paths):
         if path is not None and absent[side]:
-            new_files[Path(path)] = _as_file(path, counts[side])
+            for token in counts[side]:
+                if len(token.split()) != 1:
+                    raise VocabularyError(
+                        f"{path}: not there yet, and cannot be written: a transform makes tokens "
+                        f"with spaces in them, such as {token!r}; fix it, or name no vocabulary "
+                        "file"
+                    )
+            rows = counts[side].most_common()
+            new_files[Path(path)] = "".join(f"{token}\t{count}\n" for token, count in rows)
         elif path is not None:
             counts[side] = read_counts(path)
     second = config.tgt_vocab

@@ -147,8 +147,6 @@ def read_bytes(path: Path, at_most: int) -> bytes:
 
 # Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
 _OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
-_STANDARD = ("stdin", "stdout", "stderr")
-_KEPT = 40  # characters of a name that its temporary name keeps; a file name has 255 bytes
 
 
 def is_stream(path: Path) -> bool:
@@ -173,7 +171,8 @@ def _temporary(path: Path, folder: bool = False) -> tuple[Path, Path]:
                 raise FileError(f"{path}: is a {'file' if folder else 'folder'} already")
             if not os.access(target, os.W_OK):  # a rename would not mind
                 raise FileError(f"{path}: cannot be written (Permission denied)")
-    return target, target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(8)}.tmp")
+    # A file name has at most 255 bytes.
+    return target, target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
 
 
 def _open_stream(path: Path) -> TextIO:
@@ -184,7 +183,7 @@ def _open_stream(path: Path) -> TextIO:
         return open(path, "a", encoding="utf-8")
     # Opened anew, a regular file would have a position of its own.
     sys.stdout.flush()
-    number = _STANDARD.index(own[1]) if own[1] else int(own[2])
+    number = ("stdin", "stdout", "stderr").index(own[1]) if own[1] else int(own[2])
     return open(os.dup(number), "w", encoding="utf-8")
 
 
@@ -308,6 +307,36 @@ def ended_by_exception() -> Iterator[None]:
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a folder, which is created if necessary, while the block runs.
+
+    A killed process holds no lock, and a block that fails leaves no folder with nothing else.
+    SIGTERM and SIGHUP raise SystemExit in the block, if they have no handler.
+
+    Raises:
+        FileError: another process holds the lock, or the folder cannot be created or written.
+    """
+    from filelock import FileLock, Timeout
+
+    with ended_by_exception():
+        with naming(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                lock = FileLock(folder / ".lock").acquire(timeout=0)
+            except Timeout:
+                raise FileError(
+                    f"{folder}: another process works here; end it first, or choose another folder"
+                ) from None
+        with lock:
+            try:
+                yield
+            except BaseException:
+                if os.listdir(folder) == [".lock"]:  # nothing was written
+                    shutil.rmtree(folder)
+                raise
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:

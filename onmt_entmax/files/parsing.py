@@ -11,10 +11,6 @@ import yaml
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
 
-_LARGEST = 2**20  # characters of a YAML text
-_DEEPEST = 50  # levels of nesting in YAML; the parser in C overflows its stack at some more
-_MOST_VALUES = 200_000  # of a YAML text, counting an alias as all that it stands for
-
 
 class ParseError(UserError):
     """A text that is not YAML or JSON; the message names the line, but not the file."""
@@ -71,8 +67,8 @@ def _check_size(text: str) -> None:
     Raises:
         yaml.YAMLError: says what is too much, and where.
     """
-    if len(text) > _LARGEST:
-        raise yaml.YAMLError(f"larger than {_LARGEST:,} characters")
+    if len(text) > 2**20:
+        raise yaml.YAMLError("larger than 1,048,576 characters")
     sizes: dict[str | None, int] = {}  # values that each anchor stands for
     levels: list[tuple[str | None, int]] = [(None, 0)]  # anchor and values of each open level
     events: Any = yaml.parse(text, Loader=_UniqueKeys)
@@ -86,7 +82,8 @@ def _check_size(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             levels.append((anchor, 0))
         levels[-1] = (levels[-1][0], levels[-1][1] + size)
-        if len(levels) > _DEEPEST or levels[-1][1] > _MOST_VALUES:
+        # The parser in C overflows its stack at some more levels.
+        if len(levels) > 50 or levels[-1][1] > 200_000:
             raise yaml.MarkedYAMLError(
                 None, None, "nested too deeply or too many values", event.start_mark
             )

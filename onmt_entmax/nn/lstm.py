@@ -18,10 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
-from onmt_entmax.nn.attention import EntmaxGlobalAttention, attention_steps
-from onmt_entmax.nn.lstm_steps import Sources, steps_for
+from onmt_entmax.nn.attention import Sources, attention_steps, steps_for
 from onmt_entmax.nn.products import Deferred, PreparedWeight, anchor, linear
-from onmt_entmax.opennmt import InputFeedRNNDecoder, RNNEncoder, StackedLSTM
+from onmt_entmax.opennmt import InputFeedRNNDecoder, RNNEncoder
 
 
 @dataclass(frozen=True)
@@ -152,14 +151,14 @@ def dropout_mask(shape: tuple[int, ...], module: nn.Module | None, like: Tensor)
         like: gives type and device.
     """
     probability = module.dropout if isinstance(module, nn.RNNBase) else getattr(module, "p", 0)
-    levels = round(probability * 2**16) if module is not None and module.training else 0
+    levels = 0
+    if module is not None and module.training:
+        levels = min(round(probability * 2**16), 2**16 - 1)
     count = torch.Size(shape).numel()
     if not levels or not count:
         return None
     draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=like.device)
     kept = draws.random_(-(2**63), None).view(torch.int16)[:count] >= levels - 2**15
-    if levels == 2**16:
-        return like.new_zeros(shape)
     return kept.to(like.dtype).mul_(2**16 / (2**16 - levels)).view(shape)
 
 
@@ -192,7 +191,8 @@ def _embed(embeddings: nn.Module, tokens: Tensor, fixed: bool) -> tuple[Tensor, 
 class FastRNNEncoder(RNNEncoder):
     """OpenNMT-py's `RNNEncoder` with the recurrence of this module.
 
-    Constructor, weights and results are the same. Other kinds of RNN run OpenNMT-py's own code.
+    Constructor, weights and results are the same. It is for LSTMs without positions; `build_model`
+    takes OpenNMT-py's own encoder for all others.
 
     Attributes:
         matmul_dtype: of the factors of products with weights, `torch.bfloat16` or None for the
@@ -203,17 +203,12 @@ class FastRNNEncoder(RNNEncoder):
     matmul_dtype: torch.dtype | None = None
     fixed_shapes: bool | None = None
 
-    def is_covered(self) -> bool:
-        """Return whether the recurrence of this module runs this encoder."""
-        plain = type(self.rnn) is nn.LSTM and self.rnn.bias and self.rnn.proj_size == 0
-        return plain and not self.embeddings.position_encoding
-
     def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[Any, Tensor, Any]:
         """Encode a batch, as OpenNMT-py's `RNNEncoder.forward`.
 
         Args:
             src: ids ``(src_len, batch, nfeats)``.
-            lengths: ``(batch,)``; on a CPU longest first. None: all are src_len.
+            lengths: ``(batch,)``; on a CPU longest first.
 
         Returns:
             Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
@@ -221,15 +216,11 @@ class FastRNNEncoder(RNNEncoder):
         Raises:
             ValueError: on a CPU, if the lengths are not sorted, or one is 0.
         """
-        if not self.is_covered():
-            return super().forward(src, lengths)
         self._check_args(src, lengths)
         length, batch, _ = src.shape
         fixed = src.device.type != "cpu" if self.fixed_shapes is None else self.fixed_shapes
-        if lengths is None:
-            sizes = torch.full((batch,), length, device=src.device)
-        else:
-            sizes = lengths.to(src.device)
+        assert lengths is not None
+        sizes = lengths.to(src.device)
         if not fixed and not (bool((sizes.diff() <= 0).all()) and int(sizes[-1]) > 0):
             raise ValueError("sort a batch by source length, longest first, without empty sources")
         steps = Steps.of(sizes, length, fixed)
@@ -298,19 +289,8 @@ class FastRNNEncoder(RNNEncoder):
         return torch.cat(outputs, 1), (torch.stack(hiddens), torch.stack(cells))
 
 
-class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
-    """OpenNMT-py's `InputFeedRNNDecoder`, with the recurrence of this module by teacher forcing.
-
-    Constructor, weights and results are the same. `forward` is OpenNMT-py's own loop, which also
-    runs what `is_covered` excludes. For the steps of a search see `DecoderStep`.
-
-    Attributes:
-        matmul_dtype: see `FastRNNEncoder`.
-        fixed_shapes: likewise.
-    """
-
-    matmul_dtype: torch.dtype | None = None
-    fixed_shapes: bool | None = None
+class InputFeedDecoder(InputFeedRNNDecoder):
+    """OpenNMT-py's `InputFeedRNNDecoder`, which a deeper encoder may precede."""
 
     def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
         """Start from the encoder's last states; of a deeper encoder, from its lowest layers'.
@@ -321,27 +301,28 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         layers = self.rnn.num_layers
         self.state["hidden"] = tuple(state[:layers] for state in self.state["hidden"])
 
-    def is_covered(self) -> bool:
-        """Return whether the recurrence of this module runs this decoder."""
-        return (
-            isinstance(self.rnn, StackedLSTM)
-            and isinstance(self.attn, EntmaxGlobalAttention)
-            and not (self._coverage or self._reuse_copy_attn)
-            and self.copy_attn is None
-            and self.context_gate is None
-            and not self.embeddings.position_encoding
-        )
 
-    def has_steps(self) -> bool:
-        """Return whether `DecoderStep` runs the steps of a search."""
-        return self.is_covered() and self.attn.attn_type != "mlp"
+class FastInputFeedRNNDecoder(InputFeedDecoder):
+    """OpenNMT-py's `InputFeedRNNDecoder`, with the recurrence of this module by teacher forcing.
+
+    Constructor, weights and results are the same. It is for LSTMs with `EntmaxGlobalAttention` and
+    without a context gate; `build_model` takes OpenNMT-py's loop for all others. `forward` is that
+    loop. For the steps of a search see `DecoderStep`.
+
+    Attributes:
+        matmul_dtype: see `FastRNNEncoder`.
+        fixed_shapes: likewise.
+    """
+
+    matmul_dtype: torch.dtype | None = None
+    fixed_shapes: bool | None = None
 
     def teacher_forced(
         self,
         tgt: Tensor,
         target_lengths: Tensor | None,
         memory_bank: Tensor,
-        memory_lengths: Tensor | None = None,
+        memory_lengths: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Return the outputs at the real positions of padded targets.
 
@@ -353,7 +334,7 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
             target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len; on a
                 GPU, reading them synchronises. None: all have tgt_len.
             memory_bank: source vectors ``(src_len, batch, hidden)``.
-            memory_lengths: real source vectors of each sentence, ``(batch,)``; None: all.
+            memory_lengths: real source vectors of each sentence, ``(batch,)``.
 
         Returns:
             Outputs ``(total, hidden)``, where total is the sum of the target lengths, and their
@@ -364,32 +345,23 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
         """
         (count, batch, _), device = tgt.shape, tgt.device
         fixed = device.type != "cpu" if self.fixed_shapes is None else self.fixed_shapes
-        lengths = torch.full((batch,), count) if target_lengths is None else target_lengths
         if target_lengths is None:
             lengths = torch.full((batch,), count, device=device)
-        elif len(lengths) and int(lengths.max()) > count:
+        elif len(target_lengths) and int(target_lengths.max()) > count:
             raise ValueError(
-                f"a target length is {int(lengths.max())}, but the decoder's input has {count} "
-                "only; count decoder steps, without the end symbol's"
+                f"a target length is {int(target_lengths.max())}, but the decoder's input has "
+                f"{count} only; count decoder steps, without the end symbol's"
             )
-        lengths, covered = lengths.to(device), self.is_covered()
-        fixed = fixed or not covered
+        else:
+            lengths = target_lengths.to(device)
         order = torch.arange(batch, device=device)
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
         index = steps.places // batch * batch + order[steps.places % batch]
-        if covered:
-            sources = memory_bank.transpose(0, 1).index_select(0, order)
-            if memory_lengths is None:
-                memory_lengths = torch.full((batch,), len(memory_bank))
-            memory_lengths = memory_lengths.to(device)[order]
-            outputs = self._recur(steps, tgt.flatten(0, 1)[index], sources, memory_lengths, order)
-        else:
-            if memory_lengths is not None:
-                memory_lengths = memory_lengths.to(device)
-            outputs, _ = super().forward(tgt, memory_bank, memory_lengths=memory_lengths)
-            outputs = outputs.flatten(0, 1)
+        sources = memory_bank.transpose(0, 1).index_select(0, order)
+        real = memory_lengths.to(device)[order]
+        outputs = self._recur(steps, tgt.flatten(0, 1)[index], sources, real, order)
         if steps.live is not None and target_lengths is not None:
             index = steps.live.flatten().nonzero().squeeze(1)
             outputs = outputs[index]
@@ -437,11 +409,6 @@ class FastInputFeedRNNDecoder(InputFeedRNNDecoder):
                 fed = attend(number, x, above[number])
                 outputs.append(fed)
         return torch.cat(outputs) if outputs else fed[:0]
-
-
-# Largest table, in bytes, of the vocabulary's parts of the lowest layer's gates. Beyond it, each
-# step of a search computes those of its tokens.
-_TABLE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -507,7 +474,8 @@ class DecoderStep:
             matrix = torch.cat([below, layer.weight_hh], 1)
             self._layers.append((PreparedWeight(matrix), bias.unsqueeze(0)))
         self._table: Tensor | None = None
-        if vocabulary_size * enter.size(0) * enter.element_size() <= _TABLE_BYTES:
+        # Of a larger vocabulary, each step of a search computes the parts of its tokens.
+        if vocabulary_size * enter.size(0) * enter.element_size() <= 1 << 26:
             tokens = torch.arange(vocabulary_size, device=enter.device)
             self._table = self._lowest(self._embeddings(tokens.view(1, -1, 1))[0])
         self._from_query = PreparedWeight(decoder.attn.linear_out.weight[:, self._hidden :])
@@ -558,6 +526,5 @@ class DecoderStep:
         alpha = self._attention.alpha
         sources = Sources(memory.keys, memory.values, memory.lengths, owners, alpha)
         weights = x.new_zeros(len(x), memory.keys.size(1))
-        steps = steps_for(x, alpha)
-        output = steps.attend(sources, x, self._from_query(x), None, weights)
+        output = steps_for(x, sources).attend(sources, x, self._from_query(x), None, weights)
         return output, weights, torch.cat([output, *hidden, *cell], dim=1)

@@ -1,9 +1,8 @@
 # mypy: allow-untyped-defs
-"""The steps of `lstm_steps.py` as Triton kernels, one each; needs Triton."""
+"""The steps of `PlainSteps` as Triton kernels, one each; needs Triton."""
 
 from __future__ import annotations
 
-import struct
 import warnings
 from functools import cache
 
@@ -12,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from onmt_entmax.nn.lstm_steps import PlainSteps, Sources
+from onmt_entmax.nn.attention import PlainSteps, Sources
+from onmt_entmax.sparse.backends.triton import alpha_of, form_of
 from onmt_entmax.sparse.backends.triton_kernels import (
     beta_of,
     extreme_thresholds,
@@ -23,7 +23,7 @@ from onmt_entmax.sparse.backends.triton_kernels import (
 
 _CELLS = 512  # hidden units of a program
 _TILE = 8192  # elements of source vectors in a tile of attention
-_LONGEST = 512  # source positions in a program of attention
+LONGEST = 512  # source positions in a program of attention
 
 
 @triton.jit
@@ -198,7 +198,7 @@ def _attend_backward_kernel(
 class TritonSteps(PlainSteps):
     """The steps as one kernel each, for float32 and float64 on a GPU.
 
-    Attention of long sources, and of alphas above 2, is `PlainSteps`'.
+    Attention is for alphas up to 2, and at most `LONGEST` source positions.
     """
 
     @staticmethod
@@ -239,16 +239,12 @@ class TritonSteps(PlainSteps):
     def attend(
         sources: Sources, query: Tensor, product: Tensor, factors: Tensor | None, weights: Tensor
     ) -> Tensor:
-        if not _covers(sources):
-            return PlainSteps.attend(sources, query, product, factors, weights)
         output = torch.empty_like(query)
         keys, values, lengths = sources.of_rows(len(query))
-        power, log_form = _form(sources.alpha)
-        work = tl.float64 if keys.dtype == torch.float64 else tl.float32
         _attend_kernel[(len(query),)](
             query, keys, values, product, query if factors is None else factors, lengths,
-            weights, output, _bits(sources.alpha), scaled=factors is not None,
-            power=power, log_form=log_form, work=work, **_sizes(keys),
+            weights, output, alpha_of(sources.alpha, keys.shape).given, scaled=factors is not None,
+            **form_of(sources.alpha, keys.dtype).constants, **_sizes(keys),
         )  # fmt: skip
         return output
 
@@ -263,18 +259,16 @@ class TritonSteps(PlainSteps):
         grad: Tensor,
         grad_scores: Tensor,
     ) -> Tensor:
-        if not _covers(sources):
-            plain = PlainSteps.attend_backward
-            return plain(sources, query, factors, weights, output, grad_output, grad, grad_scores)
         if grad_output.stride(1) != 1:
             grad_output = grad_output.contiguous()
         keys, values, lengths = sources.of_rows(len(query))
         made = torch.empty_like(query)
         _attend_backward_kernel[(len(query),)](
             grad_output, output, output if factors is None else factors, weights,
-            keys, values, lengths, grad, grad_scores, made, _bits(sources.alpha),
-            grad_output.stride(0), scaled=factors is not None,
-            power=max(_form(sources.alpha)[0], 0), **_sizes(keys),
+            keys, values, lengths, grad, grad_scores, made,
+            alpha_of(sources.alpha, keys.shape).given, grad_output.stride(0),
+            scaled=factors is not None, power=max(form_of(sources.alpha, keys.dtype).power, 0),
+            **_sizes(keys),
         )  # fmt: skip
         return made
 
@@ -297,24 +291,6 @@ def _sizes(keys: Tensor) -> dict[str, int]:
     return {
         "source": source, "hidden": hidden, "height": height, "width": width, "num_warps": 8,
     }  # fmt: skip
-
-
-def _covers(sources: Sources) -> bool:
-    return sources.keys.size(1) <= _LONGEST and sources.alpha <= 2
-
-
-def _bits(alpha: float) -> int:
-    """Return alpha - 1 as `beta_of` reads it."""
-    bits: int = struct.unpack("<q", struct.pack("<d", alpha - 1))[0]
-    return bits
-
-
-def _form(alpha: float) -> tuple[int, bool]:
-    """Return the constants `power` and `log_form` of `solve_tile`."""
-    if alpha < 1.1:
-        return (-1, False) if alpha == 1 else (0, True)
-    order = 1 / (alpha - 1)
-    return (round(order) if abs(order - round(order)) <= 3e-16 * order**2 else 0), False
 
 
 @cache

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear as torch_linear
+from torch.nn.functional import pad
 
 # oneDNN compiles a program for each shape, which takes about as long as using it once, and keeps
 # the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
@@ -117,6 +118,26 @@ def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -
     return _product(*factors).to(grad.dtype)
 
 
+def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
+    """Return the ascending positions of the nonzero values in a flattened matrix.
+
+    Eight values are looked at as one integer first, several times faster when few are not 0.
+
+    Returns:
+        int64, or None if more than the share ``most`` of the values is not 0.
+    """
+    limit = most * matrix.numel()
+    mask = pad(matrix.to(torch.bool).flatten(), (0, -matrix.numel() % 8))
+    packed = mask.view(torch.int64)
+    eights = packed.nonzero().squeeze(1)
+    if len(eights) > limit:
+        return None
+    inner = packed.index_select(0, eights).view(torch.bool).nonzero().squeeze(1)
+    if len(inner) > limit:
+        return None
+    return eights.index_select(0, inner >> 3).mul_(8).add_(inner & 7)
+
+
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -142,8 +163,7 @@ def linear(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
 ) -> Tensor:
     """Return `product` of the same arguments with its gradients, once differentiable."""
-    result: Tensor = _Linear.apply(x, weight, bias, dtype)
-    return result
+    return _Linear.apply(x, weight, bias, dtype)
 
 
 class PreparedWeight:
@@ -178,18 +198,11 @@ class PreparedWeight:
         return x @ self._weight.mT if x.dim() == 3 else _product(x, self._weight, bias)
 
 
-class Finishing(Protocol):
-    """What computes gradients when all steps have gone back."""
-
-    def finish(self) -> tuple[Tensor | None, ...]:
-        """Return the gradients of the tensors given to `anchor`."""
-
-
 class _Anchor(torch.autograd.Function):
     """Goes back after all functions that took its result."""
 
     @staticmethod
-    def forward(ctx: Any, owner: Finishing, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, owner: Any, *tensors: Tensor) -> Tensor:
         ctx.owner = owner
         return tensors[0].new_empty(())
 
@@ -199,13 +212,12 @@ class _Anchor(torch.autograd.Function):
         return None, *ctx.owner.finish()
 
 
-def anchor(owner: Finishing, *tensors: Tensor) -> Tensor:
+def anchor(owner: Any, *tensors: Tensor) -> Tensor:
     """Return a scalar that steps take, so that `owner.finish` gives the gradients after them all.
 
     An owner must not refer to the scalar, which refers to it.
     """
-    result: Tensor = _Anchor.apply(owner, *tensors)
-    return result
+    return _Anchor.apply(owner, *tensors)
 
 
 class Deferred:

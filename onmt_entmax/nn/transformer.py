@@ -182,7 +182,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
 def use_entmax(encoder: Any, decoder: Any, alphas: Mapping[str, float | str], heads: int) -> None:
     """Replace the multi-headed attention of a Transformer of OpenNMT-py, in place.
 
-    Learned alphas are to be initialised, by `initialise_alphas`. Average attention stays.
+    Learned alphas are to be initialised. Average attention stays.
 
     Args:
         encoder: OpenNMT-py's `TransformerEncoder`.
@@ -231,12 +231,6 @@ def alpha_parameters(model: nn.Module) -> list[nn.Parameter]:
     """Return the distinct parameters `a` of learned alphas."""
     found = [m.a for m in model.modules() if isinstance(m, EntmaxMultiHeadedAttention)]
     return list(dict.fromkeys(a for a in found if a is not None))
-
-
-def initialise_alphas(model: nn.Module, mean: float, deviation: float) -> None:
-    """Draw the parameters `a` of learned alphas from a normal distribution."""
-    for a in alpha_parameters(model):
-        nn.init.normal_(a, mean, deviation)
 
 
 @torch.no_grad()

@@ -188,12 +188,17 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
     corpora = [_corpus(options, name, entry) for name, entry in values["data"].items()]
     optimizer = OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=model.rnn_size)
+    cosine = (
+        "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: "
+        "choose train_steps that fit into the time"
+    )
+    board = values["tensorboard_log_dir"] or os.path.join(values["save_model"], "tensorboard")
     return TrainingSetup(
         run=RunConfig(
             **options.pick(RunConfig) | _vectors(options),
             seed=seed,
             gpu=values["gpu_ranks"][0] if values["gpu_ranks"] else None,
-            tensorboard=_tensorboard(options),
+            tensorboard=board if values["tensorboard"] else None,
         ),
         data=DataConfig(
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
@@ -212,14 +217,8 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         ),
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
         record=record,
-        warnings=_COSINE if optimizer.decay_method == "cosine" and values["max_seconds"] else (),
+        warnings=(cosine,) if optimizer.decay_method == "cosine" and values["max_seconds"] else (),
     )
-
-
-_COSINE = (
-    "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: choose "
-    "train_steps that fit into the time",
-)
 
 
 def _check(options: Options) -> None:
@@ -316,11 +315,3 @@ def _vectors(options: Options) -> dict[str, str | None]:
         if name != "both_embeddings" and (both is not None or options["share_embeddings"]):
             raise options.error(name, "give both_embeddings alone, or one for each side")
     return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}
-
-
-def _tensorboard(options: Options) -> str | None:
-    """Return the folder of TensorBoard's files, by default a folder of the run's own."""
-    if not options["tensorboard"]:
-        return None
-    folder: str = options["tensorboard_log_dir"]
-    return folder or os.path.join(options["save_model"], "tensorboard")

@@ -135,9 +135,9 @@ OPTIONS = {
 }
 # Options that name an input file.
 _READ = (
-    *("config", "src", "tgt", "phrase_table", "constraints"),
-    *("src_subword_model", "tgt_subword_model", "src_subword_vocab", "tgt_subword_vocab"),
-)
+    "config src tgt phrase_table constraints src_subword_model tgt_subword_model src_subword_vocab "
+    "tgt_subword_vocab"
+).split()
 
 
 @dataclass(frozen=True)

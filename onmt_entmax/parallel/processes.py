@@ -148,10 +148,6 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def silent(message: str) -> None:
-    """Print nothing: the `say` of all processes but the first."""
-
-
 def device_for(gpu: int | None, local_rank: int | None = None) -> torch.device:
     """Return the device to use; a GPU also becomes PyTorch's current device.
 

@@ -36,7 +36,6 @@ from onmt_entmax.search import (
 # Lines of a window: enough to fill batches of similar length, few enough to stream. A batch runs
 # empty at the end of each window: 1250 lines cost 4 % of the time, 830 lines 8 %.
 _LARGEST, _SMALLEST = 4096, 1024
-_WINDOWS = 16  # windows of a file, if it is long enough, to keep several processes busy
 # Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [
     *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision),
@@ -60,8 +59,8 @@ class Windows:
 
     @staticmethod
     def of(lines: int, processes: Processes) -> Windows:
-        """Return this process's windows of a file; their size depends on its lines only."""
-        size = min(max(-(-lines // _WINDOWS), _SMALLEST), _LARGEST)
+        """Return this process's windows of a file, of which a long one has 16 or more."""
+        size = min(max(-(-lines // 16), _SMALLEST), _LARGEST)
         return Windows(size, processes.rank, processes.count)
 
     def has(self, window: int) -> bool:
@@ -93,9 +92,15 @@ def connected(processes: Processes) -> Iterator[None]:
     if processes.count == 1:
         yield
         return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise ProcessError(
+            "another process of the run has died, or it was asked to end; start again"
+        )
+
     before = signal.getsignal(signal.SIGTERM)
     if processes.writes:
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, end)
     processes.connect(torch.device("cpu"))
     try:
         yield
@@ -109,10 +114,6 @@ def connected(processes: Processes) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGTERM, before)
         processes.disconnect()
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise ProcessError("another process of the run has died, or it was asked to end; start again")
 
 
 def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
@@ -192,7 +193,4 @@ def packed(message: list[Answer] | str) -> Tensor:
 def unpacked(content: Tensor) -> list[Answer] | str:
     """Return the message of some bytes; no classes but `_PARTS` are instantiated."""
     with torch.serialization.safe_globals(_PARTS):
-        message: list[Answer] | str = torch.load(
-            io.BytesIO(content.numpy().tobytes()), weights_only=True
-        )
-    return message
+        return torch.load(io.BytesIO(content.numpy().tobytes()), weights_only=True)

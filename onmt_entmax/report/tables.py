@@ -1,15 +1,8 @@
-"""Tables as text: in Markdown, and with aligned columns."""
+"""Tables as text with aligned columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; all columns but the first stand at the right."""
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
-    cells.insert(1, ["---", *["---:"] * (len(head) - 1)])
-    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+from collections.abc import Sequence
 
 
 def aligned_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:

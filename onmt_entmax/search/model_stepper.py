@@ -78,8 +78,9 @@ class ModelStepper:
         self._output: OutputFunction = output
         self._decoding: OpenNMTDecoding | RecurrentDecoding
         self._decoding = OpenNMTDecoding(model.decoder, output, attention)
-        if isinstance(model.decoder, FastInputFeedRNNDecoder) and model.decoder.has_steps():
-            step = DecoderStep(model.decoder, size)
+        decoder = model.decoder
+        if isinstance(decoder, FastInputFeedRNNDecoder) and decoder.attn.attn_type != "mlp":
+            step = DecoderStep(decoder, size)
             self._decoding = RecurrentDecoding(step, output, attention)
 
     def double(self) -> ModelStepper:

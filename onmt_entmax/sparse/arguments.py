@@ -72,31 +72,22 @@ def alpha_text(alpha: float | Tensor) -> str:
     return f"tensor{tuple(alpha.shape)}" if isinstance(alpha, Tensor) else f"{alpha:g}"
 
 
-def has_memory(tensor: Tensor) -> bool:
-    """Return whether the tensor's values lie at its address.
+def is_readable(tensor: Tensor, wait: bool = False) -> bool:
+    """Return whether a tensor's values lie at its address now, or with `wait` once a GPU has them.
 
-    False for the wrappers of `torch.vmap`, subclasses such as fake tensors, lazily negated tensors
-    and zeros without storage.
+    False while PyTorch records operations (`torch.compile`, `make_fx`, fake tensors), when only
+    operators that it knows may read tensors; and for the wrappers of `torch.vmap`, subclasses such
+    as fake tensors, lazily negated tensors and zeros without storage.
     """
+    if torch.compiler.is_compiling() or (_active_modes is not None and _active_modes() > 0):
+        return False
     if type(tensor) not in (Tensor, torch.nn.Parameter) or tensor.is_neg():
         return False
     try:
-        return tensor.data_ptr() != 0 or tensor.numel() == 0
+        has_memory = tensor.data_ptr() != 0 or tensor.numel() == 0
     except RuntimeError:
         return False
-
-
-def is_traced() -> bool:
-    """Return whether PyTorch records operations: `torch.compile`, `make_fx`, fake tensors.
-
-    Then only operators that PyTorch knows may read tensors.
-    """
-    return torch.compiler.is_compiling() or (_active_modes is not None and _active_modes() > 0)
-
-
-def is_readable(tensor: Tensor) -> bool:
-    """Return whether the tensor's values can be read now, without waiting for a GPU."""
-    return tensor.device.type == "cpu" and not is_traced() and has_memory(tensor)
+    return has_memory and (wait or tensor.device.type == "cpu")
 
 
 def refuse_rows_without_answer(maxima: Tensor) -> None:

@@ -12,12 +12,10 @@ from torch.autograd import Function
 from torch.nn.functional import dropout
 
 from onmt_entmax.sparse import backends
-from onmt_entmax.sparse.arguments import checked_alpha, has_memory, working_type
+from onmt_entmax.sparse.arguments import checked_alpha, is_readable, working_type
 from onmt_entmax.sparse.backends import cpu_attention
 from onmt_entmax.sparse.backends.attention_inputs import Inputs, leading_shape
 from onmt_entmax.sparse.mapping import entmax
-
-__all__ = ["entmax_attention", "entmax_attention_weights"]
 
 
 def entmax_attention(
@@ -112,10 +110,14 @@ def _attention(
         if backend is backends.cpu:
             output = _Fused.apply(cpu_attention, *inputs.in_type(working_type(query)))
             return output if value is None else output.to(dtype)
+        # Blocks of these sizes have room in the shared memory of every GPU since Ampere.
+        small = max(query.shape[-1], 0 if value is None else value.shape[-1]) <= 128
+        small &= query.shape[-2] * key.shape[-2] < 1 << 31 and dtype != torch.float64
+        if value is None or not small or (mask is not None and mask.requires_grad):
+            return composed(inputs)
         from onmt_entmax.sparse.backends import triton_attention
 
-        fused = triton_attention.fits(inputs)
-        return _Fused.apply(triton_attention, *inputs) if fused else composed(inputs)
+        return _Fused.apply(triton_attention, *inputs)
 
 
 class _Fused(Function):
@@ -131,8 +133,7 @@ class _Fused(Function):
         output, kept = module.forward(inputs, any(ctx.needs_input_grad))
         ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in inputs), *kept)
         ctx.inputs = [None if isinstance(given, Tensor) else given for given in inputs]
-        result: Tensor = output
-        return result
+        return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -140,7 +141,7 @@ class _Fused(Function):
         pairs = zip(saved, ctx.inputs, strict=False)
         inputs = Inputs(*(given if tensor is None else tensor for tensor, given in pairs))
         kept, wanted = saved[len(inputs) :], ctx.needs_input_grad[1:]
-        if not torch.is_grad_enabled() and has_memory(gradients[0]):
+        if not torch.is_grad_enabled() and is_readable(gradients[0], wait=True):
             found = ctx.module.backward(inputs, kept, gradients[0], wanted)
             return (None, *found, None, None, None)
         factors = None

@@ -5,10 +5,6 @@ from torch import Tensor
 
 from onmt_entmax.sparse.arguments import is_readable
 
-_SERIES_BELOW = 0.5
-_SERIES_TERMS = 14
-_TINY = 1e-30
-
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     r"""Return the Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
@@ -38,7 +34,7 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
-    powers = torch.where(positive, logs * _expm1_ratio(beta * logs), -1.0 / beta.clamp_min(_TINY))
+    powers = torch.where(positive, logs * _expm1_ratio(beta * logs), -1.0 / beta.clamp_min(1e-30))
     terms = probabilities * torch.where(positive | (beta > 0), powers, 0.0)
     return -(terms / (1 + beta)).sum(dim)
 
@@ -47,9 +43,9 @@ def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0; by its series near 0 where a gradient is needed."""
     if not (torch.is_grad_enabled() and y.requires_grad):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)
-    near = y.abs() < _SERIES_BELOW
+    near = y.abs() < 0.5
     small, large = torch.where(near, y, 0.0), torch.where(near, 1.0, y)
     series = torch.ones_like(y)
-    for n in range(_SERIES_TERMS, 1, -1):
+    for n in range(14, 1, -1):
         series = 1.0 + series * small / n
     return torch.where(near, series, torch.expm1(large) / large)

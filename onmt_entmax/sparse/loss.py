@@ -1,6 +1,6 @@
 """The Fenchel-Young losses of entmax, with the interface of PyTorch's cross-entropy."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,12 +9,11 @@ from torch.autograd import Function
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.arguments import (
     checked_alpha,
-    has_memory,
     is_readable,
-    is_traced,
     working_type,
 )
-from onmt_entmax.sparse.mapping import entmax, mapping_gradients, returned_type
+from onmt_entmax.sparse.entropy import tsallis_entropy
+from onmt_entmax.sparse.mapping import entmax, returned_type
 
 
 def entmax_loss(
@@ -216,7 +215,7 @@ class _RowLosses(Function):
         alpha, targets, (per_row,) = ctx.alpha if each is None else each, ctx.targets, upstream
         factors = per_row * targets.mass
         # Without memory there are several gradients at once.
-        plain = not torch.is_grad_enabled() and has_memory(factors)
+        plain = not torch.is_grad_enabled() and is_readable(factors, wait=True)
         if plain:
             in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
         else:
@@ -236,57 +235,17 @@ class _RowLosses(Function):
         return add(1, label, own), in_alpha, None
 
 
-def _conjugate(
-    scores: Tensor,
-    number: float,
-    alphas: Optional[Tensor],  # noqa: UP045
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return shifted conjugates and maxima ``(rows,)``, and probabilities of rows ``(rows, n)``.
-
-    The conjugate is the sum of the first two. Its whole gradient, the probabilities, goes through
-    the first; the largest scores count as constants.
-    """
-    p = torch.empty_like(scores)
-    return *backends.solve(scores, number if alphas is None else alphas, p), p
-
-
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.number, alphas = inputs[1:]
-    ctx.save_for_backward(output[2], alphas)
-
-
-def _backward(
-    ctx: Any, per_row: Tensor, _per_maximum: Tensor, per_probability: Tensor
-) -> tuple[Tensor | None, ...]:
-    p, alphas = ctx.saved_tensors
-    alpha, of_alpha = ctx.number if alphas is None else alphas, ctx.needs_input_grad[2]
-    second, in_alpha = mapping_gradients(p, alpha, per_probability, of_alpha)
-    if in_alpha is not None:
-        in_alpha = in_alpha + per_row.unsqueeze(1) * reference.conjugate_in_alpha(p, alphas)
-        in_alpha = in_alpha.to(alphas.dtype)
-    return (per_row.unsqueeze(1) * p + second).to(p.dtype), None, in_alpha
-
-
-# What compilers see; see mapping.py.
-_operator = torch.library.custom_op("onmt_entmax::conjugate", _conjugate, mutates_args=())
-_operator.register_autograd(_backward, setup_context=_keep)
-
-
-@_operator.register_fake
-def _conjugate_like(
-    scores: Tensor, number: float, alphas: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    rows = scores.shape[0]
-    return scores.new_empty(rows), scores.new_empty(rows), torch.empty_like(scores)
-
-
 def _losses(rows: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
     """Return the losses of rows of scores, contiguous in float32 or float64."""
     if not rows.numel():
         return rows.sum(1)
-    if not is_traced():
-        losses: Tensor = _RowLosses.apply(rows, alpha, targets)
-        return losses
-    number, alphas = (0.0, alpha) if isinstance(alpha, Tensor) else (alpha, None)
-    shifted, maxima, _ = _operator(rows, number, alphas)
+    if is_readable(rows, wait=True):
+        return _RowLosses.apply(rows, alpha, targets)
+    # A compiler sees the mapping and what follows. By Danskin's theorem the gradients of the
+    # conjugate, in alpha too, are those of fixed probabilities.
+    fixed = rows.detach()
+    p = entmax(fixed, alpha.detach() if isinstance(alpha, Tensor) else alpha)
+    maxima = fixed.amax(1)
+    below = torch.where(p > 0, rows - maxima.unsqueeze(1), 0.0)
+    shifted = (p * below).sum(1) + tsallis_entropy(p, alpha)
     return targets.losses(rows, shifted, maxima)

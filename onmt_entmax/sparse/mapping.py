@@ -13,13 +13,11 @@ from torch.autograd import Function
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.arguments import (
     checked_alpha,
-    is_traced,
+    is_readable,
     refuse_rows_without_answer,
     rounded,
     working_type,
 )
-
-__all__ = ["entmax", "log_entmax"]
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -84,28 +82,22 @@ def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tens
         result = _apply(rows, alpha, None, logs)
     else:
         result = (torch.log_softmax if logs else torch.softmax)(rows, -1, dtype)
-        if rows.device.type == "cpu" and not is_traced() and bool(result[..., 0].isnan().any()):
+        if is_readable(result) and bool(result[..., 0].isnan().any()):
             refuse_rows_without_answer(rows.detach().amax(-1))
         if logs and result.requires_grad:
             # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
             result = torch.where(result == -torch.inf, -torch.inf, result)
     if not last:
         result = result.movedim(-1, dim).contiguous()
-    return _as_given(result, scores, logs, isinstance(alpha, Tensor) or alpha > 1)
-
-
-def _as_given(result: Tensor, scores: Tensor, logs: bool, keeps_support: bool) -> Tensor:
-    """Return a result in the type of the scores, with the same support if it is to be kept."""
-    dtype = returned_type(scores)
-    if result.dtype == dtype:
+    given = returned_type(scores)
+    if result.dtype == given:
         return result
-    if not keeps_support:
-        return result.to(dtype)
-    if logs:
-        return torch.where(
-            result == -torch.inf, -torch.inf, result.clamp_min(torch.finfo(dtype).min)
-        ).to(dtype)
-    return rounded(result, result > 0, dtype)
+    if not isinstance(alpha, Tensor) and alpha == 1:
+        return result.to(given)
+    if not logs:  # the same support
+        return rounded(result, result > 0, given)
+    finite = result.clamp_min(torch.finfo(given).min)
+    return torch.where(result == -torch.inf, -torch.inf, finite).to(given)
 
 
 def returned_type(scores: Tensor) -> torch.dtype:
@@ -118,8 +110,7 @@ def returned_type(scores: Tensor) -> torch.dtype:
 
 def _map(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
     alpha = number if alphas is None else alphas
-    result: Tensor = backends.of(scores, alpha).mapping(scores, alpha, logs)
-    return result
+    return backends.of(scores, alpha).mapping(scores, alpha, logs)
 
 
 class _Mapping(Function):
@@ -185,6 +176,5 @@ def _map_like(
 
 
 def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
-    solve = _operator if is_traced() else _Mapping.apply
-    result: Tensor = solve(rows, number, alphas, logs)
-    return result
+    solve = _Mapping.apply if is_readable(rows, wait=True) else _operator
+    return solve(rows, number, alphas, logs)

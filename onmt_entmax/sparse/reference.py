@@ -26,10 +26,6 @@ from torch import Tensor
 from onmt_entmax.sparse.arguments import is_readable, refuse_rows_without_answer, rounded
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
-_STEPS = 100
-_LEAST_LOG, _MOST_LOG = -745.0, 0.01  # of a positive float64; a little above that of 1
-_ROUNDING = 2.0**-48  # of what stands in the logarithm: a score on the threshold is outside
-
 
 def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """Return log-probabilities ``(..., n)`` in float64, -inf exactly outside the support.
@@ -45,7 +41,9 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     refuse_rows_without_answer(maxima)
     below = scores.double() - maxima.double()
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1
-    above_two = _may_exceed_two(alpha)
+    above_two = not isinstance(alpha, Tensor) and alpha > 2
+    if isinstance(alpha, Tensor):
+        above_two = not is_readable(alpha) or bool((alpha > 2).any())
     apart = log_apart = below
     if above_two:
         apart = below - _smallest_member(below, beta)
@@ -53,7 +51,8 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
 
     def curve(w: Tensor) -> Tensor:
         base = torch.expm1(beta * w) + beta * below
-        base = torch.where(base <= _ROUNDING - 1, -1.0, base)
+        # Up to rounding, a score on the threshold is outside.
+        base = torch.where(base <= 2.0**-48 - 1, -1.0, base)
         logs = torch.where(beta == 0, below + w, torch.log1p(base) / beta)
         if above_two:
             steep = torch.where(apart < 0, -math.inf, torch.logaddexp(beta * w, log_apart) / beta)
@@ -61,14 +60,15 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
         return logs
 
     w = torch.full_like(below[..., :1], -math.log(scores.shape[-1]))
-    low, high = torch.full_like(w, _LEAST_LOG), torch.full_like(w, _MOST_LOG)
-    for step in range(_STEPS):
+    # The logarithm of a positive float64, and a little above that of 1.
+    low, high = torch.full_like(w, -745.0), torch.full_like(w, 0.01)
+    for step in range(100):
         logs = curve(w)
         excess = logs.logsumexp(-1, keepdim=True)
         low, high = torch.where(excess < 0, w, low), torch.where(excess >= 0, w, high)
         growth = torch.where(logs == -math.inf, -math.inf, (1 - beta) * logs)
         newton = w - excess / (growth - excess + beta * w).exp().sum(-1, keepdim=True)
-        outside = (newton <= low) | (newton >= high) | (step >= _STEPS // 4)
+        outside = (newton <= low) | (newton >= high) | (step >= 25)
         following = torch.where(outside, (low + high) / 2, newton)
         settled = ((newton - w).abs() <= 4e-15) | (high - low <= 4e-15) | excess.isnan()
         if is_readable(settled) and bool(settled.all()):
@@ -76,13 +76,6 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
         w = torch.where(settled, w, following)
     logs = curve(w)
     return logs - logs.logsumexp(-1, keepdim=True)
-
-
-def _may_exceed_two(alpha: float | Tensor) -> bool:
-    """Return whether an alpha is above 2, or cannot be read."""
-    if not isinstance(alpha, Tensor):
-        return alpha > 2
-    return not is_readable(alpha) or bool((alpha > 2).any())
 
 
 def _smallest_member(below: Tensor, beta: Tensor) -> Tensor:
@@ -108,7 +101,7 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Write probabilities of rows, and return shifted conjugates and maxima; see `solve_`."""
+    """Write probabilities, return shifted conjugates and maxima of rows; see `backends.solve`."""
     maxima = scores.amax(-1)
     logs = log_probabilities(scores, alpha)
     p = logs.exp()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import chain, zip_longest
 from statistics import fmean
 
@@ -12,16 +11,13 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.data.corpus import CorpusError, numericalise
+from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
-from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
-from onmt_entmax.train import Evaluate
-
-UNKNOWN_LIMIT = 10  # percent of unknown tokens on a side above which a warning is due
+from onmt_entmax.train.trainer import Evaluate
 
 
 def make_evaluate(
@@ -61,10 +57,13 @@ def make_evaluate(
         unknown = UnknownTokens()
         for each in tokens:
             unknown.add(len(each), [token for token in each if token not in vocabulary])
-        if unknown.percent > UNKNOWN_LIMIT:
+        if unknown.percent > 10:
             for line in unknown.warnings(side):
                 tell(f"warning: corpus 'valid': {line}")
-    examples = [numericalise(pair, vocabularies, index) for index, pair in enumerate(pairs)]
+    examples = [
+        Example(vocabularies.source.encode(source), vocabularies.target.encode(target), index)
+        for index, (source, target) in enumerate(pairs)
+    ]
     evenly = config.selection == "macro_accuracy"
 
     def batches(size: int) -> list[Batch]:
@@ -89,7 +88,11 @@ def make_evaluate(
         values = _teacher_forced(model, forced, vocabularies.target.pad)
         if not decoded:
             return values
-        results = _searched(model, decoded, vocabularies, search)
+        stepper = ModelStepper(model, vocabularies.target)
+        results: dict[int, SearchResult] = {}  # by the index of the example
+        for batch in decoded:
+            found = beam_search(stepper, batch, search)
+            results.update(zip(batch.indices, found, strict=True))
         if to_text is None:
             return values | _exact(results, examples, vocabularies.target.unk)
         outputs = [
@@ -121,7 +124,13 @@ def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Seq
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
     loss = tokens = correct = support = 0.0
     for batch in batches:
-        with named_exhaustion(partial(_described, batch), "make valid_batch_size smaller"):
+        with named_exhaustion(
+            lambda batch=batch: (  # type: ignore[misc]
+                f"corpus 'valid': pair {batch.indices[0] + 1} of those that the filters keep: a "
+                f"batch with its {counted(len(batch.source), 'source token')}"
+            ),
+            "make valid_batch_size smaller",
+        ):
             hidden, target = model.hidden_states(batch.to(device_of(model)))
             result = model.generator.loss(hidden, target, pad)
         loss += float(result.loss)
@@ -133,29 +142,6 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
         "loss": loss / tokens,
         "token_accuracy": 100 * correct / tokens,
         "support": support / tokens,
-    }
-
-
-def _described(batch: Batch) -> str:
-    """Return the longest source of a batch of the development set, for an error."""
-    return (
-        f"corpus 'valid': pair {batch.indices[0] + 1} of those that the filters keep: a batch with "
-        f"its {counted(len(batch.source), 'source token')}"
-    )
-
-
-def _searched(
-    model: SparseNMTModel,
-    batches: Sequence[Batch],
-    vocabularies: Vocabularies,
-    search: SearchConfig,
-) -> dict[int, SearchResult]:
-    """Return the result of each sentence, by the index of its example."""
-    stepper = ModelStepper(model, vocabularies.target)
-    return {
-        index: result
-        for batch in batches
-        for index, result in zip(batch.indices, beam_search(stepper, batch, search), strict=True)
     }
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from onmt_entmax.config import TrainingConfig
 from onmt_entmax.errors import counted
 from onmt_entmax.files import naming, write_text
-from onmt_entmax.train.config import TrainingConfig
 
 
 class Standing(NamedTuple):
@@ -48,7 +48,18 @@ class Log:
     ) -> None:
         self._config, self._sparse = config, alpha > 1
         self._path = run / "metrics.jsonl"
-        write_text(self._path, "".join(_lines_until(self._path, first)))
+
+        def step_of(line: str) -> float:
+            try:
+                return float(json.loads(line)["step"])
+            except (ValueError, KeyError, TypeError):
+                return math.inf
+
+        lines: list[str] = []  # of an earlier run up to `first`, without damaged ones
+        if first and self._path.is_file():
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines(True)
+        kept = (line for line in lines if line.endswith("}\n") and step_of(line) <= first)
+        write_text(self._path, "".join(kept))
         with naming(self._path):
             # Without a buffer, which would fail again when closed.
             self._metrics = FileIO(self._path, "a")
@@ -235,18 +246,3 @@ def duration(seconds: float) -> str:
     if hours >= 48:
         return f"{hours // 24} d {hours % 24} h"
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _lines_until(path: Path, step: int) -> list[str]:
-    """Return the lines of an earlier run up to `step`, without damaged ones of a killed run."""
-
-    def step_of(line: str) -> float:
-        try:
-            return float(json.loads(line)["step"])
-        except (ValueError, KeyError, TypeError):
-            return math.inf
-
-    if step == 0 or not path.is_file():
-        return []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return [line for line in file if line.endswith("}\n") and step_of(line) <= step]

@@ -14,8 +14,6 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention, alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
 
-_SMALLEST_ALPHA = 1.1  # of a rising alpha, but for 1
-
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Build OpenNMT-py's optimiser of the trained weights; learned alphas are a second group.
@@ -56,8 +54,7 @@ def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callabl
             if step <= warmup
             else 0.5 * (1 + math.cos(math.pi * (step - warmup) / falling))
         )
-    decay: Callable[[int], float] = make_learning_rate_decay_fn(config)
-    return decay
+    return make_learning_rate_decay_fn(config)
 
 
 class MovingAverage:
@@ -75,7 +72,7 @@ class MovingAverage:
     """
 
     def __init__(self, model: nn.Module, decay: float, every: int) -> None:
-        self._weights = list(model.parameters())
+        self._weights: list[Tensor] = [*model.parameters()]
         self._decay, self._every = decay, every
         self._average: list[Tensor] | None = None
 
@@ -122,8 +119,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def _set(self, values: Sequence[Tensor]) -> None:
-        for weight, value in zip(self._weights, values, strict=True):
-            weight.copy_(value)
+        torch._foreach_copy_(self._weights, list(values))
 
 
 class AttentionWarmup:
@@ -160,7 +156,7 @@ class AttentionWarmup:
             for module, alpha in self._alphas.items():
                 raised = 1 + (alpha - 1) * step / self._steps
                 # Below, entmax hardly differs from softmax, which is faster.
-                module.alpha = raised if raised >= _SMALLEST_ALPHA else 1.0
+                module.alpha = raised if raised >= 1.1 else 1.0
             yield
         finally:
             for module, alpha in self._alphas.items():

@@ -19,22 +19,14 @@ from onmt_entmax.checkpoint import (
     load,
     read_training_state,
 )
-from onmt_entmax.config import ModelConfig
+from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
 from onmt_entmax.model import freeze
-from onmt_entmax.train.config import RunConfig, TrainingConfig
 from onmt_entmax.train.optimiser import build_optimizer
 
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
 # Options of the model that may change when a run is resumed: no weight depends on them.
-_FREE = (
-    "param_init",
-    "param_init_glorot",
-    "alpha_init_mean",
-    "alpha_init_std",
-    "dropout",
-    "attention_dropout",
-)
+_FREE = "param_init param_init_glorot alpha_init_mean alpha_init_std dropout attention_dropout"
 
 
 class OtherRunError(CheckpointError):
@@ -131,7 +123,7 @@ def _read(
         }
     for name, (saved, configured) in pairs.items():
         frozen = name.startswith("freeze_")
-        if saved == configured or name in _FREE or (frozen and weights_only):
+        if saved == configured or name in _FREE.split() or (frozen and weights_only):
             continue
         raise OtherRunError(
             f"{folder}: cannot continue: it was trained with {name} {saved!r}, the configuration "

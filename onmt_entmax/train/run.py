@@ -25,17 +25,16 @@ from onmt_entmax.checkpoint import (
     read_best,
     with_subword_files,
 )
-from onmt_entmax.config import ModelConfig
+from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
 from onmt_entmax.data.corpus import DataConfig
 from onmt_entmax.data.inflection import decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.transforms import has_unseeded_sampling
-from onmt_entmax.data.vectors import fill, read_vectors
+from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import FileError, write_files
-from onmt_entmax.files.locks import locked
+from onmt_entmax.files import FileError, locked, write_files
 from onmt_entmax.model import (
     SparseNMTModel,
     build_model,
@@ -43,16 +42,15 @@ from onmt_entmax.model import (
     device_of,
     refuse_too_large,
 )
-from onmt_entmax.parallel.processes import ProcessError, Processes, device_for, say, silent
+from onmt_entmax.parallel.processes import ProcessError, Processes, device_for, say
 from onmt_entmax.search.mbr import edit_distance
-from onmt_entmax.train import Outcome, RunConfig, Trainer, TrainingConfig
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log, measure
 from onmt_entmax.train.resuming import Resumed, resume, same_folder
 from onmt_entmax.train.run_folder import RunFolder, clear, remove_leftovers
+from onmt_entmax.train.trainer import Outcome, Trainer
 
 _NAMED = 8  # most tokens that a warning names
-_KERNELS = "onmt_entmax.sparse.backends._native"
 Tell = Callable[[str], None]
 
 
@@ -84,14 +82,11 @@ def run_training(
         UserError: for everything that the user can fix.
     """
     processes = Processes()
-    tell = say if processes.writes else silent
+    tell: Tell = say if processes.writes else lambda message: None
     device = device_for(run.gpu, processes.local_rank if processes.count > 1 else None)
     if training.matmul_dtype == "tf32" and device.type != "cuda":
         raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
-    if processes.count > 1:
-        _check_same_batches(data)
-    shared = _shared_updates(training.accum_count, run.world_size, processes.count, tell)
-    training = replace(training, accum_count=shared)
+    training = _shared(training, run.world_size, data, processes.count, tell)
     folder = Path(run.save_model)
     record, subwords = with_subword_files(record)
     with _connected(processes, device, folder), _alone(folder, processes), ExitStack() as stack:
@@ -121,7 +116,11 @@ def run_training(
             f"output alpha {model.generator_alpha:g}, on {device_of(network)}"
         )
         native = os.environ.get("ONMT_ENTMAX_NATIVE") != "0"
-        if native and device.type == "cpu" and find_spec(_KERNELS) is None:
+        if (
+            native
+            and device.type == "cpu"
+            and find_spec("onmt_entmax.sparse.backends._native") is None
+        ):
             tell(
                 "warning: the C++ kernels of onmt_entmax.sparse were not compiled, so training "
                 "takes longer; install the package again where there is a C++ compiler"
@@ -188,7 +187,7 @@ def _alone(folder: Path, processes: Processes) -> Iterator[None]:
     Reading needs no lock: a checkpoint gets its name when it is complete.
 
     Raises:
-        LockedError: another run holds the lock.
+        FileError: another run holds the lock.
         SystemExit: the first process was refused, and says so; this is another process.
     """
     with ExitStack() as stack:
@@ -254,32 +253,26 @@ def _connected(processes: Processes, device: torch.device, folder: Path) -> Iter
         processes.disconnect()
 
 
-def _check_same_batches(data: DataConfig) -> None:
-    """Refuse transforms that give each process other batches.
-
-    Raises:
-        ProcessError: there is one.
-    """
-    names = {name for corpus in data.corpora for name in corpus.transforms}
-    if has_unseeded_sampling(names, data.transform_options):
-        raise ProcessError(
-            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
-            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
-        )
-
-
-def _shared_updates(
-    accum_count: tuple[int, ...], world_size: int, processes: int, tell: Tell
-) -> tuple[int, ...]:
-    """Return the batches of an update, all processes together.
+def _shared(
+    training: TrainingConfig, world_size: int, data: DataConfig, processes: int, tell: Tell
+) -> TrainingConfig:
+    """Return the configuration with the batches of an update, all processes together.
 
     OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
     batches here, whatever the number of processes that share them. `accum_count` is already times
     the configured `world_size`.
 
     Raises:
-        ProcessError: the processes cannot share an update evenly.
+        ProcessError: the processes cannot share an update evenly, or a transform gives each other
+            batches.
     """
+    names = {name for corpus in data.corpora for name in corpus.transforms}
+    if processes > 1 and has_unseeded_sampling(names, data.transform_options):
+        raise ProcessError(
+            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
+            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
+        )
+    accum_count = training.accum_count
     if processes > 1 and world_size == 1:
         accum_count = tuple(count * processes for count in accum_count)
     for count in accum_count:
@@ -293,7 +286,7 @@ def _shared_updates(
             f"note: world_size {world_size} but {counted(processes, 'process')}: gradients of all "
             "batches are accumulated, which gives the same updates"
         )
-    return accum_count
+    return replace(training, accum_count=accum_count)
 
 
 # --- start and end ---------------------------------------------------------------------------
@@ -311,7 +304,9 @@ def _load_vectors(
             table = part.embeddings.word_lut.weight
             kind = run.embeddings_type or "GloVe"
             vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
-            fill(table, vectors)
+            with torch.no_grad():
+                for index, vector in vectors.items():
+                    table[index] = vector
             tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
 
 

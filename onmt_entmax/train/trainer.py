@@ -11,21 +11,19 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
+from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from onmt_entmax.checkpoint import checkpoint_steps, remember_best
-from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import Shapes
+from onmt_entmax.config import TrainingConfig
+from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.errors import most_reserved, named_exhaustion
+from onmt_entmax.errors import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train import graphs
-from onmt_entmax.train.config import Outcome, TrainingConfig, TrainingError, value_at
 from onmt_entmax.train.log import Log, Standing
 from onmt_entmax.train.optimiser import (
     AttentionWarmup,
@@ -35,18 +33,34 @@ from onmt_entmax.train.optimiser import (
     learning_rates,
 )
 from onmt_entmax.train.run_folder import RunFolder
-from onmt_entmax.train.signals import collected_signals
-from onmt_entmax.train.update import Reports, Update
+from onmt_entmax.train.update import Reports, TrainingError, Update, reason_against
 
 PADDED_ON_CPU = False  # tests set this to train on padded batches without a GPU
 MAX_SKIPPED = 100  # updates in a row, after which training stops all the same
 
-_SHORTER = (
-    "leave long lines out with transforms: [filtertoolong], src_seq_length and tgt_seq_length, or "
-    "make batch_size smaller"
-)
-
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    step: int
+    reason: str
+    signal: int | None = None  # the signal that ended it
+
+
+def value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
+    """Return the value that holds after `step` updates.
+
+    Args:
+        values: such as the numbers of `dropout`.
+        starts: the step at which each value starts; as in OpenNMT-py, the first value also holds
+            before its own.
+        step: updates done.
+    """
+    started = [value for value, start in zip(values, starts, strict=True) if step >= start]
+    return [values[0], *started][-1]
 
 
 @contextmanager
@@ -72,6 +86,37 @@ def tf32_products(wanted: bool) -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def collected_signals(alone: bool = True) -> Iterator[list[int]]:
+    """Collect SIGINT, SIGTERM and SIGHUP in a list, so that a run saves its state before it ends.
+
+    Ignored signals stay ignored, such as SIGHUP after `nohup` or SIGINT in a script's background
+    job. Signals often come twice: SIGHUP from the kernel and from the shell of a closed terminal,
+    the others from `torchrun` or a job scheduler and from who asked that. Only a SIGINT after
+    another signal has its usual effect, for a user who does not want to wait.
+
+    Args:
+        alone: this is the only process of the run; otherwise a second SIGINT has no effect either.
+    """
+    received: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        if alone and signal.SIGINT in before:
+            signal.signal(signal.SIGINT, before[signal.SIGINT])
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass
@@ -126,7 +171,7 @@ class Trainer:
         self.no_graphs: str | None = None  # why a GPU trains without graphs
         shapes = None
         if device.type == "cuda" or PADDED_ON_CPU:
-            self.no_graphs = graphs.reason_against(model)
+            self.no_graphs = reason_against(model)
             if self.no_graphs is None:
                 data = batches.data.config
                 shapes = batches.shapes = Shapes(data.batch_size, data.batch_type)
@@ -155,9 +200,10 @@ class Trainer:
                 epochs = self.batches.position.epoch
                 with self.warmup.applied(self.state.step):
                     self._update(stream, received)
-                if self._due(epochs):
+                due, now = self.config.valid_epochs, self.batches.position.epoch
+                if now // due > epochs // due if due else self._at(self.config.valid_steps):
                     self._validate()
-                elif self.state.step % self.config.save_checkpoint_steps == 0:
+                elif self._at(self.config.save_checkpoint_steps):
                     self._save()
                 outcome = self._finished()
             # Signals are still collected here, so that the last state is saved.
@@ -178,10 +224,15 @@ class Trainer:
                 value_at(config.dropout, config.dropout_steps, state.step),
                 value_at(config.attention_dropout, config.dropout_steps, state.step),
             )
-        by_tokens = config.normalization == "tokens"
-        size = sum(_target_tokens(batch) if by_tokens else len(batch) for batch in batches)
+        size = sum(map(len, batches))
+        if config.normalization == "tokens":  # the start symbol is not predicted
+            size = sum(int(batch.target_lengths.sum()) for batch in batches) - size  # type: ignore
         with (
-            named_exhaustion(partial(self.batches.longest_line, batches), _SHORTER),
+            named_exhaustion(
+                partial(self.batches.longest_line, batches),
+                "leave long lines out with transforms: [filtertoolong], src_seq_length and "
+                "tgt_seq_length, or make batch_size smaller",
+            ),
             tf32_products(config.matmul_dtype == "tf32"),
         ):
             for batch in batches[processes.rank :: processes.count]:
@@ -235,14 +286,13 @@ class Trainer:
             return
         at = self._standing()
         self.log.advance(at)
-        if self.state.step % self.config.report_every == 0:
+        if self._at(self.config.report_every):
             self._log_alphas()
             rate, _ = learning_rates(self.config.optimizer, self._decay(self.state.step))
             values = {"learning_rate": rate, "epoch": self.batches.position.epoch}
             if self.state.skipped:
                 values["skipped"] = self.state.skipped
-            reserved = most_reserved(device_of(self.model))
-            if reserved:
+            if reserved := torch.cuda.max_memory_reserved():  # 0 without a GPU
                 values["gpu_gb"] = reserved / 1e9
             self.log.training(at, values)
 
@@ -257,11 +307,9 @@ class Trainer:
     def _decay(self, step: int) -> float:
         return self.schedule(step) * self.state.decay
 
-    def _due(self, epochs_before: int) -> bool:
-        config, epoch = self.config, self.batches.position.epoch
-        if config.valid_epochs is not None:
-            return epoch // config.valid_epochs > epochs_before // config.valid_epochs
-        return config.valid_steps is not None and self.state.step % config.valid_steps == 0
+    def _at(self, steps: int | None) -> bool:
+        """Whether an event of every so many updates is due."""
+        return steps is not None and self.state.step % steps == 0
 
     def _validate(self, planned: bool = True) -> None:
         """Evaluate; lower the learning rate if the loss rose; save the model if it is the best.
@@ -275,10 +323,16 @@ class Trainer:
         if self._saved == state.step:  # that checkpoint lacks this validation
             self._saved = -1
         if self.evaluate is None:
-            if config.valid_epochs is not None or state.step % config.save_checkpoint_steps == 0:
+            if config.valid_epochs is not None or self._at(config.save_checkpoint_steps):
                 self._save()
             return
-        values = self.processes.from_first(self._measure() if self.processes.writes else None)
+        values: Any = None
+        if self.processes.writes:
+            self.model.eval()
+            with torch.no_grad(), self.average.applied():
+                values = self.evaluate(self.model)
+            self.model.train()
+        values = self.processes.from_first(values)
         if planned:
             rose = state.previous_loss is not None and values["loss"] > state.previous_loss
             if rose and config.optimizer.decay_method == "plateau":
@@ -300,7 +354,7 @@ class Trainer:
         if better:
             self._save()  # first, so that best.json never names a missing checkpoint
             self._name_best()
-        elif state.step % config.save_checkpoint_steps == 0:
+        elif self._at(config.save_checkpoint_steps):
             self._save()
 
     def _better(self, value: float, best: float | None) -> bool:
@@ -318,14 +372,6 @@ class Trainer:
             return
         if state.best_step in checkpoint_steps(path):
             remember_best(path, state.best_step, self.config.selection, state.best)
-
-    def _measure(self) -> dict[str, float]:
-        assert self.evaluate is not None
-        self.model.eval()
-        with torch.no_grad(), self.average.applied():
-            values = self.evaluate(self.model)
-        self.model.train()
-        return values
 
     def _finished(self) -> Outcome | None:
         state, epoch = self.state, self.batches.position.epoch
@@ -346,6 +392,9 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what resuming needs besides the weights: tensors, numbers and dicts."""
+        device, on_gpu = device_of(self.model), torch.empty(0)
+        if device.type == "cuda":
+            on_gpu = torch.cuda.get_rng_state(device)
         return {
             "run": asdict(self.state),
             "position": asdict(self.batches.position),
@@ -353,13 +402,9 @@ class Trainer:
             "optimizer": self.optimizer.state_dict()["state"],
             "random": {
                 "cpu": self.processes.gather(torch.random.get_rng_state()),
-                "cuda": self.processes.gather(self._cuda_state()),
+                "cuda": self.processes.gather(on_gpu),
             },
         }
-
-    def _cuda_state(self) -> Tensor:
-        device = device_of(self.model)
-        return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.empty(0)
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned: the position in the data and, for the same number
@@ -376,8 +421,3 @@ class Trainer:
             torch.random.set_rng_state(states["cpu"][rank])
             if len(states["cuda"][rank]) and device_of(self.model).type == "cuda":
                 torch.cuda.set_rng_state(states["cuda"][rank], device_of(self.model))
-
-
-def _target_tokens(batch: Batch) -> int:
-    assert batch.target_lengths is not None, "training batches have targets"
-    return int(batch.target_lengths.sum()) - len(batch)  # the start symbol is not predicted

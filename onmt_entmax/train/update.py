@@ -1,27 +1,119 @@
 """One update: the gradient of some batches, then a step of the optimiser.
 
-The same two functions train on a CPU and on a GPU. Batches that are padded to few shapes let CUDA
-graphs replay them (`graphs.py`). Sizes, learning rates and measurements are tensors, so that
-nothing waits for the GPU.
+The same two functions train on a CPU and on a GPU. Sizes, learning rates and measurements are
+tensors, so that nothing waits for the GPU. Batches that are padded to few shapes let CUDA graphs
+replay the functions. A graph starts all kernels of a function at once, on the memory of its
+capture: what the function reads must be at the same addresses at every call, or stale data is used
+silently. In the mode "check", the first replay of each graph is compared with a plain call.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import Shape, Shapes, pad_batch, views
+from onmt_entmax.config import TrainingConfig
+from onmt_entmax.data.batch import Batch, Shape, Shapes
+from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, device_of
+from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.output import OutputLoss
-from onmt_entmax.train.config import TrainingConfig
-from onmt_entmax.train.graphs import Recorder, padded_outputs
+from onmt_entmax.nn.transformer import PaddedTransformerEncoder
+from onmt_entmax.sparse import backends
 
+MOST_GRAPHS = 128
+# Relative. A graph replays the kernels of a plain update, but products may add in another order.
+_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
+_TF32_TOLERANCE = 1e-2
 # Updates that a GPU may be behind this process, a few tens of milliseconds.
 _BEHIND = 8
+
+
+class TrainingError(UserError):
+    """Training cannot continue; the message names the step and the reason."""
+
+
+def reason_against(model: SparseNMTModel) -> str | None:
+    """Return why a model cannot be trained on padded batches, or None if it can."""
+    backend = backends.of(next(model.parameters()), 1.5)
+    if device_of(model).type == "cuda" and backend is backends.reference:
+        return "Triton starts no kernels here"
+    if isinstance(model.encoder, PaddedTransformerEncoder):
+        return None
+    if not isinstance(model.encoder, FastRNNEncoder):
+        return "the encoder is not an LSTM of type rnn or brnn without positions"
+    if not isinstance(model.decoder, FastInputFeedRNNDecoder):
+        return "the decoder is not an input-feeding LSTM with global attention"
+    if model.encoder.matmul_dtype is not None:
+        return "`matmul_dtype: bfloat16` is for CPUs; on a GPU, `tf32` is faster"
+    return None
+
+
+def pad_batch(
+    batch: Batch, shapes: Shapes, source_pad: int, target_pad: int
+) -> tuple[Tensor, Shape]:
+    """Pad a batch to its shape, in one tensor, to copy it to a GPU at once.
+
+    Args:
+        batch: a batch on the CPU, with one feature and with targets.
+        shapes: rules for its shape.
+        source_pad: padding id of the source.
+        target_pad: padding id of the target, which the loss ignores.
+
+    Returns:
+        Ids and lengths, int64, of which `views` returns the parts; and the shape.
+    """
+    assert batch.target is not None
+    shape = shapes.of(batch)
+    ids = torch.empty((shape.source + shape.target + 2) * shape.sentences, dtype=torch.int64)
+    source, target, lengths = views(ids, shape)
+    for part, given, pad in (
+        (source, batch.source, source_pad),
+        (target, batch.target, target_pad),
+    ):
+        part.fill_(pad)
+        part[: given.size(0), : given.size(1)] = given[:, :, 0]
+    lengths.fill_(1)
+    lengths[: len(batch)] = batch.source_lengths
+    return ids, shape
+
+
+def views(ids: Tensor, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the parts of a padded batch.
+
+    Returns:
+        Source ids ``(source, sentences)``, target ids ``(target + 1, sentences)`` with start and
+        end symbols, and source lengths ``(sentences,)``, 1 for padding sentences.
+    """
+    sizes = [shape.source * shape.sentences, (shape.target + 1) * shape.sentences, shape.sentences]
+    source, target, lengths = ids.split(sizes)
+    return source.view(-1, shape.sentences), target.view(-1, shape.sentences), lengths
+
+
+def padded_outputs(
+    model: SparseNMTModel, source: Tensor, target: Tensor, lengths: Tensor
+) -> Tensor:
+    """Return a model's decoder outputs for padded sentences, by teacher forcing.
+
+    Args:
+        model: one that `reason_against` accepts.
+        source: ids ``(source, rows)``.
+        target: ids ``(target + 1, rows)`` with start and end symbols.
+        lengths: source lengths ``(rows,)``, at least 1.
+
+    Returns:
+        ``(target, rows, hidden)``, also for padding.
+    """
+    if isinstance(model.encoder, PaddedTransformerEncoder):
+        return model(source.unsqueeze(2), target.unsqueeze(2), lengths)[0]
+    states, bank, lengths = model.encoder(source.unsqueeze(2), lengths)
+    model.decoder.init_state(source, bank, states)
+    outputs, _ = model.decoder.teacher_forced(target[:-1].unsqueeze(2), None, bank, lengths)
+    return outputs.view(len(target) - 1, source.size(1), -1)
 
 
 class Update:
@@ -98,12 +190,11 @@ class Update:
         if self._shapes is None:
             self._add_gradient(batch.to(self._device))
             return
-        padded = pad_batch(batch, self._shapes, *self._pads)
-        shape, on_cpu = padded.shape, padded.ids
+        on_cpu, shape = pad_batch(batch, self._shapes, *self._pads)
+        if shape not in self._inputs:
+            self._inputs[shape] = torch.empty_like(on_cpu, device=self._device)
         if self._device.type == "cuda":
             on_cpu = on_cpu.pin_memory()
-        if shape not in self._inputs:
-            self._inputs[shape] = torch.empty_like(padded.ids, device=self._device)
         ids = self._inputs[shape].copy_(on_cpu, non_blocking=True)
         source, target, lengths = views(ids, shape)
         moved = Batch(source.unsqueeze(2), lengths, target.unsqueeze(2), None, ())
@@ -180,6 +271,109 @@ class Update:
         states = [x for each in self._optimizer.state.values() for x in each.values()]
         tensors = [x for x in states if isinstance(x, Tensor)]
         return [*self.parameters, *tensors, *self._sums(), self._report, self.finite]
+
+
+class Recorder:
+    """Calls functions, and from the second call on replays a graph of each.
+
+    On a CPU a function is its own graph, so that tests run everything but the capture.
+
+    Args:
+        device: of the model.
+        mode: "on", "off" (plain calls), or "check".
+    """
+
+    def __init__(self, device: torch.device, mode: str) -> None:
+        self._device, self._mode = device, mode
+        self._on_gpu = device.type == "cuda" and mode != "off"
+        self._pool = torch.cuda.graph_pool_handle() if self._on_gpu else None
+        self._beside = torch.cuda.Stream(device) if self._on_gpu else None
+        self._graphs: dict[Hashable, Callable[[], object]] = {}
+        self._calls: Counter[Hashable] = Counter()
+
+    @property
+    def captured(self) -> int:
+        """Return the number of graphs."""
+        return len(self._graphs)
+
+    def call(
+        self, key: Hashable, function: Callable[[], object], changed: Callable[[], list[Tensor]]
+    ) -> None:
+        """Call a function that reads and writes the same memory at every call.
+
+        Args:
+            key: all that the function depends on besides the content of its memory.
+            function: must not read values back.
+            changed: returns the tensors that it changes.
+
+        Raises:
+            TrainingError: in the mode "check", a graph's results differ from those of the function.
+        """
+        if key in self._graphs:
+            self._graphs[key]()
+            return
+        self._calls[key] += 1
+        if self._mode == "off":
+            function()
+        elif self._calls[key] == 1 or self.captured >= MOST_GRAPHS:
+            with self._on_side_stream():
+                function()
+        else:
+            replay = self._capture(function)
+            if self._mode == "check":
+                self._compare(key, replay, function, changed())
+            else:
+                replay()
+            self._graphs[key] = replay
+
+    def _capture(self, function: Callable[[], object]) -> Callable[[], object]:
+        if not self._on_gpu:
+            return function
+        graph = torch.cuda.CUDAGraph()
+        # Let other threads use the GPU meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            function()
+        return graph.replay
+
+    @contextmanager
+    def _on_side_stream(self) -> Iterator[None]:
+        """Run a function on a side stream, as CUDA requires before its capture."""
+        if self._beside is None:
+            yield
+            return
+        here = torch.cuda.current_stream(self._device)
+        self._beside.wait_stream(here)
+        with torch.cuda.stream(self._beside):
+            yield
+        here.wait_stream(self._beside)
+
+    def _compare(
+        self,
+        key: Hashable,
+        replay: Callable[[], object],
+        function: Callable[[], object],
+        changed: list[Tensor],
+    ) -> None:
+        """Compare a graph's first replay with a plain call, and keep the latter's result."""
+        before = [tensor.detach().clone() for tensor in changed]
+        with torch.random.fork_rng([self._device] if self._on_gpu else []):
+            replay()
+        replayed = [tensor.detach().clone() for tensor in changed]
+        with torch.no_grad():
+            torch._foreach_copy_(changed, before)
+        function()
+        rounded = torch.get_float32_matmul_precision() != "highest"
+        for actual, tensor in zip(replayed, changed, strict=True):
+            expected = tensor.detach()
+            tolerance = _TF32_TOLERANCE if rounded else _TOLERANCE.get(expected.dtype, 0.0)
+            scale = float(expected.abs().max())
+            difference = float((actual - expected).abs().max())
+            if not difference <= tolerance * max(scale, 1e-30):
+                raise TrainingError(
+                    f"the CUDA graph of {key} differs from a plain update by {difference:.2g} "
+                    f"where the largest value is {scale:.2g}; train with `cuda_graphs: off` and "
+                    "report it"
+                )
 
 
 class Reports:

@@ -142,7 +142,7 @@ def test_an_imported_model_translates_as_stock_does(trained) -> None:
 def test_what_the_checkpoint_says_is_kept(trained) -> None:
     folder = trained.folder / "kept"
     assert ended(tool.main, [str(trained.checkpoint), str(folder), "--yes"]) == 0
-    config, options = read_config(folder)
+    config, options, _ = read_config(folder)
     sparse = trained.name == "sparsemax"
     assert config.generator_alpha == config.global_attention_alpha == (2 if sparse else 1)
     assert config.share_embeddings == (trained.name == "transformer")

@@ -197,7 +197,6 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["run/model"], "run/model: a model is named with --model run/model"),
             (["ab", "V"], 'expected LANGUAGE LEMMA TAGS, found 2 words; quote tags: "V;PST"'),
             (["--language", "x", "y", "ab", "V"], "expected LEMMA TAGS, found 3 words"),
             (["english", "ab", "V", "--input", "f"], "give a query or --input, not both"),

@@ -164,7 +164,7 @@ def test_lengths_dev_sets_and_test_sets(own: list[str]) -> None:
         ({"train.ro": b"", "train.en": b""}, "train.en: no lines"),
         ({"train.ro": None}, "no such file, nor with .xz or .gz"),
         ({"train.ro": None, "train.ro.gz": gzip.compress(b"a\n")[:-9]}, "train.ro.gz: cannot read"),
-        ({"train.ro": b"a\n\xff\n"}, "line 2 is not UTF-8"),
+        ({"train.ro": b"a\n\xff\n"}, ":2: not UTF-8 text"),
         ({"data": b"a file"}, "data"),
     ],
 )

@@ -155,8 +155,8 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (["a", "b"], ["x"], "has fewer lines"),
-        (["a"], ["x", "y"], "has more lines"),
+        (["a", "b"], ["x"], "they must correspond"),
+        (["a"], ["x", "y"], "they must correspond"),
         (["a", ""], ["x", "y"], ":2: the line is blank"),
     ],
 )

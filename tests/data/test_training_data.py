@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from onmt_entmax.data import training
-from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.corpus import (
     CorpusConfig,
     CorpusError,
@@ -22,7 +22,6 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.transforms import has_unseeded_sampling

@@ -7,7 +7,7 @@ import os
 import pytest
 import torch
 
-from onmt_entmax.nn.lstm_steps import PlainSteps, Sources
+from onmt_entmax.nn.attention import PlainSteps, Sources, steps_for
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 Kind = type[PlainSteps]
@@ -67,8 +67,20 @@ def test_cells(directions: tuple[int, ...], factors: bool) -> None:
 
 
 @pytest.mark.parametrize("factors", [False, True])
-@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.33, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.33, 1.5, 2.0])
 def test_attention(alpha: float, factors: bool) -> None:
     from onmt_entmax.nn.lstm_triton import TritonSteps
 
     check_attention(TritonSteps, alpha, factors, 13, DEVICE)
+
+
+def test_long_sources_and_alphas_above_two_are_pytorchs() -> None:
+    from onmt_entmax.nn.lstm_triton import LONGEST, TritonSteps
+
+    for alpha, length, kind in (
+        (2.0, LONGEST, TritonSteps),
+        (2.1, LONGEST, PlainSteps),
+        (1.5, LONGEST + 1, PlainSteps),
+    ):
+        keys = torch.zeros(1, length, 2, device=DEVICE)
+        assert steps_for(keys[0], Sources(keys, keys, keys[:, 0, 0].long(), None, alpha)) is kind

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn import lstm_steps
-from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn import attention as attention_module
+from onmt_entmax.nn.attention import EntmaxGlobalAttention, NativeSteps, native
 from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder, dropout_mask
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
 
@@ -31,26 +31,16 @@ def model_of(
     both: bool = True,
     bridge: bool = False,
     dropout: float = 0.0,
-    rnn: str = "LSTM",
-    **options: object,
 ) -> nn.ModuleList:
     """Return an encoder and a decoder whose weights depend on the arguments only."""
     torch.manual_seed(1)
     kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
     words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
-    encoder = kinds[0](rnn, both, layers, HIDDEN, dropout, words[0], bridge)
+    encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
     decoder = kinds[1](
-        rnn,
-        both,
-        layers,
-        HIDDEN,
-        attn_type=attention,
-        dropout=dropout,
-        embeddings=words[1],
-        **options,
+        "LSTM", both, layers, HIDDEN, attn_type=attention, dropout=dropout, embeddings=words[1]
     )
-    if not options.get("coverage_attn"):
-        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
+    decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
     model = nn.ModuleList([encoder, decoder])
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.4, 0.4)
@@ -109,17 +99,9 @@ def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: b
     assert_equal(results(model, True), expected, TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize(
-    "options", [{"rnn": "GRU"}, {"context_gate": "both"}, {"coverage_attn": True}], ids=str
-)
-def test_what_is_not_covered_runs_as_in_opennmt(options: dict[str, object]) -> None:
-    models = model_of(True, **options), model_of(False, **options)
-    assert torch.allclose(outputs_of(models[0], True), outputs_of(models[1], False))
-
-
 def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
-    monkeypatch.setattr(lstm_steps, "entmax", lambda scores, alpha: scores.softmax(-1))
+    monkeypatch.setattr(attention_module, "entmax", lambda scores, alpha: scores.softmax(-1))
     (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
     states, bank, lengths = encoder(source, SOURCE.to("meta"))
     decoder.init_state(source, bank, states)
@@ -190,12 +172,12 @@ def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
-@pytest.mark.skipif(lstm_steps.module is None, reason="the native module was not built")
+@pytest.mark.skipif(native is None, reason="the native module was not built")
 def test_native_steps() -> None:
     from tests.nn.step_checks import check_attention, check_cells
 
     for factors in (False, True):
-        check_cells(lstm_steps.NativeSteps, (), factors, "cpu")
+        check_cells(NativeSteps, (), factors, "cpu")
         for alpha in (1.0, 1.33, 1.5, 2.0):
             for source in (13, 515):
-                check_attention(lstm_steps.NativeSteps, alpha, factors, source, "cpu")
+                check_attention(NativeSteps, alpha, factors, source, "cpu")

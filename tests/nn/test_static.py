@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, make_batch
-from onmt_entmax.data.shapes import PaddedBatch, Shapes, pad_batch
+from onmt_entmax.data.batch import Batch, Example, Shape, Shapes, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.train.update import pad_batch
 
 SIZES = (23, 19)  # tokens of source and target
 SHAPES = Shapes(batch_size=7)
@@ -54,7 +54,7 @@ def batch_of(sentences: int, seed: int = 0) -> Batch:
     return make_batch(examples, KNOWN)
 
 
-def padded(batch: Batch) -> PaddedBatch:
+def padded(batch: Batch) -> tuple[Tensor, Shape]:
     return pad_batch(batch, SHAPES, KNOWN.source.pad, KNOWN.target.pad)
 
 

@@ -12,10 +12,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, make_batch
-from onmt_entmax.data.shapes import PaddedBatch, views
+from onmt_entmax.data.batch import Batch, Example, Shape, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.train.graphs import padded_outputs
+from onmt_entmax.train.update import padded_outputs, views
 from tests.models import small_transformer
 from tests.nn.test_static import CONFIG as RECURRENT
 from tests.nn.test_static import KNOWN, SHAPES, batch_of, gradients, packed_loss, padded
@@ -49,8 +48,10 @@ def model_of(config: ModelConfig = CONFIG, **options: Any) -> SparseNMTModel:
     return build_model(replace(config, **options), KNOWN).double().train()
 
 
-def padded_loss(model: SparseNMTModel, batch: PaddedBatch, smoothing: float = 0.0) -> Tensor:
-    source, target, lengths = views(batch.ids, batch.shape)
+def padded_loss(
+    model: SparseNMTModel, batch: tuple[Tensor, Shape], smoothing: float = 0.0
+) -> Tensor:
+    source, target, lengths = views(*batch)
     outputs = padded_outputs(model, source, target, lengths).flatten(0, 1)
     return model.generator.loss(outputs, target[1:].flatten(), KNOWN.target.pad, smoothing).loss
 
@@ -114,13 +115,13 @@ def test_an_update_waits_for_no_gpu(
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     # Kernels solve on a GPU.
     monkeypatch.setattr(
-        "onmt_entmax.nn.loss.solve_",
-        lambda scores, alpha: (scores.logsumexp(1), scores.copy_(scores.softmax(1)).amax(1)),
+        "onmt_entmax.nn.output.solve",
+        lambda scores, alpha, out: (scores.logsumexp(1), out.copy_(scores.softmax(1)).amax(1)),
     )
     changes = {"dropout": 0.1, "attention_dropout": 0.1, "max_relative_positions": relative}
     model = model_of(config, **changes).to("meta")
     batch = padded(batch_of(7))
-    batch = replace(batch, ids=batch.ids.to("meta"))
+    batch = batch[0].to("meta"), batch[1]
     with NoSynchronisation():
         loss = padded_loss(model, batch, 0.1)
         found = torch.autograd.grad(loss, list(model.parameters()))

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import bleu, prepare_files
+from onmt_entmax.data.parallel import Subwords
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train.optimiser import learning_rate_schedule
 from tests.commands import ROOT
@@ -37,7 +38,8 @@ def check_prepared(words: list[str], options: dict) -> None:
     more = [word for word in more if not word.startswith(("de-en", "wmt1"))]  # a local copy
     arguments = [*corpora.preparation(name, Path(), out, ["train", "val"]), *more]
     given = prepare_files.parse_arguments(arguments)
-    subwords, languages = prepare_files.subwords_of(given), given.languages
+    joint, languages = given.subwords == "joint", given.languages
+    subwords = Subwords(given.subword_type, given.symbols, joint, given.tokens)
     models = prepare_files.model_paths(out, subwords, languages)
     sides = dict(zip(languages, models, strict=True))
     for order in (languages, languages[::-1]):

@@ -11,7 +11,7 @@ import torch
 from onmt_entmax.checkpoint import load, save
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
-from onmt_entmax.nn.transformer import KINDS, attentions, initialise_alphas
+from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small, small_transformer, words
 from tools.papers import heads
 
@@ -143,7 +143,8 @@ def write_model(folder: Path, alpha: float | str) -> None:
     kinds = {f"{kind}_attention_alpha": alpha for kind in KINDS}
     config = small_transformer(**kinds, position_encoding=True, param_init=1.0)
     model = build_model(config, VOCABULARIES).eval()
-    initialise_alphas(model, 0.0, 2.0)
+    for a in alpha_parameters(model):
+        torch.nn.init.normal_(a, 0.0, 2.0)
     save(folder, model, config, VOCABULARIES, {})
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.sparse import Entmax, entmax, entmax_loss, log_entmax, tsallis_entropy
-from onmt_entmax.sparse.backends import cpu, solve_
+from onmt_entmax.sparse.backends import cpu, solve
 from tests.commands import ROOT
 from tests.native_modules import assert_built
 from tests.oracles import (
@@ -49,7 +49,7 @@ def of_each_row(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
 
 
 def check(rows: Tensor, alpha: float) -> None:
-    """Compare both mappings and `solve_` with the definition, in units of the last place."""
+    """Compare both mappings and `solve` with the definition, in units of the last place."""
     exact = entmax_oracle(rows, alpha)
     eps = torch.finfo(rows.dtype).eps
     few = (16 + (exact > 0).sum(-1, keepdim=True)) * max(eps, 4e-16) * exact.amax(-1, keepdim=True)
@@ -73,7 +73,7 @@ def check(rows: Tensor, alpha: float) -> None:
             assert (wrong <= eps * (40 * (1 + logs.double().abs()) + 8 / power))[inside].all()
     if rows.dtype.itemsize > 2:
         scores = rows.clone()
-        shifted, maxima = solve_(scores, alpha)
+        shifted, maxima = solve(scores, alpha, scores)
         assert ((scores.double() - exact).abs() <= few).all()
         assert torch.equal(maxima, rows.amax(-1))
         assert (shifted >= 0).all()
@@ -205,7 +205,7 @@ def test_what_is_not_finite_stays_in_its_row(length: int, alpha: float, device: 
     assert torch.equal(p[[0, 3, 4]], clean[[0, 3, 4]])
     assert loss.isnan().tolist() == [False, True, True, False, False]
     scores[3] = -INF
-    for mapping in (entmax, log_entmax, lambda z, alpha: solve_(z.clone(), alpha)[0]):
+    for mapping in (entmax, log_entmax, lambda z, alpha: solve(z, alpha, z.clone())[0]):
         for each in (alpha, torch.full((5, 1), alpha, device=device)):
             if mapping not in (entmax, log_entmax) and isinstance(each, Tensor):
                 continue

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.data.batch import Batch, Example
-from onmt_entmax.data.corpus import numericalise
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import build_model
 from onmt_entmax.search import SearchConfig, SearchTask
@@ -61,7 +60,11 @@ def test_measures_are_those_of_translating(trained: Path, tmp_path: Path) -> Non
     sources = (tmp_path / "valid.src").read_text().splitlines()
     targets = (tmp_path / "valid.tgt").read_text().splitlines()
     pairs = [(s.split(), t.split()) for s, t in zip(sources, targets, strict=True)]
-    examples = [numericalise(pair, loaded.vocabularies, n) for n, pair in enumerate(pairs)]
+    sides = loaded.vocabularies
+    examples = [
+        Example(sides.source.encode(source), sides.target.encode(target), n)
+        for n, (source, target) in enumerate(pairs)
+    ]
     task = SearchTask(SearchConfig(beam_size=1, stop="first"))
     answers = [a.lines(1)[0] for a in Translator([loaded], task).answers(sources)]
     right: dict[str, list[bool]] = {}

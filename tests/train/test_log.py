@@ -11,11 +11,12 @@ import yaml
 
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
+from onmt_entmax.config import OptimizerConfig, TrainingConfig
 from onmt_entmax.data.corpus import CorpusConfig, DataConfig
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.files import FileError
-from onmt_entmax.train import OptimizerConfig, TrainingConfig, log
+from onmt_entmax.train import log
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train.evaluation import ValidationConfig
 from onmt_entmax.train.log import Log, Standing, duration, measure
@@ -213,7 +214,7 @@ def test_the_last_lines_can_be_pasted(tmp_path, capsys):
 def test_without_a_development_set_the_last_checkpoint_is_named(tmp_path, capsys, monkeypatch):
     config = yaml.safe_load(write_config(tmp_path, train_steps=2, report_every=1).read_text())
     del config["data"]["valid"]
-    monkeypatch.setattr("onmt_entmax.train.trainer.most_reserved", lambda device: 2_643_700_000)
+    monkeypatch.setattr("torch.cuda.max_memory_reserved", lambda: 2_643_700_000)
     monkeypatch.setattr(log.time, "monotonic", log.time.time)
     assert train(["-config", str(write_config(tmp_path, **config))]) == 0
     *_, last, command = capsys.readouterr().err.splitlines()

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import checkpoint_steps, find_model, load
+from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train import trainer
-from onmt_entmax.train.signals import collected_signals
+from onmt_entmax.train.trainer import collected_signals
 from tests.commands import CONSOLE, ENVIRONMENT, weights
 from tests.toy import write_config
 
@@ -70,7 +70,8 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
-    last = find_model(tmp_path / "run", newest=True)
+    run = tmp_path / "run"
+    last = run / f"step_{checkpoint_steps(run)[-1]}"
     assert int(last.name.removeprefix("step_")) > 10
     load(last)
     assert (last / "training" / "state.pt").is_file()

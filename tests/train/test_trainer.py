@@ -14,11 +14,12 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, load, read_training_state
 from onmt_entmax.cli.train import main as train
+from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, learned_alphas
-from onmt_entmax.train import OptimizerConfig, Trainer, TrainingError, trainer
+from onmt_entmax.train import trainer
 from onmt_entmax.train.optimiser import learning_rate_schedule
-from onmt_entmax.train.trainer import MAX_SKIPPED
+from onmt_entmax.train.trainer import MAX_SKIPPED, Trainer, TrainingError
 from tests.toy import write_config
 from tests.train.trainers import (
     LEARNED,

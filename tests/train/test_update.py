@@ -11,17 +11,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, make_batch
-from onmt_entmax.data.shapes import Shapes
+from onmt_entmax.config import ModelConfig, OptimizerConfig, TrainingConfig
+from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import attentions
-from onmt_entmax.train import OptimizerConfig, TrainingConfig, TrainingError
-from onmt_entmax.train import graphs as graph_module
-from onmt_entmax.train.graphs import reason_against
+from onmt_entmax.sparse import backends
+from onmt_entmax.train import update as update_module
 from onmt_entmax.train.optimiser import build_optimizer
-from onmt_entmax.train.update import Reports, Update
+from onmt_entmax.train.update import Reports, TrainingError, Update, reason_against
 from tests.models import small, small_transformer
 
 WORDS = Vocabulary((*map(str, TARGET_SPECIALS), *(f"t{n}" for n in range(16))))
@@ -132,7 +130,7 @@ def test_what_is_not_finite_changes_no_weight(graphs: str) -> None:
 
 
 def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_module, "MOST_GRAPHS", 2)
+    monkeypatch.setattr(update_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
     for longest in (3, 3, 7, 7, 7, 12, 12, 3):
         update.add(batch_of(longest, longest), 5)
@@ -201,8 +199,8 @@ def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
 def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
     assert reason_against(model_of()) is None
-    monkeypatch.setattr(graph_module, "device_of", lambda model: torch.device("cuda"))
-    monkeypatch.setattr(graph_module, "kernels_start", lambda device: False)
+    monkeypatch.setattr(update_module, "device_of", lambda model: torch.device("cuda"))
+    monkeypatch.setattr(backends, "of", lambda *_: backends.reference)
     assert reason_against(model_of()) == "Triton starts no kernels here"
 
 

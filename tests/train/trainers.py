@@ -14,9 +14,9 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train import Trainer
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
+from onmt_entmax.train.trainer import Trainer
 from tests.toy import write_config
 
 LEARNED = {

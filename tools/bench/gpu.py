@@ -34,7 +34,7 @@ from typing import Any
 
 import torch
 
-from onmt_entmax.sparse.backends import kernels_start
+from onmt_entmax.sparse import backends
 from tools.bench.attention import table as time_attention
 from tools.bench.gpu_checks import check_graphs, check_loss, check_updates
 from tools.bench.gpu_steps import SIZES, SMALL, Device, Result, Size, data_of, time_steps
@@ -91,7 +91,8 @@ class Bench:
                 self.failed = True
                 self._run_beside(names[place:])
                 return
-        if self.device.is_gpu and not kernels_start(self.device.device):
+        probe = torch.zeros(1, 2, device=self.device.device)
+        if self.device.is_gpu and backends.of(probe, 1.5) is backends.reference:
             self.failed = True
             print("FAILED: a kernel; PyTorch did the work of all from then on (see the warning)")
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import Shapes, pad_batch, views
+from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.train.graphs import padded_outputs
+from onmt_entmax.train.update import pad_batch, padded_outputs, views
 from tools.bench import batches as text
 from tools.bench.gpu_steps import LEARNING_RATE, Device, Result, Size, StaticStep
 
@@ -77,8 +76,8 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
         # The attention kernels of Transformers take no float64.
         for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
             moved = model.to(device.device, dtype)
-            padded = pad_batch(batch, Shapes(len(batch)), known.source.pad, known.target.pad)
-            ids, target, lengths = views(padded.ids.to(device.device), padded.shape)
+            padded, shape = pad_batch(batch, Shapes(len(batch)), known.source.pad, known.target.pad)
+            ids, target, lengths = views(padded.to(device.device), shape)
             outputs = padded_outputs(moved, ids, target, lengths)
             states, classes = outputs.flatten(0, 1), target[1:].flatten()
             loss = moved.generator.loss(states, classes, known.target.pad).loss

@@ -17,11 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import Shapes, size
+from onmt_entmax.config import OptimizerConfig, TrainingConfig
+from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
-from onmt_entmax.train import OptimizerConfig, TrainingConfig
 from onmt_entmax.train.trainer import tf32_products
 from onmt_entmax.train.update import Update
 from tools.bench import batches as text
@@ -308,7 +307,7 @@ def _profile(stepper: StaticStep, data: list[Batch]) -> Result:
     """Profile a plain step on the batch of median size by kernel."""
     from torch.profiler import ProfilerActivity, profile
 
-    batch = sorted(data, key=lambda b: size(stepper.shapes.of(b)))[len(data) // 2]
+    batch = sorted(data, key=lambda b: math.prod(stepper.shapes.of(b)))[len(data) // 2]
     stepper.take(batch)
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:

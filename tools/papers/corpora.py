@@ -55,9 +55,8 @@ from tqdm import tqdm
 from onmt_entmax.cli import prepare_files
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import SETTINGS, read_rows
-from onmt_entmax.data.parallel import text_lines
 from onmt_entmax.errors import UserError, counted, nearest
-from onmt_entmax.files import write_files
+from onmt_entmax.files import text_lines, write_files
 
 PARALLEL = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
 CONLL2018 = Path(__file__).with_name("conll2018.tsv")
@@ -229,7 +228,7 @@ def read_parallel(name: str, source: Path | None) -> dict[str, list[list[str]]]:
             print(f"downloading {corpus['archive']}", file=sys.stderr, flush=True)
             get = members(corpus["archive"], get(corpus["archive"]), corpus.get("inside", ""))
         if name == "tatoeba":
-            return split_tatoeba(text_lines(get("deu.txt"), "deu.txt"))
+            return split_tatoeba(list(text_lines(io.BytesIO(get("deu.txt")), "deu.txt")))
     parts = {}
     for part, patterns in files.items():
         first = patterns[0].format(corpus["languages"][0])
@@ -246,7 +245,7 @@ def read_parallel(name: str, source: Path | None) -> dict[str, list[list[str]]]:
             lines = [
                 line
                 for each, content in zip(names, contents, strict=True)
-                for line in sentences(text_lines(content, each), each)
+                for line in sentences(list(text_lines(io.BytesIO(content), each)), each)
             ]
             if len(lines) != corpus["counts"][part]:
                 expected = f"{corpus['counts'][part]:,}"

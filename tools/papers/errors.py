@@ -32,10 +32,10 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
 from onmt_entmax.report.measures import edit_distance
 from onmt_entmax.report.reading import is_only, read_report
-from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
+from tools.papers.markdown import markdown_table
 
 ROUNDING = 1e-5  # difference of equal log-probabilities that were computed in two batches
 BANDS = ((0.9, "0.9 or more"), (0.7, "0.7 to 0.9"), (0.5, "0.5 to 0.7"), (0.3, "0.3 to 0.5"))

@@ -356,7 +356,7 @@ def sweep_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             yield read_object(file)
     if (path / "metrics.jsonl").is_file():
         model = find_model(path)
-        config, _ = read_config(model)
+        config = read_config(model)[0]
         step = int(model.name.removeprefix("step_"))
         measured = [r for r in read_metrics(path) if (r["kind"], r["step"]) == ("valid", step)]
         alphas = {"attention_alpha": config.source_attention_alpha}

@@ -41,11 +41,11 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.nn.transformer import KINDS, attentions
-from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.figures import compare_arguments, heat_map, heat_scale, read_metrics
+from tools.papers.markdown import markdown_table
 from tools.papers.pictures import (
     INK,
     JOINER,

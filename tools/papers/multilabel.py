@@ -29,8 +29,8 @@ from tqdm import tqdm
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_object, write_files
-from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.sparse import entmax, entmax_loss
+from tools.papers.markdown import markdown_table
 from tools.papers.published import published, spread
 
 TOLERANCE = 3e-4  # of L-BFGS: largest entry of the gradient

@@ -17,10 +17,10 @@ from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned
-from onmt_entmax.report.tables import markdown_table
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
+from tools.papers.markdown import markdown_table
 from tools.papers.pictures import PAGE, Axes, Figure, legend_above, plain_numbers, pyplot
 
 QUANTILES = (5, 25, 50, 75, 95)

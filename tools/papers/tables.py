@@ -82,9 +82,10 @@ from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.report.bleu import compare
 from onmt_entmax.report.measures import score_by_language
-from onmt_entmax.report.tables import aligned_table, markdown_table
+from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from tools.papers.figures import draw_curves, read_metrics
+from tools.papers.markdown import markdown_table
 from tools.papers.pictures import prepare, write
 from tools.papers.published import Alphas, published, spread
 
@@ -422,7 +423,7 @@ def measure(work: Work) -> dict[str, Any]:
     figures = EVALUATIONS[work.matrix.evaluate](work)
     figures |= {n: summary[key] for n, (key, _) in REPORT_FIGURES.items() if key in summary}
     model = work.models()[0]
-    config, _ = read_config(model)
+    config = read_config(model)[0]
     figures |= {
         "output_alpha": config.generator_alpha,
         "attention_alpha": config.source_attention_alpha,

@@ -1,4 +1,4 @@
-// The Python module of the steps of LSTMs with attention, called by ../lstm_steps.py.
+// The Python module of the steps of LSTMs with attention, called by ../attention.py.
 //
 // Each function takes the 64-bit numbers of one struct below: sizes, and addresses of float32 memory
 // that Python owns. The mathematics is in lstm_cells.h and lstm_attention.h.

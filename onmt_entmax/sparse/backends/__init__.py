@@ -15,12 +15,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import reference
-from onmt_entmax.sparse.arguments import has_memory, is_traced, refuse_rows_without_answer
+from onmt_entmax.sparse.arguments import is_readable, refuse_rows_without_answer
 from onmt_entmax.sparse.backends import cpu
-
-_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-_LONGEST = 1 << 27  # longer rows would need more programs than a grid has
 
 
 def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
@@ -36,23 +32,25 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
         others: the operation's other tensors.
     """
     tensors = [given for given in (scores, alpha, *others) if isinstance(given, Tensor)]
-    if is_traced() or not scores.numel() or not all(map(has_memory, tensors)):
+    if not scores.numel() or not all(is_readable(given, wait=True) for given in tensors):
         return reference
-    if scores.dtype not in _TYPES or scores.shape[-1] >= _LONGEST:
+    # Longer rows would need more programs than a grid has.
+    known = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    if scores.dtype not in known or scores.shape[-1] >= 1 << 27:
         return reference
     if isinstance(alpha, Tensor):
         recorded = alpha.is_cuda and torch.cuda.is_current_stream_capturing()
         alpha = 2.0 if recorded else float(alpha.detach().amax())
     if not alpha <= 2:
         return reference
-    if scores.is_cuda or _INTERPRETED:
+    if scores.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
         return _gpu(scores.device)
     return reference if cpu.module is None or scores.device.type != "cpu" else cpu
 
 
 @cache
 def _gpu(device: torch.device) -> Any:
-    """Return the GPU kernels if they start on a device, else the reference."""
+    """Return the GPU kernels if they start on a device, else warn and return the reference."""
     try:
         from onmt_entmax.sparse.backends import triton
 
@@ -69,17 +67,13 @@ def _gpu(device: torch.device) -> Any:
         return reference
 
 
-def kernels_start(device: torch.device) -> bool:
-    """Return whether kernels start on a GPU; a failure, as without a C compiler, is a warning."""
-    return of(torch.zeros(1, 2, device=device), 1.5) is not reference
-
-
-def solve_(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    r"""Turn scores into probabilities, in place.
+def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Write the probabilities of rows into ``out``.
 
     Args:
-        scores: ``(rows, n)``, contiguous, float32 or float64; afterwards probabilities.
-        alpha: a number >= 1.
+        scores: ``(rows, n)``, contiguous, float32 or float64.
+        alpha: a number >= 1, or ``(rows, 1)``.
+        out: ``(rows, n)``, contiguous, in the type of the scores; may be the scores.
 
     Returns:
         The shifted conjugate :math:`\Omega^*(z) - \max z` of each row, between 0 and log n, and the
@@ -88,17 +82,6 @@ def solve_(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
 
     Raises:
         ValueError: if a row is -inf everywhere (nan on a GPU).
-    """
-    return solve(scores, alpha, scores)
-
-
-def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Write the probabilities of rows into ``out``, else as :func:`solve_`; alpha may be a tensor.
-
-    Args:
-        scores: ``(rows, n)``, contiguous, float32 or float64.
-        alpha: a number, or ``(rows, 1)``.
-        out: ``(rows, n)``, contiguous, in the type of the scores; may be the scores.
     """
     if not isinstance(alpha, Tensor) and alpha == 1:
         maxima = scores.amax(-1, keepdim=True)

@@ -83,7 +83,7 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Write probabilities of rows, return shifted conjugates and maxima; see `solve_`."""
+    """Write probabilities of rows, return shifted conjugates and maxima; see `backends.solve`."""
     shifted, maxima = scores.new_empty(len(scores)), scores.new_empty(len(scores))
     _on_rows(module.map_rows, scores, alpha, out, shifted, maxima)
     return shifted, maxima

@@ -16,10 +16,6 @@ from torch import Tensor
 from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.sparse.backends.attention_inputs import Inputs, Leading
 
-_NO_MASK, _CAUSAL, _BOOLEANS, _NUMBERS = range(4)
-# Bytes of a group's scores.
-_GROUP = 1 << 19
-
 
 def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
     """Return attention ``(..., queries, value size)`` and its weights; without values, the weights.
@@ -112,9 +108,10 @@ class _Work(Leading):
         self._dropout_p = inputs.dropout_p
         alpha = torch.as_tensor(inputs.alpha, dtype=torch.float64, device="cpu")
         self._alpha = alpha.detach().expand(self.heads, 1, 1).contiguous()
-        mask, self._kind = inputs.mask, _CAUSAL if inputs.is_causal else _NO_MASK
+        # Of csrc/native.cpp: no mask, causal, booleans, numbers.
+        mask, self._kind = inputs.mask, int(inputs.is_causal)
         if mask is not None:
-            self._kind = _BOOLEANS if mask.dtype == torch.bool else _NUMBERS
+            self._kind = 2 if mask.dtype == torch.bool else 3
             if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] == 1:
                 # C++ reads adjacent keys; only other dimensions may repeat themselves.
                 mask = mask.expand(*mask.shape[:-1], self.keys).contiguous()
@@ -133,7 +130,7 @@ class _Work(Leading):
             ``(count, rows, columns)`` of a tensor ``(outer, heads, rows, columns)``.
         """
         scores = self.queries * self.keys * self.query.itemsize
-        together = min(max(_GROUP // scores, 1), self.count)
+        together = min(max((1 << 19) // scores, 1), self.count)
         step, within = max(together // self.heads, 1), min(together, self.heads)
         for begin in range(0, self.outer, step):
             for first in range(0, self.heads, within):

@@ -13,18 +13,15 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
+from onmt_entmax.sparse.arguments import working_type
 from onmt_entmax.sparse.backends import triton_kernels
-from onmt_entmax.sparse.reference import scaled
+from onmt_entmax.sparse.reference import scaled as scaled
 
-__all__ = ["conjugate", "gradients", "mapping", "scaled", "solve"]
-
-# Scores in a program of several short rows; bytes of a row that stays in registers, and of a tile
-# of a longer one, in the type computed in; candidates that a list has room for.
-_TOGETHER = 512
+# Bytes of a row that stays in registers, and of a tile of a longer one, in the type computed in;
+# candidates that a list has room for.
 _REGISTERS = 1 << 15
 _TILE = 1 << 14
 _ROOM = 1024
-_LEAST_WIDTH = 16
 
 
 def device_of(scores: Tensor) -> AbstractContextManager[object]:
@@ -132,25 +129,16 @@ def power_of_two(size: int) -> int:
 @cache
 def short_rows(n: int, work: torch.dtype) -> dict[str, int] | None:
     """Return height, width and warps of a program of short rows, or None for long rows."""
-    width = max(power_of_two(n), _LEAST_WIDTH)
+    width = max(power_of_two(n), 16)
     if width * work.itemsize > _REGISTERS:
         return None
-    height = max(_TOGETHER // width, 1)
+    height = max(512 // width, 1)  # of several rows, 512 scores
     return {"height": height, "width": width, "num_warps": _warps(height * width * work.itemsize)}
 
 
 def _warps(size: int) -> int:
     """Return the warps for a tile of so many bytes: about 16 float32 numbers a thread."""
     return min(max(size // (32 * 16 * 4), 1), 16)
-
-
-def long_rows(work: torch.dtype) -> dict[str, int]:
-    """Return width, room and warps of a program that solves a long row."""
-    return {"width": _TILE // work.itemsize, "room": _ROOM, "num_warps": _warps(_TILE)}
-
-
-def _result_type(scores: Tensor) -> torch.dtype:
-    return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
 def _solve(
@@ -173,20 +161,21 @@ def _solve(
             return
         columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
         triton_kernels.solve_long[(rows,)](
-            *given, columns, n, **constants, **long_rows(form.work)
+            *given, columns, n, **constants,
+            width=_TILE // form.work.itemsize, room=_ROOM, num_warps=_warps(_TILE),
         )  # fmt: skip
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     """Return probabilities ``(..., n)`` or their logarithms; see `reference.mapping`."""
     scores = scores.contiguous()
-    out = torch.empty_like(scores, dtype=_result_type(scores))
+    out = torch.empty_like(scores, dtype=working_type(scores))
     _solve(scores, alpha, "logs" if logs else "probabilities", out, ())
     return out
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Write probabilities of rows, return shifted conjugates and maxima; see `solve_`."""
+    """Write probabilities of rows, return shifted conjugates and maxima; see `backends.solve`."""
     shifted, maxima = scores.new_empty(len(scores)), scores.new_empty(len(scores))
     _solve(scores, alpha, "probabilities", out, (shifted, maxima))
     return shifted, maxima

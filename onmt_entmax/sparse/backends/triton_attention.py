@@ -22,26 +22,9 @@ from onmt_entmax.sparse.backends.triton import (
     power_of_two,
 )
 
-# Sizes whose blocks have room in the shared memory of every GPU since Ampere.
-_LARGEST_SIZE = 128
-# Keys of a block, and queries; fewer where a vector has more bytes than these.
-_BLOCK = 64
-_SHORT_VECTOR, _LONG_VECTOR = 128, 256
-# All keys are one block up to here, but for long vectors.
-_SINGLE = 128
+# All keys are one block up to here, but for vectors of more bytes.
+_SINGLE, _LONG_VECTOR = 128, 256
 _LEAST = 16
-
-
-def fits(inputs: Inputs) -> bool:
-    """Return whether the kernels take the inputs: float32 or half types, no gradient of a mask."""
-    query, value, mask = inputs.query, inputs.value, inputs.mask
-    return (
-        value is not None
-        and query.dtype != torch.float64
-        and max(query.shape[-1], value.shape[-1]) <= _LARGEST_SIZE
-        and query.shape[-2] * inputs.key.shape[-2] < 1 << 31
-        and not (mask is not None and mask.requires_grad)
-    )
 
 
 def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -113,11 +96,9 @@ def _bytes(inputs: Inputs) -> int:
 
 
 def _block(inputs: Inputs) -> int:
-    """Return the queries and keys of a block."""
+    """Return the queries and keys of a block, fewer where vectors have many bytes."""
     size = _bytes(inputs)
-    if size <= _SHORT_VECTOR:
-        return _BLOCK
-    return _BLOCK // 2 if size <= _LONG_VECTOR else _BLOCK // 4
+    return 64 if size <= 128 else 32 if size <= _LONG_VECTOR else 16
 
 
 def _arguments(

@@ -17,6 +17,8 @@ import triton
 import triton.language as tl
 
 from onmt_entmax.sparse.backends.triton_kernels import (
+    INFINITY,
+    STEPS,
     alpha_terms,
     beta_of,
     curve,
@@ -25,8 +27,6 @@ from onmt_entmax.sparse.backends.triton_kernels import (
     step,
 )
 
-_STEPS = tl.constexpr(100)
-_INFINITY = tl.constexpr(float("inf"))
 # Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
 _VARIOUS = ("mask_outer", "mask_head", "mask_row", "heads", "total_heads", "queries", "keys")
 
@@ -73,7 +73,7 @@ def _scores(
             there = there & (given != 0)
         else:
             scores += given.to(tl.float32)
-    return tl.where(there, scores, -_INFINITY)
+    return tl.where(there, scores, -INFINITY)
 
 
 @triton.jit
@@ -121,10 +121,10 @@ def attend(
             masking, precision,
         )  # fmt: skip
         maximum = tl.max(scores, 1, keep_dims=True)
-        maximum = tl.where(maximum == -_INFINITY, 0.0, maximum)
+        maximum = tl.where(maximum == -INFINITY, 0.0, maximum)
         threshold, p, _ = solve_tile(scores - maximum, threshold, ceiling, beta, log_form, power)
     else:
-        maximum = tl.full((height, 1), -_INFINITY, tl.float32)
+        maximum = tl.full((height, 1), -INFINITY, tl.float32)
         for begin in range(0, end, width):
             read = _rows(key, begin + column, keys, key_row, size, wide)
             scores = _scores(
@@ -133,10 +133,10 @@ def attend(
             )  # fmt: skip
             maximum = tl.maximum(maximum, tl.max(scores, 1, keep_dims=True))
         # A query without keys: all its weights are 0.
-        maximum = tl.where(maximum == -_INFINITY, 0.0, maximum)
+        maximum = tl.where(maximum == -INFINITY, 0.0, maximum)
         going = 1
         steps = 0
-        while (going > 0) & (steps < _STEPS):
+        while (going > 0) & (steps < STEPS):
             total, slope = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
             for begin in range(0, end, width):
                 read = _rows(key, begin + column, keys, key_row, size, wide)

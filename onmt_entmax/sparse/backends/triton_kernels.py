@@ -23,7 +23,7 @@ import triton
 import triton.language as tl
 
 # Steps at most; ordinary rows need three to six, bisection some 60.
-_STEPS = tl.constexpr(100)
+STEPS = tl.constexpr(100)
 # Tiles of a long row that are loaded at once, and lanes that its bound is solved for.
 _AHEAD = tl.constexpr(3)
 _LANES = tl.constexpr(1024)
@@ -31,7 +31,7 @@ _LANES = tl.constexpr(1024)
 _LONGER = tl.constexpr(256)
 _FEW = tl.constexpr(32)
 _FEW_STEPS = tl.constexpr(3)
-_INFINITY = tl.constexpr(float("inf"))
+INFINITY = tl.constexpr(float("inf"))
 # Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
 _VARIOUS = ("inner", "count", "rows")
 
@@ -159,7 +159,7 @@ def bases(below, threshold, probability, beta, log_form: tl.constexpr, power: tl
 @triton.jit
 def solve_tile(
     below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr,
-    most: tl.constexpr = _STEPS,
+    most: tl.constexpr = STEPS,
 ):  # fmt: skip
     """Solve a tile (rows, width) that is padded with -inf, in at most ``most`` steps.
 
@@ -234,7 +234,7 @@ def result_at(
             logs = _logarithms(from_threshold, part, inside, beta, log_form)
         if log_form:
             logs -= tl.log(total)
-        return tl.where(outside, -_INFINITY, logs)
+        return tl.where(outside, -INFINITY, logs)
     if log_form:
         probability = probability / total
     return probability if power == -1 else _positive(probability, outside, wide)
@@ -279,7 +279,7 @@ def solve_short(
     row = tl.minimum(row, rows - 1)
     beta = beta_of(alpha, row, inner, count, each_row, work)
     there = real & (column < n)
-    tile = tl.load(scores + place, mask=there, other=-_INFINITY).to(work)
+    tile = tl.load(scores + place, mask=there, other=-INFINITY).to(work)
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
     least, ceiling = extreme_thresholds(beta, n, log_form, power)
@@ -309,7 +309,7 @@ def _row_sums(
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)[None, :]
-        tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(maximum.dtype)
+        tile = tl.load(scores + column, mask=column < n, other=-INFINITY).to(maximum.dtype)
         p, s, base = curve(tile - maximum, threshold, beta, log_form, power)
         total += tl.sum(p, 1, keep_dims=True)
         slope += tl.sum(s, 1, keep_dims=True)
@@ -320,10 +320,10 @@ def _row_sums(
 @triton.jit
 def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
     """Return the maximum of each column of the tiles (1, width) that a row is read by."""
-    lanes = tl.full((1, width), -_INFINITY, work)
+    lanes = tl.full((1, width), -INFINITY, work)
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)[None, :]
-        tile = tl.load(scores + column, mask=column < n, other=-_INFINITY).to(work)
+        tile = tl.load(scores + column, mask=column < n, other=-INFINITY).to(work)
         lanes = tl.maximum(lanes, tile)
     return lanes
 
@@ -337,7 +337,7 @@ def _list_candidates(
     found = 0
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
-        tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-_INFINITY)
+        tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-INFINITY)
         _, _, base = curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
         # A comparison under which nan is a candidate.
         hot = tl.reshape((base <= 0) == 0, (width,))
@@ -365,7 +365,7 @@ def solve_row(
     if width > _LANES:
         lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
-    threshold = _lower_bound(lanes - maximum, least, ceiling, beta, log_form, power, _STEPS)
+    threshold = _lower_bound(lanes - maximum, least, ceiling, beta, log_form, power, STEPS)
     found = _list_candidates(
         scores, columns, n, maximum, threshold, beta, log_form, power, width, room
     )
@@ -373,8 +373,8 @@ def solve_row(
     slot = tl.arange(0, room)[None, :]
     listed = slot < tl.where(found <= room, found, 0)
     place = tl.load(columns + slot, mask=listed, other=0)
-    few = tl.load(scores + place, mask=listed, other=-_INFINITY).to(work) - maximum
-    few = tl.where(listed, few, -_INFINITY)
+    few = tl.load(scores + place, mask=listed, other=-INFINITY).to(work) - maximum
+    few = tl.where(listed, few, -INFINITY)
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     if found <= room:
         threshold, probability, total = solve_tile(few, threshold, ceiling, beta, log_form, power)
@@ -383,7 +383,7 @@ def solve_row(
     else:
         going = 1
         steps = 0
-        while (going > 0) & (steps < _STEPS):
+        while (going > 0) & (steps < STEPS):
             total, slope, energy = _row_sums(
                 scores, n, maximum, threshold, beta, log_form, power, width
             )
@@ -428,10 +428,10 @@ def _write_row(
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)[None, :]
         if found <= room:
-            nothing = -_INFINITY if result == "logs" else 0.0
+            nothing = -INFINITY if result == "logs" else 0.0
             finished = tl.full((1, width), nothing, maximum.dtype)
         else:
-            tile = tl.load(scores + column, mask=column < n, other=-_INFINITY)
+            tile = tl.load(scores + column, mask=column < n, other=-INFINITY)
             below = tile.to(maximum.dtype) - maximum
             probability, _, _ = curve(below, threshold, beta, log_form, power)
             finished = result_at(
