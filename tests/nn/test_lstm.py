@@ -159,7 +159,7 @@ def test_wrong_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="longest first"):
         encoder(source, SOURCE.flip(0))
     with pytest.raises(ValueError, match="a target length is 6"):
-        decoder.teacher_forced(target, TARGET + 1, torch.zeros(1))
+        decoder.teacher_forced(target, TARGET + 1, torch.zeros(1), SOURCE)
 
 
 def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
