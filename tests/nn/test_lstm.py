@@ -89,8 +89,9 @@ def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> 
         assert (found - expected).norm() <= tolerance * expected.norm() + 1e-12
 
 
-@pytest.mark.parametrize("fixed", [False, True])
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    ("dtype", "fixed"), [(torch.float64, False), (torch.float64, True), (torch.float32, False)]
+)
 @pytest.mark.parametrize(
     "options",
     [
@@ -115,18 +116,6 @@ def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: b
 def test_what_is_not_covered_runs_as_in_opennmt(options: dict[str, object]) -> None:
     models = model_of(True, **options), model_of(False, **options)
     assert torch.allclose(outputs_of(models[0], True), outputs_of(models[1], False))
-
-
-def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
-    monkeypatch.setattr(lstm_steps, "entmax", lambda scores, alpha: scores.softmax(-1))
-    (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
-    states, bank, lengths = encoder(source, SOURCE.to("meta"))
-    decoder.init_state(source, bank, states)
-    outputs, _ = decoder.teacher_forced(target, None, bank, lengths)
-    outputs.sum().backward()
-    assert outputs.shape == (35, HIDDEN)
-    assert all(parameter.grad is not None for parameter in decoder.parameters())
 
 
 def test_backward_twice_and_dropout_from_a_seed() -> None:
