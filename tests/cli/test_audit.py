@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audit import Checked
-from onmt_entmax.data.inflection import Row
 from tests.commands import run, succeed
 from tests.ended import refused
 
@@ -41,14 +39,6 @@ def test_a_planted_error_is_excluded_and_the_command_continues(tmp_path: Path) -
     assert len((tmp_path / "out/ask.tsv").read_text().splitlines()) == 5
     # What is done is not done again.
     assert "onmt-entmax train" not in run("onmt_entmax", *words).stdout
-
-
-def test_a_row_is_written_with_all_that_the_model_admits() -> None:
-    hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
-    record = {"hypotheses": hypotheses, "certificate": "exhaustive"}
-    checked = Checked(3, Row("ab", "aab", ("V", "PST")), True, record)
-    assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25\texhaustive"
-    assert checked.certainty == 0.75
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """The benchmark of a linear classifier."""
 
+import pytest
+
 from tests.ended import ended
 from tools.bench import classifier
 
 
+@pytest.mark.slow
 def test_each_loss_has_a_row(capsys):
     sizes = ["--rows", "300", "--features", "4", "--classes", "5", "--epochs", "30"]
     assert ended(classifier.main, sizes) == 0

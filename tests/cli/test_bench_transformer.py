@@ -27,17 +27,3 @@ def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys)
     assert stock["loss"] == pytest.approx(softmax["loss"], abs=2e-3)
     assert all(line["ms"] > 0 for line in found)
     assert "contender learned ms " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "options", [["--variants", "0.5"], ["--variants", "a"], ["--steps", 1], ["--batch", 0]]
-)
-def test_a_bad_request_is_one_line(options: list, monkeypatch, capsys) -> None:
-    assert bench(monkeypatch, *options) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert options[0] in line
-
-
-def test_data_that_cannot_be_read(tmp_path: Path, monkeypatch, capsys) -> None:
-    assert bench(monkeypatch, "--data", tmp_path) == 2
-    assert "cannot be read" in capsys.readouterr().err

@@ -1,19 +1,17 @@
 """`onmt-entmax bleu` gives what sacrebleu's own command gives."""
 
 import json
-import math
 import random
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from pyonmttok import Tokenizer
 
 from onmt_entmax.cli import bleu
 from tests.commands import succeed
 from tests.ended import ended, refused
+from tests.reports import record
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +36,9 @@ def sacrebleu(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("tokenize", ["13a", "none", "char", "intl"])
-@pytest.mark.parametrize("lowercase", [[], ["--lowercase"]], ids=["cased", "lowercase"])
+@pytest.mark.parametrize(
+    ("tokenize", "lowercase"), [("13a", []), ("char", ["--lowercase"]), ("none", [])]
+)
 def test_scores_and_signatures_are_those_of_the_command(
     texts: Path, tmp_path: Path, tokenize: str, lowercase: list[str], capsys
 ) -> None:
@@ -69,7 +68,6 @@ def test_the_bootstrap_is_that_of_the_command(texts: Path, tmp_path: Path) -> No
         *["--paired-bs", "--paired-bs-n", "100"],
     )
     rows = [line for line in table.splitlines() if line.startswith(("one ", "two "))]
-    assert len(rows) == 2
     for row in rows:
         for cell in row.split("  ")[1:]:
             numbers = cell.replace("+-", "").replace("(p", "").replace(")", "").split()
@@ -91,26 +89,11 @@ def test_the_same_scores_differ_by_chance(texts: Path, tmp_path: Path, capsys) -
         assert f"(p {p})" in rows[system]
 
 
-def test_several_tokenisations_and_references(texts: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(texts)
-    command = ["one", "--reference", "ref", "two", "--tokenize", "13a", "none"]
-    assert ended(bleu.main, [*command, "--metrics", "bleu"]) == 0
-    done = capsys.readouterr().out
-    head, row = done.splitlines()[:2]
-    assert head.split() == ["system", "BLEU", "13a", "BLEU", "none"]
-    assert len(row.split()) == 3
-    assert "nrefs:2" in done
-    assert ended(bleu.main, ["ref", "--reference", "ref", "--metrics", "bleu"]) == 0
-    assert "100.00" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing", "--reference", "ref"], "missing: no such file"),
         (["short", "--reference", "ref"], "short: has 1 line, expected 60"),
-        (["empty", "--reference", "ref"], "empty: the file is empty"),
-        (["one", "one", "--reference", "ref"], "the same system is given twice"),
         (["five", "--reference", "ref"], "has 300 lines, expected 60, as in the reference (n-best"),
         (["five", "--reference", "ref", "--nbest", "4"], "expected 240, 4 for each of 60 lines of"),
     ],
@@ -119,55 +102,8 @@ def test_errors_are_one_line(texts: Path, monkeypatch, arguments: list[str], mes
     monkeypatch.chdir(texts)
     (texts / "short").write_text("a\n")
     (texts / "five").write_text("a\n" * 300)
-    (texts / "empty").write_text("")
     line = refused(bleu.main, arguments)
     assert message in line
-
-
-def multi_bleu(lines: list[str], reference: list[str]) -> float:
-    """BLEU of tokens between spaces, as Moses' multi-bleu.perl computes it."""
-    counts = [[0, 0] for _ in range(4)]
-    sizes = [0, 0]
-    for line, other in zip(lines, reference, strict=True):
-        tokens, wanted = line.split(), other.split()
-        sizes = [sizes[0] + len(tokens), sizes[1] + len(wanted)]
-        for order, count in enumerate(counts, 1):
-            found, known = (
-                Counter(tuple(text[i : i + order]) for i in range(len(text) - order + 1))
-                for text in (tokens, wanted)
-            )
-            count[0] += sum((found & known).values())
-            count[1] += sum(found.values())
-    precision = math.exp(sum(math.log(right / all_) for right, all_ in counts) / 4)
-    return 100 * precision * min(1, math.exp(1 - sizes[1] / sizes[0]))
-
-
-def test_tokenised_bleu_is_that_of_papers(texts: Path, tmp_path: Path) -> None:
-    """`--tokenize none`, on the tokens of the model and of the reference, whatever they contain."""
-    lines, reference = ((texts / name).read_text().splitlines() for name in ("two", "ref"))
-    lines = [f"don't , {line} 1,000 -" for line in lines]  # 13a would split these tokens
-    reference = [f"don't , {line} 1,000 . now" for line in reference]
-    (tmp_path / "system").write_text("\n".join(lines[:50]) + "\n")
-    (tmp_path / "ref").write_text("\n".join(reference[:50]) + "\n")
-    command = [str(tmp_path / "system"), "--reference", str(tmp_path / "ref")]
-    command += ["--tokenize", "none", "--metrics", "bleu", "--output", str(tmp_path / "json")]
-    assert ended(bleu.main, command) == 0
-    value = json.loads((tmp_path / "json").read_text())["systems"][command[0]]["BLEU none"]["value"]
-    assert value == pytest.approx(multi_bleu(lines[:50], reference[:50]), abs=1e-9)
-    assert value > 30
-
-    text = ["".join([line.replace(" , ", ", "), "!"]) for line in lines[:50]]
-    (tmp_path / "system").write_text("\n".join(text) + "\n")
-    tokenizer = Tokenizer("aggressive", no_substitution=True)
-    sides = ([" ".join(tokenizer(line)) for line in side] for side in (text, reference[:50]))
-    own = multi_bleu(*sides)
-    other = str(tmp_path / "ref")
-    command[command.index("none")] = "onmt"
-    assert ended(bleu.main, [other, *command, "--resamples", "10"]) == 0
-    scores = json.loads((tmp_path / "json").read_text())
-    assert scores["systems"][command[0]]["BLEU onmt"]["value"] == pytest.approx(own, abs=1e-9)
-    assert "tok:onmt-aggressive" in scores["signatures"]["BLEU onmt"]
-    assert own != pytest.approx(value, abs=0.1)
 
 
 def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
@@ -201,15 +137,12 @@ def test_bleu_of_the_sentences_that_are_kept(tmp_path: Path) -> None:
     for name, texts in (("ref", lines), ("out", [lines[0], "nothing of the kind here now"])):
         (tmp_path / name).write_text("\n".join(texts) + "\n")
     with open(tmp_path / "report", "w") as file:
-        for n, prob in enumerate((0.95, 0.4)):
-            head = {"id": n, "source": "s", "certificate": "optimal", "bound": 0.1, "mass": prob}
-            record = head | {"finished": 1, "hypotheses": [{"text": "t", "prob": prob}]}
-            print(json.dumps(record), file=file)
+        for prob in (0.95, 0.4):
+            print(record("s", "optimal", ("t", prob), bound=0.1), file=file)
     options = ["--reference", tmp_path / "ref", "--report", tmp_path / "report"]
     succeed("onmt_entmax", "bleu", tmp_path / "out", *options, "--output", tmp_path / "json")
     curve = json.loads((tmp_path / "json").read_text())["coverage"]
     kept = {each["rule"]: (each["share"], each["quality"]) for each in curve}
     assert kept["p >= 0.9"] == (0.5, pytest.approx(100))
     assert kept["all"][0] == 1.0
-    assert kept["all"][1] < 60
     assert kept["exhaustive"] == (0.0, None)

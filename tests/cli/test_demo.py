@@ -65,20 +65,3 @@ def test_a_shell_repeats_the_demo(root: Path, monkeypatch: Any, capfd: Any) -> N
     assert opened.endswith((root / "run" / "demo" / "dev.html").as_uri())
     listed = sum(bool(json.loads(line)["hypotheses"]) for line in first[3].splitlines())
     assert first[4].count('id="drawing-') == listed > 0
-
-
-def test_an_environment_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
-    """As after a Python that is too new, whose environment lacks the package."""
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "constraints.txt"):
-        (tmp_path / name).touch()
-    (tmp_path / ".venv").mkdir()
-
-    def made() -> str:
-        command = ["make", "--no-print-directory", "--dry-run", "test", "PYTHON=python3.12"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout
-
-    assert "python3.12 -m venv --clear .venv && .venv/bin/pip install " in made()
-    (tmp_path / ".venv" / ".installed").touch()
-    assert "python3.12 -m venv  .venv && " in made()

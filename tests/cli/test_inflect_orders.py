@@ -2,7 +2,6 @@
 where orders of writing are averaged: what is said, and what is proven."""
 
 import io
-import json
 import math
 from pathlib import Path
 
@@ -10,12 +9,11 @@ import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import export, inflect
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.inflector import Inflection, InflectionError, Question
+from onmt_entmax.inflector import Inflection, Question
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import TranslationError, Translator
 from tests.ended import ended
-from tests.inflection_models import VOCABULARIES, WORDS, write_model
+from tests.inflection_models import write_model
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +35,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture(scope="module", params=range(40, 60, 5))
+@pytest.fixture(scope="module", params=(40, 50))
 def short_forms(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, list[Path]], list[Inflection]]:
@@ -59,7 +57,7 @@ def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven):
     assert turned.certificate == plain.certificate
 
 
-@pytest.mark.parametrize("lemma", ["a", "ab", "bba"])
+@pytest.mark.parametrize("lemma", ["a", "bba"])
 def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemma):
     """Two models from the left have two thirds of the weight; all forms are known."""
     other = write_model(tmp_path / "other", 24)
@@ -75,19 +73,9 @@ def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemm
     assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
     probs = [form.prob for form in answer.forms]
     assert probs == sorted(probs, reverse=True)
-    # With a beam and one form each, no more is claimed than there is.
-    some = Inflector(folders[0], 1, 2, max_length=6, reversed_folders=folders[1])
-    found = some.inflect("english", lemma, "V")
-    assert len(found.forms) == 1
-    first = found.forms[0]
-    assert first.prob <= expected[first.text] + 1e-6
-    if found.level in ("optimal", "exhaustive", "only"):
-        assert expected[first.text] == pytest.approx(max(expected.values()), abs=1e-6)
-    for text, prob in expected.items():
-        assert text == first.text or prob <= max(found.certificate.bound, first.prob) + 1e-6
 
 
-@pytest.mark.parametrize("beam", [1, 2, 5, 50])
+@pytest.mark.parametrize("beam", [1, 2, 50])
 def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
     """Against all forms of both orders; ends are likely, so that often few are possible."""
     folders, whole = short_forms
@@ -119,50 +107,11 @@ def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
             assert max(others) <= bound + 1e-7
 
 
-def test_a_model_is_to_be_named() -> None:
-    with pytest.raises(InflectionError, match="no model is named"):
-        Inflector([])
-
-
-def test_models_that_do_not_go_together(uneven, tmp_path):
-    plain = Vocabularies(Vocabulary((*SOURCE_SPECIALS, "a")), VOCABULARIES.target)
-    other = write_model(tmp_path / "plain", 1, plain)
-    with pytest.raises(InflectionError, match=f"{other}: not a model of inflection"):
-        Inflector([uneven], reversed_folders=[other])
-    words = tuple(word for word in WORDS if not word.startswith("lang="))
-    french = Vocabularies(
-        Vocabulary((*SOURCE_SPECIALS, "lang=french", *words)), VOCABULARIES.target
-    )
-    other = write_model(tmp_path / "french", 1, french)
-    with pytest.raises(InflectionError, match="no language in common"):
-        Inflector([uneven], reversed_folders=[other])
-
-
 def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
     """Lines that the command prints."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert ended(inflect.main, [*more, str(model)]) == 0
     return capsys.readouterr().out.splitlines()
-
-
-def test_forms_of_a_model_that_writes_backwards(uneven, capsys, monkeypatch):
-    plain, turned = (
-        asked(uneven, capsys, monkeypatch, "english ab V\n", "--n_best", "5", *more)
-        for more in (["--model"], ["--reversed"])
-    )
-    forms = [[line.split("\t")[4] for line in lines] for lines in (plain, turned)]
-    assert forms[1] == [form[::-1] for form in forms[0]]
-    assert plain != turned
-
-
-def test_models_of_two_orders(uneven, capsys, monkeypatch):
-    more = ["--model", str(uneven), "--json", "--reversed"]
-    (line,) = asked(uneven, capsys, monkeypatch, "english ab V\n", *more)
-    inflector = Inflector([uneven], reversed_folders=[uneven])
-    (form,) = inflector.inflect("english", "ab", "V").forms
-    answer = json.loads(line)
-    assert answer["forms"][0]["form"] == form.text
-    assert answer["forms"][0]["prob"] == pytest.approx(form.prob)
 
 
 def test_a_folder_that_says_its_order_needs_no_option(uneven, tmp_path, capsys, monkeypatch):
@@ -185,14 +134,6 @@ def test_a_folder_that_says_its_order_needs_no_option(uneven, tmp_path, capsys, 
     assert forms[1] == [" ".join(reversed(form.split())) for form in forms[0]] != forms[0]
     records = [answer.record() for answer in (plain, turned)]
     assert records[0]["certificate"] == records[1]["certificate"]
-
-
-def test_a_text_of_a_model_that_writes_backwards_is_read_as_it_is_written(uneven, tmp_path):
-    """For the pictures of a report, and forced decoding."""
-    told = write_model(tmp_path / "told", 1, options={"target_order": "right_to_left"})
-    reader = Translator.from_folders([told]).reader
-    assert reader.preprocess("lang=english +V a b", "a b ▁")[1] == ["▁", "b", "a"]
-    assert reader.postprocess(["▁", "b", "a"]) == "a b ▁"
 
 
 def test_models_of_two_orders_are_no_token_level_ensemble(uneven, tmp_path):

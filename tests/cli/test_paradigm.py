@@ -3,14 +3,13 @@
 import json
 import math
 import shutil
-import subprocess
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli import paradigm, serve
-from onmt_entmax.data.inflection import cells_text, count_cells, read_cells
+from onmt_entmax.data.inflection import cells_text
 from onmt_entmax.inflector import Inflector
 from onmt_entmax.search import SearchConfig, SearchTask
 from tests.ended import ended
@@ -33,17 +32,6 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(model: Path, cells: Path, *words: object) -> int:
     return ended(paradigm.main, [*map(str, words), "--model", str(model), "--cells", str(cells)])
-
-
-def test_cells_are_counted_and_read_back(cells: Path) -> None:
-    sources = [
-        " ".join(["lang=" + language, *("+" + tag for tag in tags), "a"])
-        for language, some in CELLS.items()
-        for tags, number in some.items()
-        for _ in range(number)
-    ]
-    assert count_cells(sources) == CELLS
-    assert read_cells(cells) == CELLS
 
 
 def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
@@ -134,17 +122,6 @@ def read_att(lines: list[str]) -> dict[tuple[str, str, str], float]:
     return paths
 
 
-@pytest.mark.skipif(not shutil.which("hunspell"), reason="hunspell is not installed")
-def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
-    words = ("english", "ab", "--pos", "V", "--format", "hunspell", "--output", tmp_path / "w")
-    assert run(model, cells, *words, "--least", 0.1) == 0
-    listed = (tmp_path / "w.dic").read_text("utf-8").split("\n")[1:-1]
-    command = ["hunspell", "-d", str(tmp_path / "w"), "-l"]
-    asked = "\n".join([*listed, "bbabbabba"])
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["bbabbabba"]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -159,11 +136,6 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
 def test_mistakes_are_one_line(model, cells, capsys, words, message) -> None:
     assert run(model, cells, *words) == 2
     assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
-
-
-def test_a_model_without_cells_says_where_they_come_from(model, capsys) -> None:
-    assert ended(paradigm.main, ["german", "ab", "--model", str(model)]) == 2
-    assert "cells.tsv: no list of cells; `onmt-entmax prepare" in capsys.readouterr().err
 
 
 def test_the_page_and_serve_show_the_same_cells(model, cells, tmp_path, capsys) -> None:

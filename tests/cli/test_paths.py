@@ -1,6 +1,7 @@
 """Paths that nobody can read or write end every command with one line, and nothing is written."""
 
 import json
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -53,13 +54,14 @@ CALLS = {
     ),
     "translate model": (translate.main, "-model @model -src text -output out"),
 }
-CASES = [
+NAMES = {"below": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
+PATHS = [
     (name, place)
     for name, (_, words) in CALLS.items()
     for place, word in enumerate(words.split())
     if word.startswith("@")
 ]
-NAMES = {"below": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
+CASES = [(*path, kind) for path, kind in zip(PATHS, cycle(NAMES), strict=False)]
 
 
 @pytest.fixture
@@ -73,8 +75,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize(("name", "place"), CASES)
+@pytest.mark.parametrize(("name", "place", "kind"), CASES)
 def test_a_path_that_cannot_be_used_is_one_line(
     name: str, place: int, kind: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,23 +122,6 @@ def test_files_to_a_model_that_reads_and_writes_text(own: list[str]) -> None:
     assert "￭" not in translations
 
 
-def test_what_was_prepared_stays_if_a_call_fails_or_a_file_was_changed(own: list[str]) -> None:
-    assert ended(prepare_files.main, own) == 0
-    Path("data/prepare.json").unlink()  # as if a call had been killed
-    assert ended(prepare_files.main, own) == 0
-    before = content("data")
-    failing = [*own, "--symbols", "50", "--max_tokens", "1"]
-    assert "no training pair is left" in refused(prepare_files.main, failing, progress=True)
-    assert content("data") == before
-    with open("data/train.yaml", "a") as file:
-        file.write("layers: 2\n")
-    assert "train.yaml: was changed, or made otherwise" in refused(prepare_files.main, own)
-    Path("data/train.yaml").unlink()
-    Path("data/test").mkdir()
-    Path("data/test/test.en").write_text("of other data\n")
-    assert "data/test/test.en: is of other data" in refused(prepare_files.main, own)
-
-
 def test_lengths_dev_sets_and_test_sets(own: list[str]) -> None:
     out = own[:5] + own[5:7] + ["--out", "it: is #1", "--symbols", "60"]
     arguments = [*out, "--val_size", "10", "--test", "dev.ro", "dev.en", "--max_ratio", "1.5"]
@@ -160,8 +143,6 @@ def test_lengths_dev_sets_and_test_sets(own: list[str]) -> None:
     [
         ({"dev.en": b"one\n"}, "20 lines and 1 line;"),
         ({"dev.en": b"a\n" + b"\n" * 19}, "dev.en: line 2 is empty on one side"),
-        ({"dev.ro": b"", "dev.en": b""}, "dev.en: no lines"),
-        ({"train.ro": b"", "train.en": b""}, "train.en: no lines"),
         ({"train.ro": None}, "no such file, nor with .xz or .gz"),
         ({"train.ro": None, "train.ro.gz": gzip.compress(b"a\n")[:-9]}, "train.ro.gz: cannot read"),
         ({"train.ro": b"a\n\xff\n"}, ":2: not UTF-8 text"),
@@ -173,17 +154,3 @@ def test_errors_are_one_line(change: dict, message: str, own: list[str]) -> None
         Path(name).unlink(missing_ok=True) if data is None else Path(name).write_bytes(data)
     assert message in refused(prepare_files.main, own, progress=True)
     assert not Path("data/train.ro").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("--val_size 9", "--val_size and --seed sample pairs, which --val gives"),
-        ("--symbols 0", "--symbols: must be "),
-        ("--max_ratio 0.5", "--max_ratio: must be a number from 1"),
-        ("--languages a/b c", "without /"),
-        ("--languages a a", "two different"),
-    ],
-)
-def test_arguments_that_do_not_fit(more: str, message: str, own: list[str]) -> None:
-    assert message in refused(prepare_files.main, [*own, *more.split()])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from onmt_entmax.cli import distill
 from onmt_entmax.cli.distill import Query, new_queries, pseudo_labels
 from onmt_entmax.data.inflection import decode_source
-from onmt_entmax.errors import UserError
 from tests.reports import record
 
 TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
@@ -35,11 +34,6 @@ def test_questions_are_new_combinations(known, count, seed) -> None:
     assert len(made) == len(set(made)) <= count
     assert set(made) <= combinations(known)
     assert made == new_queries(known, count, random.Random(seed))
-
-
-def test_all_combinations_are_found_in_the_end() -> None:
-    known = [Query(("V", tag), lemma) for tag, lemma in zip("abc", "xyz", strict=True)]
-    assert set(new_queries(known, 6, random.Random(1))) == combinations(known)
 
 
 def test_tags_are_drawn_as_often_as_training_has_them() -> None:
@@ -92,42 +86,6 @@ def keep(report: Path, out: Path, **options: object) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-def test_drawn_pairs_are_those_of_the_seed(tmp_path: Path) -> None:
-    report, out = tmp_path / "report.jsonl", tmp_path / "out"
-    report.write_text((record("lang=x +V a", "optimal", ("b", 0.6), ("c", 0.4)) + "\n") * 200)
-    best, *drawn = (
-        keep(report, out, draw=draw, seed=seed)
-        for draw, seed in ((False, 1), (True, 1), (True, 1), (True, 2))
-    )
-    assert {target for _, target in best} == {"b"}
-    assert best != drawn[0] == drawn[1] != drawn[2]
-
-
-def test_answers_for_the_other_order_and_of_middling_sureness(tmp_path: Path) -> None:
-    report = tmp_path / "report.jsonl"
-    lines = [("lang=x +V a", "a b c", 0.5), ("lang=x +V d", "d", 1.0), ("lang=x +V e", "e", 0.2)]
-    report.write_text(
-        "".join(record(source, "optimal", (text, prob)) + "\n" for source, text, prob in lines)
-    )
-    pairs = keep(report, tmp_path / "data.v1" / "out", at_most=0.9, reverse=True)
-    assert pairs == [("lang=x +V a", "c b a")]
-    with pytest.raises(UserError, match="no certified prediction has a probability of"):
-        keep(report, tmp_path / "none", prob=0.6, at_most=0.9)
-    assert not list(tmp_path.glob("none*"))
-
-
-def test_answers_are_in_random_order_and_stay_pairs(tmp_path: Path) -> None:
-    report = tmp_path / "report.jsonl"
-    asked = [f"lang={language} +V {lemma}" for language in "xy" for lemma in "abcdefgh"]
-    report.write_text("".join(record(q, "optimal", (q[-1], 0.95)) + "\n" for q in asked))
-    orders = [keep(report, tmp_path / "out", seed=seed) for seed in (1, 1, 2)]
-    for pairs in orders:
-        assert all(target == source[-1] for source, target in pairs)
-        sources = [source for source, _ in pairs]
-        assert sorted(sources) == asked != sources
-    assert orders[0] == orders[1] != orders[2]
-
-
 def ask(train: Path, out: Path, each: int = 2) -> list[str]:
     """The questions that `distill` writes."""
     distill.write_queries(Namespace(train=train, each=each, seed=1), out)
@@ -146,18 +104,3 @@ def test_questions_of_a_file(tmp_path: Path) -> None:
     train.write_text("".join(f"lang=x +V +{n} {lemma}\n" for n, lemma in enumerate("abcdef")))
     for each in (1, 3):
         assert len(set(ask(train, out, each))) == 6 * each
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("lang=x +V a\n", "no lemma can be combined"),
-        ("draw V;PST\n", "train.src:1: expected a language first"),
-    ],
-)
-def test_nothing_to_ask(tmp_path: Path, content: str, message: str) -> None:
-    train = tmp_path / "train.src"
-    train.write_text(content)
-    with pytest.raises(UserError, match=message):
-        ask(train, tmp_path / "asked.src")
-    assert list(tmp_path.iterdir()) == [train]

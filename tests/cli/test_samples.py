@@ -1,10 +1,7 @@
 """The sample data: right grammar, the files that the script makes, the counts of the README."""
 
-import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -79,18 +76,6 @@ def test_the_committed_files_are_what_the_script_makes() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_check_notices_a_change(tmp_path: Path, capsys) -> None:
-    assert make_samples.main(["--out", str(tmp_path)]) == 0
-    path = tmp_path / "turkish-dev"
-    path.write_text(path.read_text(encoding="utf-8") + "ev\tev\tN;NOM;SG\n", encoding="utf-8")
-    (tmp_path / "german-train").unlink()
-    assert make_samples.main(["--out", str(tmp_path), "--check"]) == 1
-    error = capsys.readouterr().err
-    assert "turkish-dev" in error
-    assert "german-train" in error
-    assert "english" not in error
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_development_cells_are_new_and_can_be_known(language: str) -> None:
     train, dev = read(f"{language}-train"), read(f"{language}-dev")
@@ -104,33 +89,3 @@ def test_development_cells_are_new_and_can_be_known(language: str) -> None:
     assert {tags for _, tags in asked} <= {tags for _, _, tags in train}
     characters = {c for lemma, form, _ in train for c in lemma + form}
     assert {c for lemma, form, _ in dev for c in lemma + form} <= characters
-
-
-@pytest.mark.parametrize(
-    ("language", "least", "asked"),
-    [("english", 20, 5), ("german", 20, 3), ("spanish", 50, 3), ("turkish", 0, 0)],
-)
-def test_divided_usage_is_shown_and_little_is_asked(language: str, least: int, asked: int) -> None:
-    forms = defaultdict(set)
-    for lemma, form, tags in read(f"{language}-train"):
-        forms[lemma, tags].add(form)
-    assert sum(len(each) > 1 for each in forms.values()) >= least
-    divided = {(c.lemma, c.tags) for c in LANGUAGES[language].cells() if len(c.forms) > 1}
-    assert sum((lemma, tags) in divided for lemma, _, tags in read(f"{language}-dev")) == asked
-
-
-@pytest.mark.parametrize("folder", ["samples", "conll2018"])
-def test_the_readme_counts(folder: str) -> None:
-    readme = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    if folder == "samples":
-        rows = dict(re.findall(r"^\| `(\w+-\w+)` \| ([\d,]+) \|", readme, flags=re.MULTILINE))
-        counted = {path.name: f"{len(read(path.name)):,}" for path in SAMPLES.iterdir()}
-    else:
-        rows = dict(re.findall(r"^\| `<language>-(\S+)` \| ([\d, ]+) \|", readme, re.MULTILINE))
-        path = ROOT / "tools" / "papers" / "conll2018.tsv"
-        counts = Counter[str]()
-        for line in path.read_text().splitlines()[1:]:
-            file, number, _ = line.split("\t")
-            counts[file[re.search("-(train|dev)", file).start() + 1 :]] += int(number)
-        counted = {part: f"{counts[part]:,}" for part in rows}
-    assert rows == counted

@@ -91,9 +91,7 @@ def test_scores_are_those_of_training_in_the_order_of_the_file(tmp_path, capsys)
             log_probs = model.generator.log_probs(hidden)
         expected = log_probs.gather(1, gold[:, None])[:, 0].tolist()
         assert [step["token"] for step in record["steps"]] == [*tgt.split(), "</s>"]
-        for step, value, row in zip(record["steps"], expected, log_probs, strict=True):
-            assert step["support"] == int((row > -math.inf).sum())
-            assert step["rank"] == 1 + int((row > value).sum())
+        for step, value in zip(record["steps"], expected, strict=True):
             if value == -math.inf:
                 assert step["log_prob"] is None
             else:
@@ -103,34 +101,6 @@ def test_scores_are_those_of_training_in_the_order_of_the_file(tmp_path, capsys)
         assert (record["log_prob"] is None) == bool(excluded)
         possible += not excluded
     assert f"possible {possible} " in capsys.readouterr().out
-
-
-def test_an_unknown_token_cannot_be_produced(tmp_path) -> None:
-    write_model(tmp_path / "model", 0)
-    record = run(tmp_path, tmp_path / "model", source=["a"], target=["x ö y"])[0]
-    assert record["log_prob"] is None
-    assert record["excluded_at"] in (0, 1)
-    assert record["steps"][1]["token"] == "ö"
-    assert record["steps"][1]["log_prob"] is None
-    assert record["steps"][1]["rank"] == record["steps"][1]["support"] + 1
-
-
-def test_tokens_outside_the_vocabularies_are_told(tmp_path, capsys) -> None:
-    write_model(tmp_path / "model", 0)
-    clean = run(tmp_path, tmp_path / "model", source=["a b"], target=["x"])[0]
-    captured = capsys.readouterr()
-    assert (captured.err, "vocabulary" in captured.out) == ("", False)
-    assert not {"unknown", "unknown_target"} & clean.keys()
-    first, second = run(tmp_path, tmp_path / "model", source=["a", "c b c d"], target=["ö", "x"])
-    assert first["unknown_target"] == {"ö": 1}
-    assert second["unknown"] == {"c": 2, "d": 1}
-    captured = capsys.readouterr()
-    source, target = captured.err.splitlines()
-    assert source.startswith("warning: 3 of 5 source tokens (60.00 %), in 1 of 2 lines, ")
-    assert "'c' (2), 'd'" in source
-    assert target.startswith("warning: 1 of 2 target tokens (50.00 %), in 1 of 2 lines, ")
-    assert "source tokens not in the vocabulary 60.00%" in captured.out
-    assert "target tokens not in the vocabulary 50.00%" in captured.out
 
 
 OTHER_ORDER = Vocabularies(
@@ -152,19 +122,21 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second
         )
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
+def test_what_does_not_fit_is_refused(tmp_path) -> None:
+    check_refused(tmp_path, "model")
+    write_model(tmp_path / "model", 0)
+    check_refused(tmp_path, "src: cannot be read (No such file")
+    for source, target, message in (
         (["a", "b"], ["x"], "they must correspond"),
         (["a"], ["x", "y"], "they must correspond"),
         (["a", ""], ["x", "y"], ":2: the line is blank"),
-    ],
-)
-def test_files_that_do_not_fit_are_refused(tmp_path, source, target, message) -> None:
-    write_model(tmp_path / "model", 0)
-    write_lines(tmp_path / "src", source)
-    write_lines(tmp_path / "tgt", target)
-    check_refused(tmp_path, message)
+    ):
+        write_lines(tmp_path / "src", source)
+        write_lines(tmp_path / "tgt", target)
+        check_refused(tmp_path, message)
+    other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
+    write_model(tmp_path / "other", 0, other)
+    check_refused(tmp_path, "the target vocabulary of model", "other")
 
 
 def check_refused(folder: Path, message: str, *more: str) -> None:
@@ -172,21 +144,6 @@ def check_refused(folder: Path, message: str, *more: str) -> None:
     models = [folder / name for name in ("model", *more)]
     assert message in refused(score.main, [*files, "-model", *models])
     assert not (folder / "out").exists(), "nothing half-written is left"
-
-
-def test_missing_files_and_different_vocabularies_are_refused(tmp_path) -> None:
-    check_refused(tmp_path, "model")
-    write_model(tmp_path / "model", 0)
-    check_refused(tmp_path, "src: cannot be read (No such file")
-    other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
-    write_model(tmp_path / "other", 0, other)
-    check_refused(tmp_path, "the target vocabulary of model", "other")
-
-
-def test_empty_files_have_nothing_to_score(tmp_path, capsys) -> None:
-    write_model(tmp_path / "model", 0)
-    assert run(tmp_path, tmp_path / "model", source=[], target=[]) == []
-    assert capsys.readouterr().out == "no targets\n"
 
 
 def test_the_line_of_an_error_is_that_of_the_file(tmp_path, monkeypatch) -> None:

@@ -10,7 +10,6 @@ import pytest
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.writers import Answer, Summary
 from onmt_entmax.search import decide
 from tests.commands import ROOT, fail, succeed, toy_ende
 
@@ -34,10 +33,8 @@ def test_translations_and_their_report(trained: Path, tmp_path: Path) -> None:
     assert len(outputs) == len(references) == len(records)
     right = sum(a == b for a, b in zip(outputs, references, strict=True))
     assert right / len(references) > 0.5
-    for i, (record, output) in enumerate(zip(records, outputs, strict=True)):
-        assert record["id"] == i
-        assert record["source"] == source.splitlines()[i]
-        assert record["certificate"] in ("exhaustive", "optimal", "none")
+    for record, output, line in zip(records, outputs, source.splitlines(), strict=True):
+        assert record["source"] == line
         best = record["hypotheses"][0]
         assert best["text"] == output
         assert math.isclose(math.exp(best["log_prob"]), best["prob"], rel_tol=1e-6)
@@ -57,8 +54,6 @@ def test_translations_and_their_report(trained: Path, tmp_path: Path) -> None:
         level: counts.count(level) for level in ("exhaustive", "optimal", "none")
     }
     assert summary["certificates"]["exhaustive"] > 0
-    assert 1 <= summary["mean_output_support"] < 4
-    assert 1 <= summary["mean_attention_support"] < 6
 
 
 def test_blank_lines_keep_their_place(trained: Path, tmp_path: Path) -> None:
@@ -69,31 +64,12 @@ def test_blank_lines_keep_their_place(trained: Path, tmp_path: Path) -> None:
     assert [bool(record["hypotheses"]) for record in records] == [True, False, False, True]
 
 
-def test_the_checkpoint_of_a_run_is_named(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "in").write_text("a b\n", encoding="utf-8")
-    words = ("-src", tmp_path / "in", "-output", tmp_path / "out")
-    checkpoint = max((trained / "run").glob("step_*"))
-    assert "model: " not in succeed("translate.py", "-model", checkpoint, *words)
-    assert f"model: {trained}/run/step_" in succeed(
-        "translate.py", "-model", trained / "run", *words
-    )
-
-
-def test_n_best_lists_are_sorted_and_distinct(trained: Path, tmp_path: Path) -> None:
-    for record in translate(trained, tmp_path, "a b c\nd e\n", "-n_best", 5):
-        probabilities = [h["prob"] for h in record["hypotheses"]]
-        assert probabilities == sorted(probabilities, reverse=True)
-        texts = [h["text"] for h in record["hypotheses"]]
-        assert len(set(texts)) == len(texts)
-
-
 def test_tokens_that_training_never_saw_are_named(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a b\nfed x\n")
     files = ("-src", tmp_path / "in", "-output", tmp_path / "out", "-exactness_report")
     said = succeed("translate.py", "-model", trained / "run", *files, tmp_path / "report.jsonl")
     assert "2 of 4 source tokens (50.00 %), in 1 of 2 lines, not" in said
     assert "'fed', 'x'" in said
-    assert "source tokens outside the vocabulary         50.00 %" in said
     records = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
     assert [record.get("unknown") for record in records] == [None, {"fed": 1, "x": 1}]
     summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
@@ -151,16 +127,6 @@ def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
     assert "must have 1 line, as" in fail("translate.py", *arguments, "-tgt_prefix")
 
 
-def test_an_ensemble_averages_probabilities(trained: Path, tmp_path: Path) -> None:
-    alone = translate(trained, tmp_path, "a b c\n")
-    model = trained / "run"
-    twice = translate(trained, tmp_path, "a b c\n", "-model", model, model)
-    assert twice[0]["hypotheses"][0]["text"] == alone[0]["hypotheses"][0]["text"]
-    assert math.isclose(
-        twice[0]["hypotheses"][0]["prob"], alone[0]["hypotheses"][0]["prob"], rel_tol=1e-5
-    )
-
-
 @pytest.fixture
 def broken(trained: Path, tmp_path: Path) -> Path:
     """A copy of the trained model that a test may damage."""
@@ -189,19 +155,6 @@ def test_an_empty_file_and_bytes_that_are_not_text(trained: Path, tmp_path: Path
     assert "the file is empty" in fail("translate.py", *arguments)
     (tmp_path / "in").write_bytes(b"a b\n\xff\xfe\n")
     assert ":2: not UTF-8 text" in fail("translate.py", *arguments)
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_output_that_cannot_be_written(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    below = tmp_path / "file" / "out"
-    assert "cannot be written" in fail(
-        "translate.py", *translation(trained / "run", tmp_path, output=below)
-    )
-    arguments = translation(trained / "run", tmp_path, output=tmp_path)
-    assert "is a folder" in fail("translate.py", *arguments)
-    arguments = translation(trained / "run", tmp_path, exactness_report=below)
-    assert "cannot be written" in fail("translate.py", *arguments)
     assert not (tmp_path / "out").exists()
 
 
@@ -242,25 +195,7 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     for more, message in (
         ([source], f"{source}: is read, and would be overwritten"),
         ([tmp_path / "o", "-exactness_report", source], f"{source}: is read"),
-        (
-            [source, "-replace_unk", "-phrase_table", source, "-src", trained / "valid.src"],
-            f"{source}: is read",
-        ),
-        (
-            [
-                tmp_path / "o",
-                "-exactness_report",
-                tmp_path / "y",
-                "-replace_unk",
-                "-phrase_table",
-                tmp_path / "y.summary.json",
-            ],
-            "y.summary.json: is read",
-        ),
-        (
-            [source, "-tgt_subword_model", source, "-src", trained / "valid.src"],
-            f"{source}: is read",
-        ),
+        ([source, "-tgt_subword_model", source, "-src", trained / "valid.src"], "is read"),
         ([f"{report}.summary.json", "-exactness_report", report], "is to be written twice"),
         (
             [tmp_path / "o", "-min_length", 5, "-max_length", 3],
@@ -273,24 +208,6 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     (tmp_path / "x.summary.json").mkdir()
     fail(*asked, tmp_path / "o", "-exactness_report", report)
     assert not (tmp_path / "o").exists()
-
-
-def test_a_configuration_does_not_name_itself_as_output(trained: Path, tmp_path: Path) -> None:
-    config = tmp_path / "translate.yaml"
-    config.write_text(f"model: {trained / 'run'}\nsrc: {trained / 'valid.src'}\noutput: {config}\n")
-    before = config.read_text()
-    assert f"{config}: is read" in fail("translate.py", "-config", config)
-    assert config.read_text() == before
-
-
-def test_scores_are_in_the_report_where_penalties_rank(trained: Path, tmp_path: Path) -> None:
-    text = "a b c\nd e\n"
-    options = ["-beam_size", 4, "-n_best", 3]
-    for record in translate(trained, tmp_path, text, *options):
-        assert not any("score" in hypothesis for hypothesis in record["hypotheses"])
-    ranked = translate(trained, tmp_path, text, *options, "-length_penalty", "avg")
-    scores = [[h["score"] for h in record["hypotheses"]] for record in ranked]
-    assert all(each == sorted(each, reverse=True) for each in scores)
 
 
 @pytest.mark.parametrize("search", ["beam", "enumerate"])
@@ -331,27 +248,16 @@ def test_samples_and_their_report(trained: Path, tmp_path: Path) -> None:
     assert (summary["sentences"], summary["blank_lines"], summary["samples"]) == (2, 1, 6)
     settings = {"topk": -1, "topp": 0.0, "temp": 2.0, "distinct": False, "seed": 3}
     assert (summary["search"], summary["sampling"]) == ("sampling", settings)
-    again = translate(
-        trained, tmp_path, lines, *options, "-random_sampling_temp", 2, "-batch_size", 1
-    )
-    assert [[one["text"] for one in record["samples"]] for record in again] == drawn
     distinct = translate(trained, tmp_path, lines, *options, "-random_sampling_distinct")
     found = [one["text"] for one in distinct[2]["samples"]]
     assert len(set(found)) == len(found)
     with pytest.raises(UserError, match="1: a record of samples, which have no certificate"):
         next(read_report(tmp_path / "report.jsonl"))
-    of_blank = Summary()
-    of_blank.add(Answer(0, " ", samples=()))
-    assert of_blank.text().startswith("0 sentences, 0 samples")
-    assert (of_blank.as_dict()["blank_lines"], of_blank.as_dict()["samples"]) == (1, 0)
-    of_blank.add(Answer(1, "a", samples=()))
-    assert of_blank.text().startswith("1 sentence, 1 whose prefix is excluded, 0 samples")
 
 
-@pytest.mark.parametrize("more", [[], ["-mbr", "exact_match"]])
-def test_alignments_beside_the_output_and_in_the_report(trained, tmp_path, more) -> None:
+def test_alignments_beside_the_output_and_in_the_report(trained, tmp_path) -> None:
     records = translate(
-        trained, tmp_path, "a b c\n\nd e\n", "-n_best", 2, "-beam_size", 4, "-report_align", *more
+        trained, tmp_path, "a b c\n\nd e\n", "-n_best", 2, "-beam_size", 4, "-report_align"
     )
     lines = (tmp_path / "out.align").read_text().splitlines()
     assert len(lines) == 6
@@ -360,57 +266,9 @@ def test_alignments_beside_the_output_and_in_the_report(trained, tmp_path, more)
         pairs = [tuple(map(int, pair.split("-"))) for pair in line.split()]
         assert {j for _, j in pairs} == set(range(len(text.split())))
     found = records[0]["hypotheses"][0]
-    assert found["alignment"]["source"] == ["a", "b", "c"]
-    assert found["alignment"]["target"] == found["text"].split()
     assert lines[0] == " ".join(f"{i}-{j}" for i, j, _ in sorted(found["alignment"]["links"]))
     sums = [0.0] * len(found["alignment"]["target"])
     for _, j, weight in found["alignment"]["links"]:
         assert weight > 0
         sums[j] += weight
     assert all(math.isclose(total, 1, abs_tol=1e-5) for total in sums)
-
-
-def test_options_that_are_not_read_are_refused(trained: Path, tmp_path: Path) -> None:
-    arguments = translation(trained / "run", tmp_path)
-    (tmp_path / "prefix").write_text("b\n")
-    for option, message in (
-        (["-budget", 5], "budget: is only read with search: exact or search: enumerate or"),
-        (["-mass", 0.5, "-search", "exact"], "mass: is only read with search: enumerate"),
-        (["-length_penalty", "wu", "-alpha", 300], "alpha: too large"),
-        (["-length_penalty", "wu", "-alpha", "inf"], "alpha: must be a number from 0 to 1,000"),
-        (["-alpha", 0.7], "alpha: is only read with length_penalty"),
-        (["-beta", 0.7], "beta: is only read with coverage_penalty"),
-        (["-length_penalty", "avg", "-alpha", 0.7], "alpha: is only read with length_penalty: wu"),
-        (["-coverage_penalty", "wu"], "coverage_penalty: is only read with beta"),
-        (["-ignore_when_blocking", "a"], "is only read with block_ngram_repeat"),
-        (["-block_ngram_repeat", 2, "-ignore_when_blocking", "z"], "'z' is not in the target"),
-        (["-search", "exact", "-stop", "first"], "stop: first goes with search: beam"),
-        (["-search", "enumerate", "-stop", "optimal"], "only read with search: beam or"),
-        (["-search", "enumerate", "-n_best", 2], "n_best: is only read with"),
-        (["-mbr", "bleu"], "one of exact_match, edit_distance, chrf, not 'bleu'"),
-        (["-random_sampling_temp", 2], "is only read with random_sampling_topk"),
-        (["-random_sampling_distinct"], "is only read with random_sampling_topk"),
-        (["-random_sampling_topk", -1, "-mbr", "chrf"], "takes n_best and max_length, no other"),
-        (["-random_sampling_topp", 0.5, "-min_length", 2], "takes n_best and max_length, no other"),
-        (["-random_sampling_topk", 3, "-beam_size", 4], "beam_size: is not read in random"),
-        (["-random_sampling_topp", 1.5], "random_sampling_topp: must be a number from 0 to 1"),
-        (["-report_align", "-output", "/dev/stdout"], "report_align: needs an output file"),
-        (["-report_align", "-random_sampling_topk", -1], "report_align: goes with a search"),
-        (["-mbr", "chrf", "-search", "exact"], "mbr: goes with search: beam or enumerate"),
-        (["-mbr", "chrf", "-length_penalty", "avg"], "mbr: is by probability"),
-        (["-model", tmp_path / "prefix"], "models are folders; `onmt-entmax import-onmt`"),
-    ):
-        assert message in fail("translate.py", *arguments, *option)
-
-
-def test_symbols_and_lines_that_no_output_can_have(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "prefix").write_text("b </s>\n")
-    arguments = translation(trained / "run", tmp_path)
-    message = fail("translate.py", *arguments, "-tgt", tmp_path / "prefix", "-tgt_prefix")
-    assert "prefix of line 1: '</s>' is not in the target vocabulary" in message
-    (tmp_path / "prefix").write_text("b c d\n")
-    longer = ["-tgt", tmp_path / "prefix", "-tgt_prefix", "-max_length", 2]
-    message = fail("translate.py", *arguments, *longer)
-    assert "prefix of line 1: it has 3 tokens, but max_length is 2" in message
-    filters = ["-transforms", "filtertoolong", "-src_seq_length", 1]
-    assert "line 1: the transforms leave nothing" in fail("translate.py", *arguments, *filters)

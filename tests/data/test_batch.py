@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,12 +41,6 @@ def test_a_batch_holds_its_examples(pairs: list[tuple[list[int], list[int]]]) ->
         expected = [vocabulary.bos, *target, vocabulary.eos]
         assert batch.target[:length, column, 0].tolist() == expected
         assert (batch.target[length:, column, 0] == vocabulary.pad).all()
-
-
-def test_a_batch_without_targets() -> None:
-    batch = make_batch([Example([2], None, 0)], VOCABULARIES)
-    assert batch.target is None
-    assert batch.to(torch.device("cpu")).target is None
 
 
 @given(rows, st.integers(1, 30), st.sampled_from(["sents", "tokens"]))

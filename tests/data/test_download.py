@@ -113,16 +113,6 @@ def test_an_encrypted_address_does_not_lead_to_one_that_is_not(
         download("https://host/file", LIMITS)
 
 
-def test_a_path_is_no_address(tmp_path) -> None:
-    (tmp_path / "file").write_text("text")
-    path = str(tmp_path / "file")
-    with pytest.raises(DownloadError) as caught:
-        download(path, LIMITS)
-    said = "is no address: it begins with https://, or with file:// for a local file"
-    assert str(caught.value) == f"{path}: {said}"
-    assert download(f"file://{path}", LIMITS) == b"text"
-
-
 def test_a_checksum_is_compared() -> None:
     known = hashlib.sha256(b"content").hexdigest()
     check(b"content", known, "file")

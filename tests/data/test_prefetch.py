@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -14,8 +12,8 @@ import pytest
 
 from onmt_entmax.data import prefetch
 from onmt_entmax.data.corpus import CorpusError, DataConfig
-from onmt_entmax.data.prefetch import PrefetchProcess, ReaderError
-from onmt_entmax.data.stream import Position, TrainingBatches
+from onmt_entmax.data.prefetch import ReaderError
+from onmt_entmax.data.stream import TrainingBatches
 from tests.data.corpora import TOKENDROP, corpus, data, stream
 
 ROOT = Path(__file__).parent.parent.parent
@@ -59,24 +57,6 @@ def test_spawned_workers_give_the_same_batches(tmp_path, monkeypatch) -> None:
     here = taken(stream(config(tmp_path)), 30)
     monkeypatch.setattr(prefetch, "START_METHOD", "spawn")
     assert taken(stream(config(tmp_path), workers=1), 30) == here
-
-
-def test_buckets_that_a_filter_empties_are_passed_over(tmp_path: Path) -> None:
-    only = corpus(tmp_path, "one", 40, transforms=("filtertoolong",))
-    long = "w " * 9 + "\n"
-    # Lines 11 to 20 and the last ten are too long: buckets of ten lines, two of them empty.
-    for path in (Path(only.path_src), Path(only.path_tgt)):
-        lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join([*lines[:10], *[long] * 10, *lines[20:30], *[long] * 10]))
-    options = {"src_seq_length": 5, "tgt_seq_length": 5}
-    streams = [
-        taken(stream(data(only, bucket_size=10, transform_options=options), workers=n), 9)
-        for n in (0, 1, 3)
-    ]
-    assert streams[0] == streams[1] == streams[2]
-    places = [position for *_, position in streams[0]]
-    ends = [place for place in places if place == Position(place.epoch)]
-    assert ends[:2] == [Position(1), Position(2)]
 
 
 def test_errors_come_as_they_are(tmp_path: Path) -> None:
@@ -161,26 +141,3 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
     while any(Path(f"/proc/{pid}").exists() for pid in started):
         assert time.monotonic() < deadline, "a worker lives on"
         time.sleep(0.05)
-
-
-def large(counted: str) -> Iterator[bytes]:
-    """Yield endlessly items that are larger than a pipe; a file counts them."""
-    while True:
-        with open(counted, "a") as file:
-            file.write(".")
-        yield b"." * 1_000_000
-
-
-def test_no_more_are_read_than_may_wait(tmp_path: Path) -> None:
-    path = tmp_path / "counted"
-    process = PrefetchProcess(partial(large, str(path)), depth=2)
-    try:
-        next(process)
-        end = time.monotonic() + 30
-        while path.stat().st_size < 3 and time.monotonic() < end:  # a busy machine takes its time
-            time.sleep(0.01)
-        time.sleep(0.5)
-        # The one taken, one on its way, two that wait, and one more that is made.
-        assert 3 <= path.stat().st_size <= 5
-    finally:
-        process.close()

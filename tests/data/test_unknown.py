@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.data.unknown import UnknownTokens, readable
+from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
 
 SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
@@ -31,16 +31,6 @@ def test_one_line_names_tokens_and_shares() -> None:
     }
 
 
-def test_a_long_list_is_cut_and_a_mark_is_named_by_its_number() -> None:
-    unknown = UnknownTokens()
-    unknown.add(12, [f"{n}?" for n in range(11)])
-    (warning,) = unknown.warnings("target")
-    assert "11 of 12 target tokens (91.67 %) not in the target vocabulary" in warning
-    assert "no output has '0?', " in warning
-    assert " and 3 more; is the text in the language" in warning
-    assert [readable(token) for token in ("\u0308", "ö", "")] == ["U+0308", "ö", ""]
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -60,12 +50,3 @@ def test_tokens_that_training_saw_in_other_languages_alone(source: str, said: st
     warnings = counted.warnings()
     assert len(warnings) == (said is not None)
     assert said is None or said in warnings[0]
-
-
-def test_tokens_of_several_languages_are_named_in_one_line() -> None:
-    counted = UnknownTokens()
-    counted.add(4, ("x",), ((SPANISH, "б"), (RUSSIAN, "a")))
-    unknown, unseen = counted.warnings()
-    assert "not in the source vocabulary" in unknown
-    assert unseen == "2 of 4 source tokens not seen in training for spanish, russian: 'б', 'a'"
-    assert counted.as_dict()["unseen_tokens"] == 2

@@ -15,22 +15,12 @@ from tests.nn.test_static import batch_of, gradients, padded
 from tests.nn.test_static_transformer import CONFIG, model_of, padded_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-ALPHAS = (1.0, 1.05, 1.2, 1.33, 1.5, 2.0)
 
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
     torch.manual_seed(0)
     assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
-    monkeypatch.setattr(triton, "_REGISTERS", 64 * 4)
-    monkeypatch.setattr(triton, "_TILE", 128 * 4)
-    monkeypatch.setattr(triton, "_ROOM", 32)
-    monkeypatch.setattr(triton, "short_rows", triton.short_rows.__wrapped__)  # without its cache
 
 
 ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}

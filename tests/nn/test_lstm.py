@@ -79,8 +79,9 @@ def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> 
         assert (found - expected).norm() <= tolerance * expected.norm() + 1e-12
 
 
-@pytest.mark.parametrize("fixed", [False, True])
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    ("dtype", "fixed"), [(torch.float64, False), (torch.float64, True), (torch.float32, False)]
+)
 @pytest.mark.parametrize(
     "options",
     [

@@ -1,7 +1,7 @@
 """The output layer: its loss against `entmax_loss` of all scores, its search form, its supports."""
 
 import math
-from itertools import product
+from itertools import cycle, product
 
 import pytest
 import torch
@@ -43,15 +43,20 @@ def prior_of(vocab: int) -> Tensor:
     return prior / prior.sum()
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.33, 1.5, 2.0, 2.5, 3.0])
+KINDS = [
+    (50, 1.0, 0.0, False),
+    (776, 0.01, 0.1, True),
+    (776, 8.0, 0.2, False),
+    (4999, 5.0, 0.0, False),
+    (5000, 30.0, 0.1, True),
+]
+
+
 @pytest.mark.parametrize(
-    ("vocab", "scale", "smoothing", "prior"),
+    ("alpha", "vocab", "scale", "smoothing", "prior"),
     [
-        (50, 1.0, 0.0, False),
-        (776, 0.01, 0.1, True),
-        (776, 8.0, 0.2, False),
-        (4999, 5.0, 0.0, False),
-        (5000, 30.0, 0.1, True),
+        (alpha, *kind)
+        for alpha, kind in zip([1.0, 1.05, 1.33, 1.5, 2.0, 2.5] * 3, cycle(KINDS), strict=False)
     ],
 )
 def test_loss_counts_and_gradients_are_those_of_all_scores(
@@ -207,12 +212,6 @@ def test_wrong_arguments_are_refused() -> None:
         torch.autograd.grad(loss, hidden, create_graph=True)
 
 
-def test_fresh_weights_are_those_of_a_linear_layer() -> None:
-    layer = OutputLayer(64, 3000)
-    for fresh in (layer.weight, layer.bias):
-        assert 0.99 / 8 < float(fresh.detach().abs().max()) <= 1 / 8
-
-
 def test_compiled_functions_may_contain_the_layer() -> None:
     layer = OutputLayer(8, 700, 1.5)
     hidden, target = torch.randn(6, 8, requires_grad=True), torch.arange(6)
@@ -251,14 +250,6 @@ def test_a_search_gets_the_log_probabilities(
     assert torch.maximum(found, log_probs)[differs].exp().sum() < 1e-9
 
 
-def test_small_supports_are_listed() -> None:
-    layer, hidden, _ = layer_and_data(5000, 1.5, 40.0)
-    assert isinstance(PreparedOutput(layer.weight, layer.bias, 1.5)(hidden), Support)
-    none = PreparedOutput(layer.weight, layer.bias, 1.5)(hidden[:0].detach())
-    assert isinstance(none, Support)
-    assert (none.rows, none.vocabulary, len(none.token)) == (0, 5000, 0)
-
-
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_invalid_scores_are_treated_as_in_log_entmax(alpha: float) -> None:
     weight, hidden = torch.randn(50, 8), torch.randn(5, 8)
@@ -272,8 +263,8 @@ def test_invalid_scores_are_treated_as_in_log_entmax(alpha: float) -> None:
         assert not support.log_prob[support.row == 2].isfinite().any()
 
 
-@pytest.mark.parametrize("size", [(0, 3), (1, 1), (3, 5), (4, 64), (7, 33)])
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.15, 1.0])
+@pytest.mark.parametrize("size", [(0, 3), (3, 5), (4, 64)])
+@pytest.mark.parametrize("share", [0.0, 0.15, 1.0])
 def test_nonzero(size: tuple[int, int], share: float) -> None:
     torch.manual_seed(0)
     matrix = torch.randn(size) * (torch.rand(size) < share)

@@ -10,7 +10,7 @@ from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 
 
 @pytest.mark.parametrize("quick", [True, False])
-@pytest.mark.parametrize("rows", [1, 7, 64, 65, 200])
+@pytest.mark.parametrize("rows", [1, 64, 65])
 def test_products(rows: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With oneDNN, and with PyTorch's public operators."""
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
@@ -44,24 +44,3 @@ def test_private_operators_of_pytorch_are_there() -> None:
     if not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
     assert products._onednn_works(torch.float32)
-
-
-@pytest.mark.parametrize("name", ["_onednn", "_prepared"])
-def test_products_without_a_private_operator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*_: object) -> None:
-        raise AttributeError("'_OpNamespace' 'mkldnn' object has no attribute")
-
-    monkeypatch.setattr(products, name, gone)
-    monkeypatch.setattr(products, "_onednn_works", products._onednn_works.__wrapped__)
-    assert not products._onednn_works(torch.float32)
-    x, weight, add = torch.randn(7, 5), torch.randn(6, 5), torch.randn(7, 6)
-    assert torch.allclose(product(x, weight), x @ weight.t(), atol=1e-5)
-    assert torch.allclose(PreparedWeight(weight)(x), x @ weight.t(), atol=1e-5)
-    assert torch.allclose(weight_gradient(add, x), add.t() @ x, atol=1e-5)
-
-
-def test_bfloat16_products_of_float64() -> None:
-    grad, x = torch.randn(7, 6, dtype=torch.float64), torch.randn(7, 5, dtype=torch.float64)
-    rough = weight_gradient(grad, x, torch.bfloat16)
-    assert rough.dtype == torch.float64
-    assert torch.allclose(rough, grad.t() @ x, atol=0.1)

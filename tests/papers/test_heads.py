@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import load, save
-from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
-from tests.models import small, small_transformer, words
+from tests.models import small_transformer, words
 from tools.papers import heads
 
 VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
@@ -61,25 +60,6 @@ def test_density_and_divergence_are_those_of_plain_loops(causal: bool) -> None:
             assert found["attended"][layer][head] == pytest.approx(np.mean(counts))
 
 
-def test_divergence_is_0_for_equal_heads_and_1_for_heads_that_share_nothing() -> None:
-    different = np.eye(4)[None, :, None, :].repeat(4, 2)  # head h attends to token h
-    assert heads.divergence(different, causal=False) == pytest.approx(np.ones((1, 4)))
-    equal = np.eye(4)[None, None].repeat(3, 1)
-    assert heads.divergence(equal, causal=False) == pytest.approx(np.zeros((1, 4)))
-
-
-@pytest.mark.parametrize("offset", [-2, -1, 0, 1, 2])
-def test_a_weight_at_an_offset(offset: int) -> None:
-    weights = sparse_weights(3, 2, 6)
-    there, largest = heads.at_offset(weights, offset)
-    queries = [q for q in range(6) if 0 <= q + offset < 6]
-    assert there.shape == (2, 2, len(queries))
-    for place, query in enumerate(queries):
-        rows = weights[:, :, query]
-        assert (there[..., place] == rows[..., query + offset]).all()
-        assert (largest[..., place] == (rows[..., query + offset] == rows.max(-1))).all()
-
-
 def test_clusters_are_words_of_subwords_with_their_hyphens() -> None:
     joiner = ["ein", "Fuß￭", "ball￭", "er", "￭,", "rot￭", "￭-￭", "weiß", "￭."]
     assert heads.clusters(joiner) == [0, 1, 1, 1, 4, 5, 5, 5, 8]
@@ -99,18 +79,6 @@ def test_weight_inside_clusters_and_their_merging() -> None:
     assert scores[..., 1] == pytest.approx(merged)
 
 
-def test_question_words_and_the_question_mark() -> None:
-    tokens = ["What", "does", "who", "do", "￭?"]
-    assert heads.interrogation(tokens, {"what", "who"}) == ([0, 2], True)
-    assert heads.interrogation([*tokens[:-1], "￭."], {"who"}) == ([2], False)
-    weights = sparse_weights(5, 2, 5)
-    measures = heads.Measures("encoder", np.full((2, 2), 1.5), {"what", "who"})
-    measures.add(0, weights, tokens)
-    asked = measures.summary()["interrogation"]
-    assert asked["weight_on_question_mark"] == pytest.approx(weights[:, :, [0, 2], -1].mean(-1))
-    assert (asked["words_in_questions"], asked["words_elsewhere"]) == (2, 0)
-
-
 def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths() -> None:
     size = 11
     sure, unsure = np.eye(size, k=-1), np.eye(size, k=-1)
@@ -127,15 +95,6 @@ def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths() -
     # Softmax is dense, even where a weight rounds to zero.
     assert found["density"][0][0] == 1.0
     assert found["density"][0][1] < 1
-
-
-def test_the_most_varied_head_on_two_sentences_of_equal_length() -> None:
-    measures = heads.Measures("encoder", np.array([[1.2, 1.8]]))
-    densities = [(0.9, 0.5), (0.8, 0.1), (0.0, 1.0)]  # the last of another length
-    measures.density = {i: np.array([each]) for i, each in enumerate(densities)}
-    head, *both = heads.most_varied(measures, {0: 4, 1: 4, 2: 5})
-    assert (*head, *both) == (1, 2, 1.8, pytest.approx(0.4), 0, 1)
-    assert heads.most_varied(measures, {0: 4, 2: 5}) is None
 
 
 def write_model(folder: Path, alpha: float | str) -> None:
@@ -196,14 +155,3 @@ def test_tables_json_and_pictures_of_two_models(tmp_path: Path, files, capsys) -
         assert (out / f"{name}.png").stat().st_size > 1000
         assert (out / f"{name}.pdf").stat().st_size > 1000
     assert "positional head" in (out / "heads.md").read_text(encoding="utf-8")
-
-
-def test_what_has_no_heads_or_no_choice(tmp_path: Path, files) -> None:
-    write_model(tmp_path / "model", "learned")
-    with pytest.raises(UserError, match="no sentence has two tokens"):
-        heads.main([str(tmp_path / "model"), *files, "--limit", "1"])
-    config = small()
-    save(tmp_path / "lstm", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
-    with pytest.raises(UserError, match="lstm: is no Transformer with heads"):
-        heads.main([str(tmp_path / "lstm"), *files])
-    assert not (tmp_path / "out").exists()

@@ -13,7 +13,6 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.oracles import entmax_oracle, loss_oracle
 from tools.papers import multilabel, nli, sparsemax
@@ -100,34 +99,6 @@ def test_predictions_and_settings() -> None:
     assert grid.settings(SPARSEMAX, 20) == (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
 
 
-def test_missing_constant_and_unlabelled() -> None:
-    examples = some_examples()
-
-    def scores(data: Examples) -> torch.Tensor:
-        (_, (model,)), *_ = multilabel.fit([data], SPARSEMAX, [1.0], True)
-        return model.scores(data.features)
-
-    gaps, filled = examples.features.copy(), examples.features.copy()
-    gaps[3:7, 1] = np.nan
-    filled[3:7, 1] = np.nanmean(gaps[:, 1])
-    (_, (model,)), *_ = multilabel.fit([examples._replace(features=gaps)], SPARSEMAX, [1.0], True)
-    np.testing.assert_allclose(model.scores(gaps), model.scores(filled))
-    constant = examples._replace(features=np.hstack([filled, np.full((30, 1), 0.1)]))
-    np.testing.assert_allclose(
-        scores(constant), scores(examples._replace(features=filled)), atol=1e-6
-    )
-    labels = torch.cat([examples.labels, torch.zeros(8, 3, dtype=torch.bool)])
-    table = np.vstack([examples.features, some_examples(8, 3).features])
-    more = Examples(table, labels, examples.names)
-    one, other = (
-        multilabel.train_and_predict(each, table[:5], SPARSEMAX, GRID, 1)["micro_f1"]
-        for each in (examples, more)
-    )
-    torch.testing.assert_close(one.probabilities, other.probabilities)
-    with pytest.raises(UserError, match="too few rows with labels for 3 folds: 2"):
-        multilabel.choose(examples.take(torch.arange(2)), SPARSEMAX, GRID, 1)
-
-
 def test_rows_of_an_outer_fold_influence_neither_choice_nor_model() -> None:
     """Other labels in one fold leave predictions and choices for it as they were."""
     examples = some_examples(24)
@@ -142,27 +113,6 @@ def test_rows_of_an_outer_fold_influence_neither_choice_nor_model() -> None:
             one, other = (getattr(each[chooser], kind)[held_out] for each in (first, second))
             assert torch.equal(one, other)
     assert first["micro_f1"].choices[0] != second["micro_f1"].choices[0]
-
-
-def test_choose_is_the_best_of_the_grid_for_each_measure() -> None:
-    """Compared with a loop over folds, each of which is fitted alone."""
-    examples, thresholds = some_examples(40, seed=4), tuple(n / 20 for n in range(1, 18))
-    grid = replace(GRID, logistic_thresholds=thresholds)
-    choices, measured = multilabel.choose(examples, LOGISTIC, grid, seed=1), {}
-    folds = multilabel.split(40, grid.folds, 1)
-    assert sorted(torch.cat([rows for _, rows in folds]).tolist()) == list(range(40))
-    for l2 in grid.l2:
-        predicted = {threshold: torch.zeros_like(examples.labels) for threshold in thresholds}
-        for kept, rows in folds:
-            _, (model,) = next(multilabel.fit([examples.take(kept)], LOGISTIC, [l2], True))
-            scores = model.scores(examples.features[rows.numpy()])
-            for threshold in thresholds:
-                predicted[threshold][rows] = LOGISTIC.predict(scores, threshold)
-        for threshold in thresholds:
-            measured[l2, threshold] = multilabel.f1(examples.labels, predicted[threshold])
-    for chooser, choice in choices.items():
-        best = max(measured, key=lambda key: measured[key][chooser])
-        assert choice == (*best, measured[best][chooser])
 
 
 def test_f1_is_that_of_scikit_learn() -> None:
@@ -183,26 +133,6 @@ def test_f1_is_that_of_scikit_learn() -> None:
 def write_labels() -> None:
     names = "".join(f'<label name="{name}"></label>' for name in ("it's", "y"))
     Path("labels.xml").write_text(f'<labels xmlns="http://mulan">{names}</labels>')
-
-
-def test_files_of_both_formats() -> None:
-    write_labels()
-    head = ["@relation r", "@attribute a numeric", "@attribute 'it\\'s' {0,1}"]
-    head += ["@attribute place {p,q,r}", "@attribute two {n,m}", "@attribute y {0,1}", "@data"]
-    Path("d.arff").write_text("\n".join([*head, "1.5,1,q,m,0", "?,0,p,n,1"]) + "\n")
-    found = multilabel.read_examples(Path("d.arff"), Path("labels.xml"))
-    assert found.labels.tolist() == [[True, False], [False, True]]
-    expected = [[1.5, 0, 1, 0, 1], [np.nan, 1, 0, 0, 0]]
-    np.testing.assert_array_equal(found.features, expected)
-    flags = np.array([[1, 1], [0, 1]])
-    table = np.array([[0, 2.0], [1, 0]])
-    dump_svmlight_file(table, flags, "d.svm", zero_based=False, multilabel=True)
-    found = multilabel.read_examples(Path("d.svm"), Path("labels.xml"), 3)
-    assert found.labels.tolist() == [[True, True], [False, True]]
-    assert found.features.toarray().tolist() == [[0, 2, 0], [1, 0, 0]]
-    Path("d.arff").write_text("\n".join([head[0], head[1], "@data", "1"]) + "\n")
-    with pytest.raises(UserError, match=r"labels.xml: label .* is no attribute of d.arff"):
-        multilabel.read_examples(Path("d.arff"), Path("labels.xml"))
 
 
 def test_a_table_is_made_once(capsys, monkeypatch) -> None:
@@ -275,26 +205,6 @@ def test_weights_are_those_of_the_formula(kind: float | str) -> None:
         assert not weights[n, length:].any()
 
 
-@pytest.mark.parametrize("kind", ["none", *KINDS])
-def test_the_other_pairs_of_a_batch_change_nothing(kind: float | str) -> None:
-    """Whatever stands in the padding."""
-    torch.manual_seed(0)
-    model = nli.Classifier(replace(SMALL, attention=kind), 20).double()
-    pairs = [
-        (torch.randint(20, (premise,)), torch.randint(20, (hypothesis,)), 0)
-        for premise, hypothesis in [(3, 2), (9, 1), (1, 7)]
-    ]
-    together = nli.make_batch(pairs)
-    beyond = torch.arange(9) >= together.premise_lengths.unsqueeze(1)
-    together = together._replace(premises=together.premises.masked_fill(beyond, 7))
-    scores, weights = model(together)
-    for n, pair in enumerate(pairs):
-        alone, attention = model(nli.make_batch([pair]))
-        assert torch.allclose(scores[n], alone[0], atol=1e-12)
-        if weights is not None:
-            assert torch.allclose(weights[n, : len(pair[0])], attention[0], atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("kind", "attended"),
     [("none", None), ("logistic", 2.5), ("softmax", 2.5), (1, 2.5), ("entmax15", 2), (2, 2)],
@@ -308,7 +218,7 @@ def test_measures(kind: float | str, attended: float | None) -> None:
     assert measures == (50, attended, 2.5)
 
 
-def test_loss_probabilities_seed_and_best_epoch() -> None:
+def test_loss_and_probabilities() -> None:
     settings = replace(SMALL, output=2, epochs=1, batch_size=100, learning_rate=1e-9)
     train(settings)
     _, words, model = nli.load(Path("run"))
@@ -322,22 +232,6 @@ def test_loss_probabilities_seed_and_best_epoch() -> None:
     losses = loss_oracle(scores, torch.nn.functional.one_hot(batch.labels, 3).double(), 2)
     loss = json.loads(Path("run/metrics.jsonl").read_text())["loss"]
     assert loss == pytest.approx(losses.mean().item(), abs=1e-5)
-    for name, seed in (("one", 1), ("two", 1), ("three", 2)):
-        train(replace(SMALL, dropout=0.2, seed=seed), name)
-    one, two, three = (Path(n, "model.safetensors").read_bytes() for n in ("one", "two", "three"))
-    assert one == two != three
-    log = [json.loads(line) for line in Path("one/metrics.jsonl").read_text().splitlines()]
-    best = max(log, key=lambda line: line["accuracy"])["epoch"]
-    train(replace(SMALL, dropout=0.2, epochs=best), "short")
-    assert Path("short/model.safetensors").read_bytes() == one
-
-
-def test_given_vectors_stay_and_others_are_learned() -> None:
-    vector = [0.5, -1, 2, 0, 0.25, 3] * 2
-    Path("vectors.txt").write_text("dog " + " ".join(map(str, vector)) + "\n")
-    train(replace(SMALL, embeddings="vectors.txt", epochs=2, l2=0.1))
-    _, words, model = nli.load(Path("run"))
-    assert model.embedding.weight[words.index("dog")].tolist() == vector
 
 
 def test_commands_of_sentence_pairs(capsys) -> None:
@@ -367,10 +261,3 @@ def test_commands_of_sentence_pairs(capsys) -> None:
     assert ended(sparsemax.main, [*draw, "2", "5"]) == 0
     assert Path("pictures/line-5.png").stat().st_size > 1000
     assert "line 99 has no pair" in refused(sparsemax.main, [*draw, "99"], progress=True)
-    draw[2] = "none"
-    assert "has no attention to draw" in refused(sparsemax.main, [*draw, "2"], progress=True)
-    Path("none/model.safetensors").write_bytes(b"no weights")
-    assert "none: not a run" in refused(sparsemax.main, [*draw, "2"], progress=True)
-    Path("d.jsonl").write_text("{}\n")
-    words = ["nli", "evaluate", "sparsemax", "--data", "d.jsonl"]
-    assert "d.jsonl:1: no line of SNLI" in refused(sparsemax.main, words)

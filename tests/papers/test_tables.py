@@ -1,12 +1,7 @@
 """`tools.papers.tables`: a small matrix from start to table, and the ways it can go wrong."""
 
 import json
-import os
 import shutil
-import signal
-import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +12,6 @@ from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.papers.matrices import write_matrix
 from tools.papers import tables
-from tools.papers.published import published
 
 
 def read(path: Path) -> tables.Matrix:
@@ -67,72 +61,6 @@ def test_a_changed_configuration_is_refused(finished: Path, words: str) -> None:
     path.write_text(finished.read_text().replace("0.01", "0.02"))
     line = refused(tables.main, [words, path])
     assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
-    path.write_text(finished.read_text().replace("options:", "options:\n  max_seconds: null"))
-    assert "with max_seconds unset, the matrix now says None" in refused(tables.main, [words, path])
-
-
-def test_figures_of_other_weights_or_references_are_made_again(copied: Path) -> None:
-    matrix = read(copied)
-    (ensemble,) = matrix.ensembles()
-    first, second = matrix.trainings()
-    weights = [each.models()[0] / "model.safetensors" for each in (first, second)]
-    assert tables.figures_of(ensemble) is not None
-    shutil.copy(weights[1], weights[0])
-    assert tables.figures_of(first) is None
-    assert tables.figures_of(second) is not None
-    assert tables.figures_of(ensemble) is None
-    text = matrix.reference.read_text()
-    matrix.reference.write_text(text + "a\n")
-    assert tables.figures_of(second) is None
-    matrix.reference.write_text(text)
-
-
-def test_a_run_that_was_interrupted_continues(copied: Path) -> None:
-    """As after a kill: the newest checkpoint and everything after it are gone."""
-    training = read(copied).trainings()[0]
-    before = json.loads((training.folder / "figures.json").read_text())
-    for path in (training.run / "step_4", training.run / "best.json"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    (training.folder / "figures.json").unlink()
-    kept = (training.run / "step_2").stat().st_mtime_ns
-    assert ended(tables.main, ["run", str(copied), "--seeds", "1"]) == 0
-    after = json.loads((training.folder / "figures.json").read_text())
-    assert (training.run / "step_2").stat().st_mtime_ns == kept
-    assert [after[n] for n in ("accuracy", "step")] == [before[n] for n in ("accuracy", "step")]
-
-
-def test_a_run_that_fails_is_told_and_the_others_go_on(copied: Path, monkeypatch, capfd) -> None:
-    for seed in (1, 2):
-        (copied.parent / "runs" / "one" / f"seed-{seed}" / "figures.json").unlink()
-    fails = iter([True, False, False])
-
-    def execute(self: tables.Runner, words: list[str], log: Path, *_: object) -> None:
-        if next(fails):
-            raise UserError(f"{words[0]} ended with status 2: no memory ({log})")
-
-    monkeypatch.setattr(tables.Runner, "execute", execute)
-    assert ended(tables.main, ["run", str(copied)]) == 1
-    said = capfd.readouterr().err
-    assert "one seed 1: failed: train ended with status 2: no memory" in said
-    assert "one seed 2: accuracy" in said
-    assert "not done: one seed 1; the same command tries again" in said
-
-
-def test_a_cell_begins_with_the_weights_of_another(tmp_path: Path, capfd, monkeypatch) -> None:
-    cells = {"one": {"begin_with": "zero", "train_steps": 2}}
-    line = refused(tables.main, ["run", write_matrix(tmp_path, cells=cells)])
-    assert "no cell 'zero' before it" in line
-    cells = {"last": {"begin_with": "one"}, "zero": None, **cells}
-    cells = {name: cells[name] for name in ("zero", "one", "last")}
-    path = write_matrix(tmp_path, cells=cells, seeds=[1])
-    assert ended(tables.main, ["run", str(path), "--only", "one"]) == 1
-    assert "begins with zero seed 1, which is not done" in capfd.readouterr().err
-    zero, one, _last = read(path).trainings()
-    assert one.options() | {"train_from": str(zero.run), "reset_optim": "all"} == one.options()
-    begun = []
-    monkeypatch.setattr(tables.Runner, "work", lambda self, work: begun.append(work.cell.name))
-    assert ended(tables.main, ["run", str(path), "--jobs", "3"]) == 1
-    assert begun == ["zero", "one", "last"]
 
 
 def test_bleu_counts_what_validation_counts(tmp_path: Path) -> None:
@@ -159,15 +87,8 @@ def test_bleu_counts_what_validation_counts(tmp_path: Path) -> None:
     [
         ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
         ({"evaluat": "bleu"}, "evaluat: no such key; did you mean 'evaluate'?"),
-        ({"evaluate": "rouge"}, "evaluate: 'rouge' is not one of"),
-        ({"paper": "low"}, "paper: 'low' is not one of"),
-        ({"run": None}, "run: this key is required"),
-        ({"cells": {"a b": None}}, "a cell or pair is a folder"),
-        ({"cells": {"one": {"seed": 2}}}, "cells: one: seed is chosen by the runner"),
         ({"cells": {"one": {"rnn_siz": 2}}}, "one: rnn_siz: no such option; did you mean"),
         ({"translate": {"beam_size": 0}}, "one: beam_size"),
-        ({"source": "nowhere"}, "no such file: nowhere"),
-        ({"base": "nowhere.yaml"}, "nowhere.yaml: No such file"),
     ],
 )
 def test_a_wrong_matrix_is_refused_before_anything_runs(
@@ -176,40 +97,6 @@ def test_a_wrong_matrix_is_refused_before_anything_runs(
     line = refused(tables.main, ["run", write_matrix(tmp_path, **changes)])
     assert message in line
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_failure_carries_the_last_error_and_a_signal_is_passed_on(tmp_path, monkeypatch) -> None:
-    script, log = tmp_path / "script.py", tmp_path / "log.txt"
-    monkeypatch.setattr(tables, "CONSOLE", (sys.executable, str(script)))
-    script.write_text("print('train.py: error: no data'); print('goodbye'); exit(2)")
-    with pytest.raises(UserError, match=r"status 2: train.py: error: no data"):
-        tables.Runner([None]).execute(["train"], log)
-    script.write_text(
-        "import signal, sys, time\n"
-        "def save(*_): print('saved'); sys.exit(143)\n"
-        "signal.signal(signal.SIGTERM, save)\nprint('ready', flush=True)\ntime.sleep(60)\n"
-    )
-    log.unlink()
-    runner, raised = tables.Runner([None]), []
-
-    def work() -> None:
-        for _ in range(2):  # after a signal, nothing starts
-            try:
-                runner.execute(["train"], log, min(os.sched_getaffinity(0)))
-            except tables.Stopped as stopped:
-                raised.append(stopped)
-
-    thread = threading.Thread(target=work)
-    with runner.hearing():
-        thread.start()
-        until = time.monotonic() + 60
-        while not (log.is_file() and "ready" in log.read_text()) and time.monotonic() < until:
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGTERM)
-        thread.join(30)
-    assert len(raised) == 2
-    assert runner.received == signal.SIGTERM
-    assert log.read_text().split() == ["ready", "saved"]
 
 
 FIGURES = {
@@ -255,32 +142,6 @@ def test_the_table_stands_beside_the_papers(matrix: tables.Matrix, capsys) -> No
     assert {line.count("&") for line in rows} == {columns - 1}
 
 
-def test_the_papers_tables_are_whole() -> None:
-    alphas = {(a, b) for a in (1, 1.5, 2) for b in (1, 1.5, 2)}
-    for setting in ("high", "medium"):
-        table = published(setting)
-        assert set(table) == alphas
-        assert all(ensemble > single for single, ensemble in table.values())
-    for pair in tables.TRANSFORMERS:
-        assert [b for _, b in published(pair)] == [1, 1.5, "learned"]
-    for pair in ("de-en", "en-de", "ja-en", "en-ja", "ro-en", "en-ro"):
-        assert set(published(f"table2 {pair}")) == {(1, 1), (1.5, 1.5), (2, 2)}
-
-
-def test_status_curves_and_nothing_to_draw(finished: Path, tmp_path: Path, capsys) -> None:
-    assert ended(tables.main, ["status", str(finished)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[1][:5] == ["one", "seed", "1", "done", "4"]
-    assert rows[3][:3] == ["one", "ensemble", "done"]
-    curves = tmp_path / "curves.png"
-    assert ended(tables.main, ["table", str(finished), "--curves", str(curves)]) == 0
-    assert curves.stat().st_size > 1000
-    path = write_matrix(tmp_path)
-    assert "nothing has been measured" in refused(tables.main, ["table", path, "--curves", "x"])
-    assert ended(tables.main, ["status", str(path)]) == 0
-    assert capsys.readouterr().out.count("waiting") == 3
-
-
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of two pairs with two cells, that was run, and their test sets."""
@@ -308,21 +169,3 @@ def test_a_table_of_pairs(pairs: Path, capsys) -> None:
     assert "| entmax15, paper | 5.55 | 16.13 | - | - |" in text
     assert "| against softmax | seed | entmax15 |" in text
     assert text.count("(p ") == 2
-
-
-def test_a_test_set_is_measured_once(pairs: Path, capsys, monkeypatch) -> None:
-    assert ended(tables.main, ["test", str(pairs)]) == 0
-    first = capsys.readouterr().out
-    assert first.count(" bleu ") == 4
-    monkeypatch.setattr(tables.Runner, "decode", None)  # nothing is decoded again
-    assert ended(tables.main, ["test", str(pairs)]) == 0
-    assert capsys.readouterr().out == first
-    assert ended(tables.main, ["table", str(pairs)]) == 0
-    assert "| softmax, test |" in capsys.readouterr().out
-    source = pairs.parent / "test.src"
-    source.write_text(source.read_text().replace("a", "b"))
-    line = refused(tables.main, ["test", pairs])
-    assert "with other weights, texts or options; --again measures once more" in line
-    monkeypatch.undo()
-    assert ended(tables.main, ["test", str(pairs), "--again", "--pairs", "de-en"]) == 0
-    assert capsys.readouterr().out.count("de-en") > first.count("de-en")

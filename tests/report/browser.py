@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -157,18 +156,6 @@ class Browser:
                 if not url.startswith((self.site, "data:", "about:")):
                     found.append(url)
         return found
-
-    def picture(self, path: Path, selector: str | None = None) -> None:
-        """Take a picture of the window, or of an element."""
-        clip = {}
-        if selector:
-            box = self(f"document.querySelector({selector!r}).getBoundingClientRect().toJSON()")
-            scroll = self("[scrollX, scrollY]")
-            area = {"x": box["x"] + scroll[0], "y": box["y"] + scroll[1], "scale": 1}
-            area |= {"width": box["width"], "height": box["height"]}
-            clip = {"clip": area, "captureBeyondViewport": True}
-        data = self.call("Page.captureScreenshot", format="png", **clip)["data"]
-        path.write_bytes(base64.b64decode(data))
 
     def close(self) -> None:
         """End the browser."""

@@ -4,13 +4,11 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from onmt_entmax.report.lattice import Lattice, Node, build_lattice
 from onmt_entmax.search import SearchConfig, beam_search
-from onmt_entmax.search.stepper import Step
 from tests.search.networks import DECODERS, network, sentences, stepper
-from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
+from tests.search.tables import BOS, EOS, Fixed, TableStepper
 
 # d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
 W, N, E, D = 2, 3, 4, 5
@@ -46,25 +44,6 @@ def test_nodes_are_the_prefixes_with_all_their_next_tokens() -> None:
     assert all(node.others == node.others_count == 0 for node in lattice.nodes)
 
 
-def test_branches_lead_on_or_end_or_were_not_followed() -> None:
-    root, w, wn, we, wed = draw([(W, E, D), (W, N)]).nodes
-    assert [(b.token, b.child, b.hypothesis) for b in root.branches] == [(W, 1, None)]
-    assert [(b.token, b.child, b.kept) for b in w.branches] == [
-        (E, 3, True),
-        (N, 2, True),
-        (EOS, None, False),
-    ]
-    assert [(b.token, b.child, b.kept) for b in we.branches] == [(D, 4, True), (N, None, False)]
-    assert [b.hypothesis for b in wed.branches] == [0]
-    assert [b.hypothesis for b in wn.branches] == [1]
-
-
-def test_paths_and_probabilities_of_hypotheses() -> None:
-    lattice = draw([(W,), (W, E, D), (W, N)])
-    assert [lattice.path(i) for i in range(3)] == [(0, 1), (0, 1, 3, 4), (0, 1, 2)]
-    assert [math.exp(lattice.log_prob(i)) for i in range(3)] == pytest.approx([0.1, 0.45, 0.3])
-
-
 def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
     table = Fixed({(): {W: 1.0}, (W,): {EOS: 1.0}, (N,): {EOS: 1.0}})
     lattice = build_lattice(TableStepper(7), [table], [(N,), (W,)])
@@ -93,44 +72,6 @@ def test_a_dense_model_lists_what_is_likely_enough_and_symbols_of_no_string_neve
     stepper.dense = False
     (root,) = build_lattice(stepper, [table], [()]).nodes
     assert listed(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
-
-
-def test_attention_belongs_to_the_prefix() -> None:
-    hypotheses = [(W, E, D), (W, N)]
-    lattice = build_lattice(TableStepper(7, attention=True), [DRAW], hypotheses)
-    for node in lattice.nodes:
-        assert node.attention == (sum(node.prefix) + 10.0 * len(node.prefix),)
-    assert all(node.attention is None for node in draw(hypotheses).nodes)
-
-
-class Counting(TableStepper):
-    """Counts the steps, and returns float32 as models do."""
-
-    steps = 0
-
-    def step(self, state: object, tokens: Tensor) -> Step:
-        self.steps += 1
-        return super().step(state, tokens)
-
-
-def test_the_lattice_of_a_whole_support_has_no_branch_that_was_not_followed() -> None:
-    checked = 0
-    for seed in range(30):
-        table = Table(seed, 2.0, spread=3.0, end=1.0)
-        stepper = Counting(dtype=torch.float32, excluded=())
-        (result,) = beam_search(stepper, [table], SearchConfig(200, 200, 12))
-        if result.certificate.level != "exhaustive":
-            continue
-        stepper.steps = 0
-        lattice = build_lattice(stepper, [table], [h.tokens for h in result.hypotheses])
-        assert all(branch.kept for node in lattice.nodes for branch in node.branches)
-        assert [lattice.log_prob(i) for i in range(result.finished)] == pytest.approx(
-            [hypothesis.log_prob for hypothesis in result.hypotheses], abs=1e-6
-        )
-        longest = max(len(hypothesis.tokens) for hypothesis in result.hypotheses)
-        assert stepper.steps == longest + 1  # all prefixes of one length together
-        checked += len(result.hypotheses) > 1
-    assert checked > 10
 
 
 @pytest.mark.parametrize("kind", DECODERS)

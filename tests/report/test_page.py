@@ -145,8 +145,6 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
 
 # Lines count from 1.
 SHOWN = "[...document.querySelectorAll('#rows .row .id')].map(e => parseInt(e.textContent) - 1)"
-ACTIVE = "document.querySelector('#rows [aria-selected=true] .id').textContent"
-FOCUS = "document.activeElement.id"
 
 
 def type_query(browser: Browser, text: str) -> list[int]:
@@ -181,59 +179,3 @@ def test_filters_and_search(opened: Browser) -> None:
     assert type_query(opened, "nothing has this") == []
     assert opened("at('empty').hidden") is False
     assert type_query(opened, "") == [0, 1, 3]
-
-
-def test_the_keyboard_suffices(opened: Browser) -> None:
-    assert opened(FOCUS) == "grid"
-    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
-        opened.press(key)
-    assert opened(ACTIVE).startswith("2")
-    assert opened("at('grid').getAttribute('aria-activedescendant')") == "row-1"
-    opened.press("Enter")
-    assert opened("location.hash") == "#1"
-    assert opened(FOCUS) == "title"
-    assert opened("at('title').textContent") == "Line 2 Der Baum"
-    assert "No pictures" in opened("at('pictures').textContent")
-    opened.press("n")
-    assert opened("at('title').textContent").startswith("Line 3 ")
-    opened.press("p")
-    opened.press("p")
-    assert opened("at('title').textContent") == "Line 1 +PST d r a w"
-    opened.press("Escape")
-    assert opened(FOCUS) == "grid"
-    assert opened("at('sentence').hidden") is True
-    assert opened(ACTIVE).startswith("1")
-    opened.press("End")
-    assert opened(ACTIVE).startswith("5")
-    opened.press("/")
-    assert opened(FOCUS) == "query"
-
-
-def test_pictures_of_a_sentence(opened: Browser) -> None:
-    opened("openSentence(0)")
-    texts = "[...document.querySelectorAll('{}')].map(e => e.textContent)"
-    assert opened(texts.format(".lattice .end text")) == ["45.0 %", "32.0 %"]
-    assert opened(texts.format(".lattice g.stub text")) == ["n", "end"]
-    assert opened(texts.format(".lattice g.box text")) == ["w", "e", "d", "n"]
-    assert opened(texts.format(".lattice .edges text")) == [
-        *("60.0 %", "75.0 %", "25.0 %", "8.0 %", "32.0 %"),
-    ]
-    assert opened(texts.format(".supports > li.run")) == ["1w100 %", "4end100 %"]
-    assert opened(texts.format(".supports .taken bdi")) == ["w", "e", "d", "end"]
-    assert opened(texts.format(".attention .on")) == ["25", "100", "75", "100", "100"]
-    drawn = opened("['\u0308', '￭es', 'ein￭'].map(visible)")
-    assert drawn == ["◌\u0308", "▪es", "ein▪"]  # marks that fonts lack, or that have no width
-    # The second hypothesis, chosen with the keyboard.
-    opened("at('hypotheses').focus()")
-    opened.press("ArrowDown")
-    assert opened(texts.format(".supports .taken bdi")) == ["w", "n", "end"]
-    assert opened(texts.format(".lattice .end.on text")) == ["32.0 %"]
-    # Faint branches can be hidden.
-    choose = "(s => {{ s.value = '{}'; s.dispatchEvent(new Event('change')); return 0 }})"
-    opened(choose.format("0.1") + "(document.querySelector('.minimum select'))")
-    assert opened(texts.format(".lattice g.stub text")) == ["n"]
-    assert "8.0 % in total) are not drawn" in opened("at('pictures').textContent")
-    opened("location.hash = '#2'")
-    opened.until("state.opened === 2")
-    assert opened("document.querySelector('.lattice')") is None
-    assert "may have up to 50.0 %" in opened("at('sentence').textContent")

@@ -11,13 +11,8 @@ from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
 from onmt_entmax.search import (
     Certificate,
     Hypothesis,
-    Penalties,
-    SearchConfig,
     SearchResult,
-    Verification,
-    beam_search,
 )
-from tests.search.tables import EOS, Fixed, TableStepper
 
 
 def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
@@ -69,38 +64,6 @@ def test_an_output_is_one_line_whatever_it_holds() -> None:
     assert [h["text"] for h in json.loads(report.getvalue())["hypotheses"]] == texts
 
 
-def test_tokens_outside_the_vocabulary_are_told_beside_the_certificates() -> None:
-    summary = Summary()
-    clean = replace(answer("exhaustive", 1), source_tokens=6)
-    summary.add(clean)
-    assert "vocabulary" not in summary.text()
-    summary.add(replace(answer("exhaustive", 1), source_tokens=4, unknown=("ö", "x", "ö")))
-    assert "  source tokens outside the vocabulary         30.00 %" in summary.text().splitlines()
-    found = summary.as_dict()
-    assert (found["source_tokens"], found["unknown"]) == (10, {"ö": 2, "x": 1})
-    record = replace(clean, unknown=("ö", "ö")).record()
-    assert (record["source_tokens"], record["unknown"]) == (6, {"ö": 2})
-    assert "unknown" not in clean.record()
-
-
-def test_limits_of_what_constraints_hold_are_told() -> None:
-    summary = Summary(sentences=4, constrained=2, satisfied=[1.0, 1.5])
-    label = "  mean probability that the constraints hold "
-    assert f"{label}  50.00 % to 75.00 %" in summary.text().splitlines()
-    summary.satisfied = [1.0, 1.0]
-    assert f"{label}  50.00 %" in summary.text().splitlines()
-
-
-def test_what_was_recomputed_is_told() -> None:
-    summary = Summary()
-    for agrees in (True, True, False, None):
-        verification = Verification(agrees, "optimal", 0.0)
-        summary.add(replace(answer("optimal", 1), verification=verification))
-    assert summary.text().splitlines()[0] == (
-        "4 sentences, 4 recomputed in float64, 1 not as certified, 1 of these undecided"
-    )
-
-
 def test_how_much_more_a_text_may_have() -> None:
     """The hypotheses have e^-1 and e^-2; other token sequences may become the same texts."""
     for given in (answer("exhaustive", 2), answer("optimal", 2)):
@@ -114,26 +77,6 @@ def test_how_much_more_a_text_may_have() -> None:
     # Where floats say that nothing is left, a little may be.
     certain = (Decoded("x", Hypothesis((5,), 0.0, 0.0)),)
     assert replace(answer("optimal", 1), merged=True, hypotheses=certain).record()["slack"] > 0
-
-
-def test_a_sum_of_probabilities_is_not_above_one() -> None:
-    given = answer("exhaustive", 0, excluded=1.0000001)
-    given = replace(
-        given, result=replace(given.result, certificate=replace(given.result.certificate, mass=1.1))
-    )
-    assert (given.record()["excluded"], given.record()["mass"]) == (1.0, 1.0)
-
-
-def test_under_penalties_a_record_has_the_probability_and_not_the_score() -> None:
-    config = SearchConfig(5, 2, 5, penalties=Penalties("avg"))
-    model = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
-    (result,) = beam_search(TableStepper(7), [model], config)
-    texts = tuple(Decoded(str(each.tokens), each) for each in result.hypotheses)
-    first, second = Answer(0, "a", result, texts, scored=True).record()["hypotheses"]
-    for record, prob, length in ((first, 0.6, 2), (second, 0.4, 3)):
-        assert record["prob"] == pytest.approx(prob)
-        assert record["log_prob"] == pytest.approx(math.log(prob))
-        assert record["score"] == pytest.approx(math.log(prob) / length)
 
 
 def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:

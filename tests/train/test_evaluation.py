@@ -40,11 +40,6 @@ def test_a_sample_has_its_size_and_is_the_same_again(
             assert taken[first] == count or taken[first] >= max(taken.values()) - 1
 
 
-def test_the_size_of_a_plain_sample_does_not_follow_the_languages() -> None:
-    sample = sample_examples(examples_of([0] * 900 + [1] * 100), 100, False)
-    assert 80 <= Counter(example.source[0] for example in sample)[0] <= 99
-
-
 def test_measures_are_those_of_translating(trained: Path, tmp_path: Path) -> None:
     """Of a sample, even over first tokens, which decide the groups of macro accuracy."""
     changes = {"selection": "macro_accuracy", "valid_decode_size": 33, "valid_loss_size": 20}

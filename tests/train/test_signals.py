@@ -98,8 +98,10 @@ def test_kills_lose_no_update(tmp_path: Path) -> None:
     assert all(tensor.equal(whole[name]) for name, tensor in weights(run, 24).items())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize(
+    ("number", "padded"),
+    [(signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGHUP, False)],
+)
 def test_a_signal_in_a_validation_ends_the_run_after_it(
     tmp_path: Path, monkeypatch, number: signal.Signals, padded: bool
 ) -> None:
@@ -108,15 +110,6 @@ def test_a_signal_in_a_validation_ends_the_run_after_it(
     assert train(endless(tmp_path)) == 128 + number
     assert checkpoint_steps(tmp_path / "run")[-1] == 6
     assert train([*endless(tmp_path, train_steps=7), "-train_from", str(tmp_path / "run")]) == 0
-
-
-def test_the_time_limit_and_a_signal(tmp_path: Path, monkeypatch) -> None:
-    """The signal is the status; the time that has passed counts when the run is resumed."""
-    while_evaluating(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    arguments = endless(tmp_path, max_seconds=0.01, valid_steps=1)
-    for more in ([], ["-train_from", str(tmp_path / "run")]):
-        assert train([*arguments, *more]) == 0
-        assert checkpoint_steps(tmp_path / "run") == [1]
 
 
 def test_after_nohup_a_closed_terminal_changes_nothing(tmp_path: Path, monkeypatch) -> None:
