@@ -28,6 +28,7 @@ from onmt_entmax.search import (
     Certificate,
     Decision,
     Hypothesis,
+    Penalties,
     Sample,
     SearchResult,
     Verification,
@@ -40,7 +41,7 @@ _WINDOWS = 16  # windows of a file, if it is long enough, to keep several proces
 # Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [
     *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision),
-    *(Drawn, Sample, Alignment),
+    *(Drawn, Sample, Alignment, Penalties),
 ]
 
 

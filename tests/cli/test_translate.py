@@ -291,6 +291,26 @@ def test_scores_are_in_the_report_where_penalties_rank(trained: Path, tmp_path: 
     ranked = translate(trained, tmp_path, text, *options, "-length_penalty", "avg")
     scores = [[h["score"] for h in record["hypotheses"]] for record in ranked]
     assert all(each == sorted(each, reverse=True) for each in scores)
+    assert ranked[0]["penalties"]["length_penalty"] == "avg"
+
+
+@pytest.mark.parametrize("search", ["beam", "exact"])
+def test_a_length_reward_counts_tokens_as_the_report_does(
+    trained: Path, tmp_path: Path, search: str
+) -> None:
+    text = "a b c\nd e\na\n"
+    plain = ["-beam_size", 4, "-n_best", 3, "-search", search, "-verify"]
+    options = [*plain, "-length_reward", 0.7, "-length_ratio", 1.4]
+    records = translate(trained, tmp_path, text, *options)
+    for record in records:
+        assert record["penalties"]["length_reward"] == 0.7
+        assert record["verified"] in (True, None)
+        for hypothesis in record["hypotheses"]:
+            tokens = hypothesis.get("tokens", hypothesis["text"]).split()
+            reward = 0.7 * min(len(tokens) + 1, 1.4 * record["source_tokens"])
+            assert hypothesis["score"] == pytest.approx(hypothesis["log_prob"] + reward)
+    none = translate(trained, tmp_path, text, *plain, "-length_reward", 0)
+    assert none == translate(trained, tmp_path, text, *plain)
 
 
 @pytest.mark.parametrize("search", ["beam", "enumerate"])

@@ -129,7 +129,7 @@ def test_under_penalties_a_record_has_the_probability_and_not_the_score() -> Non
     model = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
     (result,) = beam_search(TableStepper(7), [model], config)
     texts = tuple(Decoded(str(each.tokens), each) for each in result.hypotheses)
-    first, second = Answer(0, "a", result, texts, scored=True).record()["hypotheses"]
+    first, second = Answer(0, "a", result, texts, penalties=Penalties("avg")).record()["hypotheses"]
     for record, prob, length in ((first, 0.6, 2), (second, 0.4, 3)):
         assert record["prob"] == pytest.approx(prob)
         assert record["log_prob"] == pytest.approx(math.log(prob))
@@ -137,9 +137,9 @@ def test_under_penalties_a_record_has_the_probability_and_not_the_score() -> Non
 
 
 def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:
-    given = replace(answer("optimal", 2), scored=True)
+    given = replace(answer("optimal", 2), penalties=Penalties("avg"))
     assert [h["score"] for h in given.record()["hypotheses"]] == [-1.0, -2.0]
-    assert "score" not in replace(given, scored=False).record()["hypotheses"][0]
+    assert "score" not in replace(given, penalties=Penalties()).record()["hypotheses"][0]
     worst = replace(given.hypotheses[1].hypothesis, score=-math.inf)
     infinite = replace(given, hypotheses=(given.hypotheses[0], Decoded("y", worst)))
     output, report = io.StringIO(), io.StringIO()
