@@ -449,7 +449,7 @@ class Translator:
             ),
             attended=attended,
             merged=self._merged,
-            scored=self._config.penalties.any,
+            penalties=self._config.penalties,
             verification=self._verify(line, result),
         )
         if self.task.mbr is None:

@@ -21,6 +21,12 @@ Moses' rules and leaves the references as they are. For a model of lowercased to
 first hypotheses; the columns `best of N` are of the oracle, which takes for each sentence the
 hypothesis with the best sentence-level score of that measure.
 
+--tune length_reward reads an -exactness_report of `translate -n_best 30` instead of translations,
+orders its lists by score with several length rewards, and prints what to give to `translate`; see
+docs/guide-translation.md.
+
+    onmt-entmax bleu val.report.jsonl --reference val.en --tune length_reward
+
 --report REPORT, of the translation of the first system, prints how many sentences remain, and their
 BLEU, if all others are left to a person: by the probability of the output, and by what is proven.
 """
@@ -41,13 +47,14 @@ from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
-from onmt_entmax.report.bleu import ONMT, Measure, Score, compare, make_metrics
+from onmt_entmax.report.bleu import ONMT, Measure, Score, compare, make_metrics, tune_reward
 from onmt_entmax.report.measures import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
+NEAR = 0.3  # BLEU that is no difference
 SLOW, MOST = 500, 5_000  # words of a line: TER takes minutes, or gigabytes
 
 
@@ -137,9 +144,47 @@ def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
             warn(f"{where}, for which TER takes minutes; {advice}")
 
 
+def tune(options: argparse.Namespace) -> str:
+    """Measure n-best lists by length reward; return the table.
+
+    Raises:
+        UserError: the report was made with penalties, or has no n-best lists.
+    """
+    (report,) = options.system
+    references = read_texts(options.reference)
+    records = list(read_report(report, len(references[0])))
+    for number, record in enumerate(records, start=1):
+        listed = record["hypotheses"]
+        logged = all(isinstance(each.get("log_prob"), float) for each in listed)
+        if listed and ("penalties" in record or "source_tokens" not in record or not logged):
+            raise UserError(f"{report}:{number}: not a record of `translate` without penalties")
+    if max(len(record["hypotheses"]) for record in records) < 2:
+        raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
+    ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
+    with replaced_when_done([options.output] if options.output else []) as files:
+        rows = tune_reward(records, references, metric)
+        for file in files:
+            content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
+            file.write(json.dumps(content, indent=2) + "\n")
+    flags = [f"-length_reward {r.length_reward:g} -length_ratio {r.length_ratio:g}" for r in rows]
+    shown = [["options of translate", name, "brevity penalty", "proven"]]
+    for flag, row in zip(flags, rows, strict=True):
+        measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
+        shown.append([flag, *measures])
+    best = max(row.bleu for row in rows)
+    proven = max(row.proven for row in rows if row.bleu >= best - NEAR)
+    near = [row.proven == proven and row.bleu >= best - NEAR for row in rows]
+    return (
+        f"{aligned_table(shown)}\n\nbest: {flags[[row.bleu for row in rows].index(best)]}\n"
+        f"most proven within {NEAR} BLEU of it: {flags[near.index(True)]}"
+    )
+
+
 def run(options: argparse.Namespace) -> str:
     """Measure as the options say; return the table."""
     refuse_overwriting([*options.system, *options.reference, options.report], [options.output])
+    if options.tune:
+        return tune(options)
     references = read_texts(options.reference)
     texts = read_texts(options.system, len(references[0]), options.nbest)
     if options.detokenize:
@@ -203,8 +248,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="bootstrap samples; 0: compare nothing",
     )
     add("--report", type=Path, metavar="REPORT", help="-exactness_report of the first system")
+    add("--tune", choices=["length_reward"], help="the system is a report of n-best lists")
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    others = options.nbest > 1 or options.report or options.detokenize
+    if options.tune and (len(options.system) > 1 or others):
+        parser.error("--tune reads one report as SYSTEM, without --nbest, --report or --detokenize")
+    return options
 
 
 def main(arguments: Sequence[str]) -> int:

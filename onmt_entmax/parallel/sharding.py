@@ -28,6 +28,7 @@ from onmt_entmax.search import (
     Certificate,
     Decision,
     Hypothesis,
+    Penalties,
     Sample,
     SearchResult,
     Verification,
@@ -39,7 +40,7 @@ _LARGEST, _SMALLEST = 4096, 1024
 # Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [
     *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision),
-    *(Drawn, Sample, Alignment),
+    *(Drawn, Sample, Alignment, Penalties),
 ]
 
 

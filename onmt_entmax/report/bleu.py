@@ -1,10 +1,12 @@
-"""BLEU, chrF and TER by sacrebleu, and differences between systems."""
+"""BLEU, chrF and TER by sacrebleu, differences between systems, and BLEU by length reward."""
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -12,7 +14,10 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.data.parallel import pyonmttok
 from onmt_entmax.errors import UserError
+from onmt_entmax.search.config import Penalties
 
+REWARDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
+RATIOS = (1.0, 1.2, 1.5)
 ONMT = "onmt"  # the tokeniser that sacrebleu does not have
 
 
@@ -137,6 +142,54 @@ def oracle(lines: list[str], references: list[list[str]], metric: Any, nbest: in
         return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
 
     return [best(sentence) for sentence in range(len(references[0]))]
+
+
+@dataclass(frozen=True)
+class Rewarded:
+    """BLEU of the outputs that a length reward puts first."""
+
+    length_reward: float
+    length_ratio: float
+    bleu: float
+    brevity_penalty: float
+    proven: float
+    """Share of the sentences whose best score is proven by the lists and their bounds."""
+
+
+def tune_reward(
+    records: Sequence[dict[str, Any]], references: Sequence[Sequence[str]], metric: BLEU
+) -> list[Rewarded]:
+    """Order n-best lists by each length reward, none first, and measure the best outputs.
+
+    Args:
+        records: of a report without penalties, one for each sentence.
+        references: reference translations, one line for each sentence.
+        metric: sacrebleu's BLEU.
+    """
+    rows = []
+    for reward, ratio in [(0.0, Penalties.length_ratio), *product(REWARDS, RATIOS)]:
+        penalties = Penalties(length_reward=reward, length_ratio=ratio)
+        texts, proven = zip(*(_best(record, penalties) for record in records), strict=True)
+        score = metric.corpus_score(texts, references)
+        rows.append(Rewarded(reward, ratio, score.score, score.bp, sum(proven) / len(proven)))
+    return rows
+
+
+def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
+    """Return the listed text of the best score, and whether no output has a better one."""
+    listed = record["hypotheses"]
+    if not listed:
+        return record.get("unfinished", ""), False
+    source, scores = record["source_tokens"], []
+    for each in listed:
+        length = len(each.get("tokens", each["text"]).split())
+        scores.append(penalties.score(each["log_prob"], length, None, source))
+    best = max(scores)
+    unseen = [record["bound"]] * (record["certificate"] != "exhaustive")
+    unseen += [listed[-1]["prob"]] * (record["finished"] > len(listed))
+    bounds = [math.log(max(prob, 5e-324)) for prob in unseen]
+    proven = all(best >= penalties.attainable(bound, 0, source) for bound in bounds)
+    return listed[scores.index(best)]["text"], proven
 
 
 def _score(result: Any, equals_the_first: bool) -> Score:

@@ -87,6 +87,7 @@ def _is_hypothesis(each: object) -> bool:
         isinstance(each, dict)
         and all(isinstance(text, str) for text in (each.get("text"), each.get("tokens", "")))
         and _is_probability(each.get("prob"))
+        and (each.get("log_prob") is None or _is_probability(each["log_prob"], least=-1e9))
     )
 
 
@@ -97,10 +98,11 @@ def _are_counts(value: object) -> bool:
 
 
 def _is_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 10**15
 
 
-def _is_probability(value: object) -> bool:
+def _is_probability(value: object, least: float = 0.0) -> bool:
+    """Tell whether a value is a probability, or with another `least` its logarithm."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return 0 <= value <= _MOST  # false for nan
+    return least <= value <= _MOST  # false for nan

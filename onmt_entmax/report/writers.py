@@ -17,6 +17,7 @@ from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.mbr import MbrCounts, as_dict
 from onmt_entmax.report.measures import Counts
 from onmt_entmax.search.certificate import ROUNDING, Hypothesis, SearchResult
+from onmt_entmax.search.config import Penalties
 from onmt_entmax.search.mbr import Decision
 from onmt_entmax.search.sampling import Sample
 from onmt_entmax.search.verify import Verification
@@ -94,8 +95,8 @@ class Answer:
     verification: Verification | None = None
     merged: bool = False
     """Whether several token sequences can become the same text."""
-    scored: bool = False
-    """Whether hypotheses are ranked by scores with penalties."""
+    penalties: Penalties = field(default_factory=Penalties)
+    """What the scores are that hypotheses are ranked by."""
     source_tokens: int = 0
     """Number of tokens of the source, after the transforms."""
     unknown: tuple[str, ...] = ()
@@ -170,8 +171,10 @@ class Answer:
             "truncated": certificate.truncated,
             "excluded": min(certificate.excluded, 1.0),
             "finished": self.result.finished,
-            "hypotheses": [decoded.record(self.scored) for decoded in self.hypotheses],
+            "hypotheses": [decoded.record(self.penalties.any) for decoded in self.hypotheses],
         }
+        if self.penalties.any:
+            record["penalties"] = vars(self.penalties)
         if certificate.satisfied is not None:
             record["satisfied"] = list(certificate.satisfied)
         if slack := self._slack():
@@ -235,7 +238,7 @@ class Summary(Counts):
         if result is None:
             self.blank += 1
             return
-        self.scored |= answer.scored
+        self.scored |= answer.penalties.any
         level = result.certificate.level
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(level, result.finished, best, result.only)

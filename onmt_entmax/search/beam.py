@@ -19,7 +19,7 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import checked_prefixes
-from onmt_entmax.search.state import SearchState, Sentence
+from onmt_entmax.search.state import SearchState, Sentence, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
 Automata = Sequence[Automaton | None]
@@ -135,6 +135,7 @@ class BeamSearch:
         prefixes = checked_prefixes(prefixes, count, own.vocabulary_size, own.eos)
         if automata is not None and len(automata) != count:
             raise ValueError(f"automata has {len(automata)} for {counted(count, 'sentence')}")
+        lengths = source_lengths(own, batch, self._config)
         decoder_state, beam = own.start(batch), self._first_beam
         again = beam < self._config.beam_size
         sentences = [
@@ -143,10 +144,11 @@ class BeamSearch:
                 tuple(prefix),
                 automaton,
                 beam,
+                length,
                 (decoder_state, i) if again else None,
             )
-            for i, (prefix, automaton) in enumerate(
-                zip(prefixes, automata or repeat(None), strict=False)
+            for i, (prefix, length, automaton) in enumerate(
+                zip(prefixes, lengths, automata or repeat(None), strict=False)
             )
         ]
         self._admitted += count
@@ -186,7 +188,8 @@ class BeamSearch:
         if config.n_best:
             # What cannot beat the n-th best is dropped, unless the support may be exhausted.
             worst = np.array([each.score(config.n_best) for each in state.sentences])
-            kept &= may_exhaust[sentence] | (state.attainable(log_prob) > worst[sentence])
+            hope = state.attainable(log_prob, state.source_lengths[sentence])
+            kept &= may_exhaust[sentence] | (hope > worst[sentence])
         followed = state.count(sentence[kept])
         best_out = state.largest(sentence[~kept], log_prob[~kept])
         best_kept = state.largest(sentence[kept], log_prob[kept])
@@ -238,6 +241,7 @@ class BeamSearch:
         config = self._config
         if config.stop == "first":
             enough = max(1, config.n_best, config.beam_size)
-            rival = log_prob / config.penalties.length(length)
-            return sentence.score(1) >= rival and sentence.proof.finished >= enough
-        return bool(sentence.score(max(1, config.n_best)) >= self._state.attainable(log_prob))
+            rival = config.penalties.rewarded(log_prob, length, sentence.source_length)
+            return bool(sentence.score(1) >= rival) and sentence.proof.finished >= enough
+        hope = self._state.attainable(log_prob, sentence.source_length)
+        return bool(sentence.score(max(1, config.n_best)) >= hope)

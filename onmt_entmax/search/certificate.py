@@ -15,7 +15,7 @@ a float32 log-probability): a `gap` below that means "the argmax up to rounding"
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,7 +38,8 @@ class Certificate:
     level: Level
     """`exhaustive`: F is the whole support. `optimal`: the first hypothesis is the most probable
     sequence of all (or ties with it). `none`: neither is proven; the bound still holds. Under
-    penalties `optimal` is about scores, and about sequences within the length limit."""
+    penalties `optimal` is about scores and, with a length penalty, about sequences within the
+    length limit."""
     log_bound: float
     """No sequence outside F has a log-probability above this; -inf if nothing was dropped."""
     gap: float
@@ -127,19 +128,19 @@ class Proof:
     def certificate(
         self,
         scores: Sequence[float],
-        attainable: Callable[[float], float],
+        attainable: float,
         constrained: bool = False,
     ) -> Certificate:
         """Return the certificate.
 
         Args:
             scores: of the best hypotheses of F, best first.
-            attainable: maps the log-probability of a prefix to the best score that a sequence
-                starting with it can have, and never decreases; the identity without penalties.
+            attainable: the best score that a sequence may have which starts with a prefix of
+                log-probability `log_bound`; `log_bound` itself without penalties.
             constrained: whether the sentence has an automaton.
         """
         complete = self.dropped + self.truncated == 0
-        unseen = -math.inf if complete else attainable(self.log_bound)
+        unseen = -math.inf if complete else attainable
         proven = sum(score >= unseen for score in scores)
         best = scores[0] if scores else -math.inf
         satisfied = None
@@ -170,7 +171,7 @@ class Hypothesis:
     log_prob: float
     """Log-probability of the sequence and its end symbol, in nats."""
     score: float
-    """What hypotheses are ranked by: `log_prob`, with length and coverage penalties if any."""
+    """What hypotheses are ranked by: `log_prob`, with penalties and length reward if any."""
     attention: torch.Tensor | None = None
     """`(steps, source length)`, the last step for the end symbol, if the stepper returns it."""
 

@@ -46,6 +46,10 @@ class EnsembleStepper:
         """Return the state of every model."""
         return tuple(stepper.start(batch) for stepper in self.steppers)
 
+    def source_lengths(self, batch: Any) -> list[int]:
+        """Return the source tokens of each sentence, as every model reads them."""
+        return self.steppers[0].source_lengths(batch)
+
     def step(self, state: tuple[Any, ...], tokens: Tensor) -> Step:
         """Append `tokens` `(rows,)` and average probabilities, and attention where there is any."""
         steps = [

@@ -24,7 +24,7 @@ from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
-from onmt_entmax.search.state import Continuations, SearchState, Sentence
+from onmt_entmax.search.state import Continuations, SearchState, Sentence, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -78,7 +78,9 @@ def exact_search(
         if is_settled(start, config.n_best):
             return start
     (forced,) = checked_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
-    sentence, mass_wanted = Sentence(0, tuple(forced), automaton), mass if listing else None
+    mass_wanted = mass if listing else None
+    (length,) = source_lengths(stepper, batch, config)
+    sentence = Sentence(0, tuple(forced), automaton, source_length=length)
     search = _ExactSearch(
         stepper, config, budget or Budget(), mass_wanted, sentence, None if listing else start
     )
@@ -166,9 +168,7 @@ class _ExactSearch:
             proof.violated = max(proof.violated, 1.0 - before.satisfied[1])
         if not self._config.penalties.any:
             proof.log_bound = min(proof.log_bound, before.log_bound)
-        return state.result(
-            self._sentence, lambda bound: state.attainable(min(bound, before.log_bound))
-        )
+        return state.result(self._sentence, before.log_bound)
 
     def _enough(self) -> bool:
         """Tell whether the budget has ended, or no waiting prefix matters."""
@@ -186,7 +186,7 @@ class _ExactSearch:
         """Tell which prefixes cannot lead to a better hypothesis than the n-th best found."""
         wanted = self._config.n_best  # 0: all
         least = self._sentence.score(wanted) if wanted else -math.inf
-        return self._state.attainable(log_prob) <= least
+        return self._state.attainable(log_prob, self._sentence.source_length) <= least
 
     def _expand(self) -> None:
         """Compute the live prefixes; put those of their continuations that matter in the

@@ -106,6 +106,11 @@ class ModelStepper:
         decoder.init_state(batch.source, memory_bank, encoder_state)
         return self._decoding.start(decoder.state, memory_bank, lengths)
 
+    def source_lengths(self, batch: Batch) -> list[int]:
+        """Return the source tokens of each sentence, unknown ones too."""
+        lengths: list[int] = batch.source_lengths.tolist()
+        return lengths
+
     def step(self, state: Any, tokens: Tensor) -> Step:
         """Append `tokens` `(rows,)` int64 to the rows."""
         return self._decoding.step(state, tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -71,6 +71,8 @@ class Sentence:
     """What its output must satisfy, if anything."""
     beam: int = 1
     """Live prefixes that it may have."""
+    source_length: int = 0
+    """In tokens, if the length reward needs it."""
     start: tuple[Any, int] | None = None
     """State of the decoder at the start, and row, if it may start again."""
     best: list[Hypothesis] = field(default_factory=list)
@@ -86,6 +88,12 @@ class Sentence:
     def score(self, rank: int) -> float:
         """Return the score of the hypothesis of a rank, from 1; -inf if fewer have finished."""
         return self.best[rank - 1].score if len(self.best) >= rank else -math.inf
+
+
+def source_lengths(stepper: Stepper, batch: Any, config: SearchConfig) -> Sequence[int]:
+    """Return the source lengths of a batch, or zeros where no length reward reads them."""
+    needed = config.penalties.length_reward > 0
+    return stepper.source_lengths(batch) if needed else [0] * len(batch)
 
 
 @dataclass(frozen=True)
@@ -174,6 +182,7 @@ class SearchState:
         self.sentences = sentences
         automata = [sentence.automaton for sentence in sentences]
         self._automata = RowAutomata(automata, self._stepper.vocabulary_size)
+        self.source_lengths = np.array([sentence.source_length for sentence in sentences], np.int64)
 
     def count(self, sentence: Ints, amount: Ints | None = None) -> list[int]:
         """Return how many rows, or what amount of them `(rows,)`, each sentence has."""
@@ -329,7 +338,8 @@ class SearchState:
                 if attention is None:
                     raise SearchError("a coverage penalty needs a model with attention")
             if penalties.any:
-                score = penalties.score(log_prob, int(rows.length[row]), attention)
+                length, source_length = int(rows.length[row]), sentence.source_length
+                score = penalties.score(log_prob, length, attention, source_length)
             sentence.proof.finish(log_prob)
             best = sentence.best
             if len(best) < self._ranks or (score, log_prob) > (best[-1].score, best[-1].log_prob):
@@ -375,19 +385,25 @@ class SearchState:
             self._automata.step(sentence, parents.automaton_state[row], token),
         )
 
-    def attainable(self, log_prob: Any) -> Any:
-        """Return `Penalties.attainable` of a log-probability, or of an array of them."""
-        return self._config.penalties.attainable(log_prob, self._config.max_length)
+    def attainable(self, log_prob: Any, source_length: Any) -> Any:
+        """Return `Penalties.attainable` of log-probabilities: numbers, or arrays of one size."""
+        config = self._config
+        return config.penalties.attainable(log_prob, config.max_length, source_length)
 
-    def result(
-        self, sentence: Sentence, attainable: Callable[[float], float] | None = None
-    ) -> SearchResult:
-        """Return the result of a sentence, with `attainable` as for `Proof.certificate`."""
+    def result(self, sentence: Sentence, log_bound: float = 0.0) -> SearchResult:
+        """Return the result of a sentence.
+
+        Args:
+            sentence: one that is done.
+            log_bound: another bound of the log-probabilities outside F, where that is known.
+        """
         scores = [hypothesis.score for hypothesis in sentence.best]
+        bound = min(sentence.proof.log_bound, log_bound)
+        unseen = self.attainable(bound, sentence.source_length)
         return SearchResult(
             hypotheses=tuple(sentence.best),
             certificate=sentence.proof.certificate(
-                scores, attainable or self.attainable, sentence.automaton is not None
+                scores, float(unseen), sentence.automaton is not None
             ),
             finished=sentence.proof.finished,
             unfinished=None if sentence.best else sentence.unfinished,

@@ -87,6 +87,10 @@ class Stepper(Protocol):
         """
         ...
 
+    def source_lengths(self, batch: Any) -> list[int]:
+        """Return the source tokens of each sentence of a batch, for a length reward."""
+        ...
+
     def step(self, state: Any, tokens: Tensor) -> Step:
         """Append a token to each row: `tokens` `(rows,)` int64, `bos` at the first step."""
         ...

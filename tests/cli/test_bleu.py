@@ -146,3 +146,99 @@ def test_bleu_of_the_sentences_that_are_kept(tmp_path: Path) -> None:
     assert kept["p >= 0.9"] == (0.5, pytest.approx(100))
     assert kept["all"][0] == 1.0
     assert kept["exhaustive"] == (0.0, None)
+
+
+def n_best_report(texts: Path, path: Path) -> list[dict]:
+    """Write a report of lists of three, in which the longer hypotheses are right more often."""
+    generator, records = random.Random(9), []
+    lines = [(texts / name).read_text().splitlines() for name in ("ref", "one", "two")]
+    for n, (right, one, two) in enumerate(zip(*lines, strict=True)):
+        listed = [right, one, two, right[: len(right) // 2], "", one[: 3 * len(one) // 4]]
+        listed = generator.sample(sorted(set(listed)), 3)
+        listed.sort(key=lambda text: len(text) + 20 * generator.random())
+        probs = sorted((generator.uniform(0.01, 0.3) for _ in listed), reverse=True)
+        hypotheses = [
+            {"text": text.replace(" ", ""), "tokens": text, "prob": p, "log_prob": math.log(p)}
+            for text, p in zip(listed, probs, strict=True)
+        ]
+        level, bound = generator.choice([("exhaustive", 0.0), ("none", 0.4), ("optimal", 0.005)])
+        if n == 7:
+            level, bound, hypotheses = "none", 0.5, []
+        records.append(
+            {"id": n, "source": "s", "certificate": level, "bound": bound, "mass": 0.5}
+            | {"finished": len(hypotheses) + n % 2, "hypotheses": hypotheses, "unfinished": right}
+            | {"source_tokens": generator.randint(1, 14)}
+        )
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    return records
+
+
+def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -> None:
+    records = n_best_report(texts, tmp_path / "report")
+    reference = (texts / "ref").read_text().replace(" ", "").replace(".", " . ").splitlines()
+    (tmp_path / "ref").write_text("\n".join(reference) + "\n")
+    shown = succeed(
+        *("onmt_entmax", "bleu", tmp_path / "report", "--reference", tmp_path / "ref"),
+        *("--tune", "length_reward", "--tokenize", "char", "--output", tmp_path / "json"),
+    )
+    rows = json.loads((tmp_path / "json").read_text())["rewards"]
+    assert rows[0]["length_reward"] == 0
+    assert len({(row["length_reward"], row["length_ratio"]) for row in rows}) == len(rows) > 9
+    for row in rows:
+        texts_chosen, proven = [], 0
+        for record in records:
+            most = row["length_reward"] * row["length_ratio"] * record["source_tokens"]
+            scored = [
+                (
+                    h["log_prob"]
+                    + min(row["length_reward"] * (len(h["tokens"].split()) + 1), most),
+                    h,
+                )
+                for h in record["hypotheses"]
+            ]
+            if not scored:
+                texts_chosen.append(record["unfinished"])
+                continue
+            score, best = max(scored, key=lambda pair: pair[0])
+            texts_chosen.append(best["text"])
+            rest = [record["bound"]] if record["certificate"] != "exhaustive" else []
+            rest += [scored[-1][1]["prob"]] * (record["finished"] > len(scored))
+            proven += all(score >= math.log(each) + most - 1e-12 for each in rest)
+        by_character = [
+            [" ".join(text.replace(" ", "")) for text in side] for side in (texts_chosen, reference)
+        ]
+        assert row["bleu"] == pytest.approx(multi_bleu(*by_character), abs=1e-9)
+        assert row["proven"] == proven / len(records)
+    best = max(rows, key=lambda row: row["bleu"])
+    assert best["length_reward"] > 0
+    assert f"best: -length_reward {best['length_reward']:g} -length_ratio" in shown
+    assert {row["proven"] for row in rows} != {rows[0]["proven"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "message"),
+    [
+        ({"penalties": {"length_penalty": "avg"}}, [], "report:1: not a record of `translate` w"),
+        (
+            {"hypotheses": [{"text": "a", "prob": 0.5}]},
+            [],
+            "report:1: not a record of `translate` w",
+        ),
+        (
+            {"hypotheses": [{"text": "a", "prob": 0.5, "log_prob": 1e400}]},
+            [],
+            "report:1: not a rec",
+        ),
+        ({"hypotheses": []}, [], "report: has no n-best lists: translate with -n_best 30"),
+        ({}, ["--nbest", "2"], "without --nbest, --report"),
+        ({}, ["one"], "--tune reads one report as SYSTEM"),
+    ],
+)
+def test_what_cannot_be_tuned(texts, tmp_path, monkeypatch, change, more, message) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = n_best_report(texts, tmp_path / "report")[0]
+    Path("report").write_text(json.dumps(record | change) + "\n")
+    Path("ref").write_text("a\n")
+    command = ["report", *more, "--reference", "ref", "--tune", "length_reward", "--output", "o"]
+    assert message in refused(bleu.main, command)
+    assert not Path("o").exists()

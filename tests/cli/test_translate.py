@@ -210,6 +210,25 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize("search", ["beam", "exact"])
+def test_a_length_reward_counts_tokens_as_the_report_does(
+    trained: Path, tmp_path: Path, search: str
+) -> None:
+    text = "a b c\nd e\na\n"
+    plain = ["-beam_size", 4, "-n_best", 3, "-search", search, "-verify"]
+    options = [*plain, "-length_reward", 0.7, "-length_ratio", 1.4]
+    records = translate(trained, tmp_path, text, *options)
+    for record in records:
+        assert record["penalties"]["length_reward"] == 0.7
+        assert record["verified"] in (True, None)
+        for hypothesis in record["hypotheses"]:
+            tokens = hypothesis.get("tokens", hypothesis["text"]).split()
+            reward = 0.7 * min(len(tokens) + 1, 1.4 * record["source_tokens"])
+            assert hypothesis["score"] == pytest.approx(hypothesis["log_prob"] + reward)
+    none = translate(trained, tmp_path, text, *plain, "-length_reward", 0)
+    assert none == translate(trained, tmp_path, text, *plain)
+
+
 @pytest.mark.parametrize("search", ["beam", "enumerate"])
 def test_the_output_of_minimum_bayes_risk(trained: Path, tmp_path: Path, search: str) -> None:
     records = translate(

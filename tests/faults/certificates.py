@@ -105,8 +105,17 @@ def allowed_part(
     )
 
 
-def score(penalties: Penalties, tokens: tuple[int, ...], log_prob: float) -> float:
-    """Return OpenNMT-py's score; attention is that of `TableStepper`."""
+def reward_of(draw: random.Random) -> Penalties:
+    """Return a random length reward."""
+    return Penalties(length_reward=draw.uniform(0.1, 2), length_ratio=draw.uniform(0.5, 2))
+
+
+def score(
+    penalties: Penalties, tokens: tuple[int, ...], log_prob: float, source_length: int = 0
+) -> float:
+    """Return OpenNMT-py's score, or with a length reward; attention is that of `TableStepper`."""
+    with_end = len(tokens) + 1
+    log_prob += penalties.length_reward * min(with_end, penalties.length_ratio * source_length)
     divisor = {
         "none": 1.0,
         "wu": ((5 + len(tokens) + 2) / 6) ** penalties.alpha,
@@ -239,6 +248,29 @@ def penalties(seed: int, draw: random.Random) -> Levels:
     if not support.prefixes:
         assert whole.certificate.proven >= min(config.n_best, len(scores))
     return [check_scores(each, scores, bool(support.prefixes)) for each in (result, whole)]
+
+
+def reward(seed: int, draw: random.Random) -> Levels:
+    """A length reward: proofs are about longer sequences than the limit allows, too."""
+    _, model, _ = table_of(seed, draw)
+    size, beam_size, n_best = model.vocabulary_size, draw.randint(1, 10), draw.choice([1, 1, 3])
+    tables = [Table(seed + i, alpha_of(draw), size, 2.0, 1.0) for i in range(3)]
+    rewarded, limit = reward_of(draw), draw.choice([2, 3, 5])
+    config = SearchConfig(beam_size, n_best, limit, draw.choice(STOPS), penalties=rewarded)
+    levels, sources = [], model.source_lengths(tables)
+    for table, source, result in zip(
+        tables, sources, beam_search(model, tables, config), strict=True
+    ):
+        support = enumerate_support(model, [table], 5, 5000)
+        scores = {
+            tokens: score(rewarded, tokens, p, source) for tokens, p in support.strings.items()
+        }
+        cut = bool(support.prefixes) or max(map(len, scores), default=0) > limit
+        whole = exact_search(model, [table], config, start=result)
+        assert whole.certificate.proven >= result.certificate.proven
+        assert cut or whole.certificate.proven >= min(n_best, len(scores))
+        levels += [check_scores(each, scores, cut) for each in (result, whole)]
+    return levels
 
 
 def exact(seed: int, draw: random.Random) -> Levels:
@@ -421,10 +453,12 @@ def network_options(seed: int, draw: random.Random) -> Levels:
         (scored,) = score_targets(model, batch, [tokens])
         assert math.isclose(scored.log_prob, log_prob, abs_tol=tolerance)
     if draw.random() < 0.5:
-        penalty = draw.choice(PENALTIES[:2])
+        penalty = draw.choice([*PENALTIES[:2], reward_of(draw)])
         config = SearchConfig(draw.randint(1, 10), 1, length, penalties=penalty)
-        divisor = {tokens: penalty.length(len(tokens)) for tokens in support.strings}
-        scores = {tokens: p / divisor[tokens] for tokens, p in support.strings.items()}
+        source = int(batch.source_lengths[0])
+        scores = {
+            tokens: score(penalty, tokens, p, source) for tokens, p in support.strings.items()
+        }
         return [check_scores(beam_search(model, batch, config)[0], scores, bool(support.prefixes))]
     wish, prefix = draw.choice(NETWORK_CONSTRAINTS), draw.choice([(), (4,), (5, 4)])
     config = config_of(draw, length, constraints=wish)
@@ -464,6 +498,7 @@ KINDS: Kinds = {
     "beam": beam,
     "constraints": constraints,
     "penalties": penalties,
+    "length reward": reward,
     "exact": exact,
     "ensemble": ensemble,
     "sequence ensemble": sequences,

@@ -169,7 +169,7 @@ def test_each_field_has_the_default_of_its_option(tmp_path) -> None:
 ZERO = re.compile(
     ".*(_ratio|_temperature|_alpha|_nbest|_threshold|_frequency|_steps|dropout|beta.?|decay|alpha)$"
     "|(gpu|seed|valid_.*_size|.*_ranks|num_workers|early_stopping|label_smoothing|max_grad_norm"
-    "|param_init|adagrad.*|max_relative.*|replace_length|min_length|block_.*|random_.*top.)$"
+    "|param_init|length_reward|adagrad.*|max_relative.*|replace_length|min_length|block_.*|random_.*top.)$"
     "|alpha_init_.*"
 )
 MINUS = "word_vec_size layers rnn_size seed keep_checkpoint gpu replace_length random_sampling_topk"

@@ -204,6 +204,9 @@ def test_the_search_of_a_translation(translate) -> None:
     made = translate("-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2 -n_best 3")
     assert made.task.config.penalties == Penalties("wu", 0.6, "summary", 0.2)
     assert (made.task.config.n_best, made.n_best) == (3, 3)
+    made = translate("-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2")
+    rewarded = Penalties("none", 0.0, "summary", 0.2, 0.5, 1.5)
+    assert made.task.config.penalties == rewarded
     made = translate("-beam_size 7 -stop optimal -ban_unk_token -max_length 9 -min_length 2")
     config = made.task.config
     assert (config.beam_size, config.stop, config.max_length) == (7, "optimal", 9)
@@ -228,6 +231,11 @@ def test_the_search_of_a_translation(translate) -> None:
         ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
         ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
         ("-alpha 1", "alpha: is only read with length_penalty: wu"),
+        ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
+        ("-length_reward -1", "length_reward: must be a number from 0 to 1,000"),
+        ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),
+        ("-length_ratio 2", "length_ratio: is only read with length_reward"),
+        ("-length_reward 1 -mbr chrf", "mbr: is by probability"),
         ("-ignore_when_blocking a", "is only read with block_ngram_repeat"),
         ("-length_penalty wu -alpha 900 -max_length 100000", "alpha: too large"),
         ("-min_length 101", "min_length: is above max_length, 100"),

@@ -80,9 +80,9 @@ def test_how_much_more_a_text_may_have() -> None:
 
 
 def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:
-    given = replace(answer("optimal", 2), scored=True)
+    given = replace(answer("optimal", 2), penalties=Penalties("avg"))
     assert [h["score"] for h in given.record()["hypotheses"]] == [-1.0, -2.0]
-    assert "score" not in replace(given, scored=False).record()["hypotheses"][0]
+    assert "score" not in replace(given, penalties=Penalties()).record()["hypotheses"][0]
     worst = replace(given.hypotheses[1].hypothesis, score=-math.inf)
     infinite = replace(given, hypotheses=(given.hypotheses[0], Decoded("y", worst)))
     output, report = io.StringIO(), io.StringIO()

@@ -101,6 +101,9 @@ class TableStepper:
     def start(self, batch: list[Table]) -> Any:
         return [(table, None) for table in batch]
 
+    def source_lengths(self, batch: list[Table]) -> list[int]:
+        return [1 + table.seed % 4 for table in batch]
+
     def step(self, state: Any, tokens: Tensor) -> Step:
         self.rows += len(state)
         self._calls += 1
