@@ -89,12 +89,11 @@ def check_part(
         for name, rows in (("train", train), ("dev", held_out))
     }
     if not (folder / CONFIGURATION).exists():
-        text = configuration(folder, len(train), 1, [])
+        text = configuration(folder, len(train), 1, [], options.updates)
         write_files({**pair_texts(pairs), folder / CONFIGURATION: text})
     model = folder / "model"
     resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
-    steps = ["-train_steps", options.updates] if options.updates else []
-    run("train", "-config", folder / CONFIGURATION, *steps, *resumed)
+    run("train", "-config", folder / CONFIGURATION, *resumed)
     source = ("-model", model, "-src", folder / "dev.src")
     run("translate", *source, "-output", folder / "dev.out", "-n_best", 10, "-beam_size", 10,
         "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip

@@ -19,8 +19,6 @@ This writes `<split>.src` and `<split>.tgt`, whose lines are tokens (Peters, Nic
 Characters stay as they are: a warning names files that are not in Unicode's normal form NFC. Tags
 are divided at semicolons outside brackets: `V;PRS;NOM(3,SG)` are three.
 
-`cells.tsv` counts the tags of each language in the training data: the cells of `paradigm`.
-
 Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
 model for one CPU core, trained for longer on larger data. The next commands are printed.
 
@@ -40,13 +38,10 @@ from unicodedata import is_normalized
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.prepared import CONFIGURATION, keep_configuration, next_lines, training_file
 from onmt_entmax.data.inflection import (
-    CELLS,
     COLUMNS,
     SETTINGS,
     Row,
     as_pair,
-    cells_text,
-    count_cells,
     decode_source,
     order_tokens,
     pair_texts,
@@ -196,10 +191,6 @@ def prepare(options: argparse.Namespace) -> None:
         # a few languages.
         random.Random(f"{options.seed}/train").shuffle(pairs["train"])
     contents = pair_texts({options.out / name: some for name, some in pairs.items()})
-    if "train" in pairs:
-        contents[options.out / CELLS] = cells_text(
-            count_cells(source for source, _ in pairs["train"])
-        )
     commands: list[str] = []
     if {"train", "dev"} <= pairs.keys():
         keep_configuration(options.out)
@@ -281,7 +272,9 @@ def next_commands(out: Path, source: str, reverse: bool) -> list[str]:
     )
 
 
-def configuration(out: Path, rows: int, languages: int, commands: Sequence[str]) -> str:
+def configuration(
+    out: Path, rows: int, languages: int, commands: Sequence[str], steps: int | None = None
+) -> str:
     """Return the text of a configuration that trains a model on one CPU core.
 
     Args:
@@ -289,8 +282,9 @@ def configuration(out: Path, rows: int, languages: int, commands: Sequence[str])
         rows: of the training data, which decide how long to train.
         languages: how many there are.
         commands: for the comment at its head.
+        steps: number of updates; `updates(rows)` if None.
     """
-    steps = updates(rows)
+    steps = steps or updates(rows)
     data = {
         name: (out / f"{split}.src", out / f"{split}.tgt")
         for name, split in (("words", "train"), ("valid", "dev"))
@@ -299,7 +293,7 @@ def configuration(out: Path, rows: int, languages: int, commands: Sequence[str])
         batch=_BATCH,
         steps=steps,
         warmup=steps // 4,
-        often=steps // 20,
+        often=max(steps // 20, 1),
         epochs=counted(round(steps * _BATCH / rows), "epoch"),
         rows=counted(rows, "row"),
         selection="exact_match" if languages == 1 else "macro_accuracy",
