@@ -5,6 +5,7 @@ A model folder holds
     config.yaml        format version, package version, the network, every option of the run
     vocab.json         {"source": [...], "target": [...]}; the index of a token is its id. Of models
                        of inflection also "seen": {LANGUAGE: tokens of its sources in training}
+    cells.tsv          of inflection: language, tags, and how many training sources have them
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
     SHA256SUMS         the checksum of each file
@@ -35,9 +36,10 @@ from torch import Tensor
 
 from onmt_entmax import __version__
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.inflection import Cells, parse_cells
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import FileError, read_bytes, write_folder, write_text
+from onmt_entmax.files import FileError, read_bytes, text_lines, write_folder, write_text
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
 from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
@@ -45,6 +47,7 @@ from onmt_entmax.rules import shown
 
 FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"
+CELLS = "cells.tsv"
 # Options that name files of a subword model, which decoding reads again. A model folder has a copy.
 _SUBWORD_OPTIONS = tuple(
     f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
@@ -306,6 +309,18 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     model.to(device).eval()
     backwards = order == RIGHT_TO_LEFT
     return LoadedModel(folder, model, config, vocabularies, options, version, backwards)
+
+
+def read_cells(folder: Path) -> Cells:
+    """Return the cells of the languages of a model folder; none if it has no `cells.tsv`.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    if not (path := folder / CELLS).exists():
+        return {}
+    lines = text_lines(io.BytesIO(read_checked(folder, CELLS, _LARGEST_TEXT)), str(path))
+    return parse_cells(lines, str(path))
 
 
 def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:

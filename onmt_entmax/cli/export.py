@@ -21,16 +21,18 @@ import torch
 
 from onmt_entmax import __version__
 from onmt_entmax.checkpoint import (
+    CELLS,
     RIGHT_TO_LEFT,
     TARGET_ORDER,
     LoadedModel,
     load,
     read_best,
+    read_cells,
     save,
     with_subword_files,
 )
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import is_language
+from onmt_entmax.data.inflection import cells_text, is_language
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.reader import transform_options, transforms_of
@@ -120,6 +122,8 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     for name, weight in loaded.model.state_dict().items():
         if not bool(weight.isfinite().all()):
             raise UserError(f"{loaded.folder}: {name} is too large for {dtype}; export as bfloat16")
+    if cells := read_cells(loaded.folder):
+        contents[CELLS] = cells_text(cells).encode()
     contents["README.md"] = card(target.name, loaded, dtype, options).encode()
     save(target, loaded.model, loaded.config, loaded.vocabularies, options, others=contents)
     return loaded

@@ -3,11 +3,12 @@
     onmt-entmax paradigm turkish kitap --pos N
     onmt-entmax paradigm finnish --lemmas nouns.txt --pos N --format hunspell --output words
 
-The cells of a language and part of speech are the tags that its training data has (`cells.tsv` in
-the model folder, or --cells). A cell shows its form alone if the model can produce no other, else
-every form of positive probability: `...` means that there may be more, `?` that training never saw
-a tag or a letter in this language. Tables follow UniMorph's dimensions: nouns have cases below each
-other and numbers side by side, finite verbs persons and tenses.
+The cells of a language and part of speech are the tags that its training data has; training keeps
+them in the model folder (`cells.tsv`), and --cells names others. A cell shows its form alone if the
+model can produce no other, else every form of positive probability: `...` means that there may be
+more, `?` that training never saw a tag or a letter in this language. Tables follow UniMorph's
+dimensions: nouns have cases below each other and numbers side by side, finite verbs persons and
+tenses.
 
 --format csv, json and html have the same content. The other formats are word lists, with every form
 of positive probability (--least P: at least P in its cell):
@@ -38,8 +39,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, following
-from onmt_entmax.data.inflection import CELLS, encode_tag, encode_word, read_cells
+from onmt_entmax.data.inflection import Cells, encode_tag, encode_word, parse_cells
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.files.released import pretrained
@@ -131,7 +133,7 @@ def _ordered(some: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 def _named(tags: Sequence[str], between: str = " ") -> str:
     names = [dimensions()[tag][2] if tag in dimensions() else tag for tag in tags]
     parts = [n for n, tag in zip(names, tags, strict=True) if _dimension(tag) == "part of speech"]
-    if "participle" in parts or len(parts) > 1:  # V;V.PTCP is a participle
+    if len(parts) > 1:  # V;V.PTCP is a participle
         names.remove(parts[0])
     return between.join(names)
 
@@ -148,7 +150,8 @@ def cell_text(cell: Inflection) -> str:
 
 
 def _percent(prob: float) -> str:
-    return f"{100 * prob:.0f}%" if prob >= 0.005 else "<1%"
+    """Return the probability of one form among several."""
+    return "<1%" if prob < 0.005 else ">99%" if prob > 0.995 else f"{100 * prob:.0f}%"
 
 
 def as_text(cells: Sequence[Inflection]) -> str:
@@ -251,7 +254,7 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body><main>\n"
-        + "\n".join([*bodies, legend])
+        + "\n".join([legend, *bodies])
         + "\n</main></body>\n</html>\n"
     )
 
@@ -358,7 +361,6 @@ def _att_symbol(token: str) -> str:
     return {"@0@": "@0@", "\u2581": "@_SPACE_@"}.get(token, token)
 
 
-Cells = Mapping[str, Mapping[tuple[str, ...], int]]  # of each language, tags and their number
 FORMATS: Mapping[str, Callable[[Sequence[Inflection]], str]] = {
     "table": as_text,
     "csv": as_csv,
@@ -405,7 +407,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="run or model folder; repeat for several (default: the pretrained model)")  # fmt: skip
     add("--reversed", action="append", type=Path, default=[], metavar="MODEL",
         help="a right-to-left model that does not say so itself")  # fmt: skip
-    add("--cells", type=Path, metavar="FILE", help="cells.tsv of `prepare sigmorphon`")
+    add(
+        "--cells",
+        type=Path,
+        metavar="FILE",
+        help="other cells: language, tags and number, between tabs",
+    )
     add("--format", choices=(*FORMATS, "html", *LISTS), default="table", help="default: table")
     add("--least", type=following(positive(1)), default=0.0, metavar="P",
         help="of word lists: least probability of a form (default: all above 0)")  # fmt: skip
@@ -469,7 +476,17 @@ def main(arguments: Sequence[str]) -> int:
         reversed_folders=options.reversed,
         budget=options.budget,
     )
-    cells = read_cells(options.cells or inflector.folders[0] / CELLS)
+    folder = inflector.folders[0]
+    cells = (
+        parse_cells(read_lines(options.cells), str(options.cells))
+        if options.cells
+        else read_cells(folder)
+    )
+    if not cells:
+        raise UserError(
+            f"{folder}: trained by a version that kept no cells.tsv; name one with --cells: lines "
+            "of language, tags and their number, between tabs"
+        )
     questions = [
         [Question(options.language, lemma, tags) for tags in cells_of(cells, options.language, pos)]
         for lemma, pos in lemmas

@@ -19,8 +19,6 @@ This writes `<split>.src` and `<split>.tgt`, whose lines are tokens (Peters, Nic
 Characters stay as they are: a warning names files that are not in Unicode's normal form NFC. Tags
 are divided at semicolons outside brackets: `V;PRS;NOM(3,SG)` are three.
 
-`cells.tsv` counts the tags of each language in the training data: the cells of `paradigm`.
-
 Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
 model for one CPU core, trained for longer on larger data. The next commands are printed.
 
@@ -41,13 +39,10 @@ from unicodedata import is_normalized
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.prepared import CONFIGURATION, keep_configuration, next_lines, training_file
 from onmt_entmax.data.inflection import (
-    CELLS,
     COLUMNS,
     SETTINGS,
     Row,
     as_pair,
-    cells_text,
-    count_cells,
     decode_source,
     order_tokens,
     pair_texts,
@@ -171,10 +166,6 @@ def prepare(options: argparse.Namespace) -> None:
         # a few languages.
         random.Random(f"{options.seed}/train").shuffle(pairs["train"])
     contents = pair_texts({options.out / name: some for name, some in pairs.items()})
-    if "train" in pairs:
-        contents[options.out / CELLS] = cells_text(
-            count_cells(source for source, _ in pairs["train"])
-        )
     commands: list[str] = []
     if {"train", "dev"} <= pairs.keys():
         keep_configuration(options.out)
@@ -242,7 +233,9 @@ def next_commands(out: Path, source: str, reverse: bool) -> list[str]:
     )
 
 
-def configuration(out: Path, rows: int, languages: int, commands: Sequence[str]) -> str:
+def configuration(
+    out: Path, rows: int, languages: int, commands: Sequence[str], steps: int | None = None
+) -> str:
     """Return the text of a configuration that trains a model on one CPU core.
 
     Args:
@@ -250,9 +243,11 @@ def configuration(out: Path, rows: int, languages: int, commands: Sequence[str])
         rows: of the training data, which decide how long to train.
         languages: how many there are.
         commands: for the comment at its head.
+        steps: number of updates; None: by the number of rows.
     """
     batch = 32
-    steps = max(4000, -(-40 * rows // (batch * 500)) * 500)  # more passes over few rows
+    # More passes over few rows.
+    steps = steps or max(4000, -(-40 * rows // (batch * 500)) * 500)
     epochs = counted(round(steps * batch / rows), "epoch")
     selection = "exact_match" if languages == 1 else "macro_accuracy"
     data = {
@@ -274,8 +269,8 @@ warmup_steps: 300
 attention_warmup_steps: {steps // 4}      # attention starts as softmax
 batch_size: {batch}
 train_steps: {steps}                 # about {epochs} of {counted(rows, "row")}
-valid_steps: {steps // 20}
-save_checkpoint_steps: {steps // 20}
+valid_steps: {max(steps // 20, 1)}
+save_checkpoint_steps: {max(steps // 20, 1)}
 keep_checkpoint: 1                # beside the best
 selection: {selection}            # measure of the best checkpoint
 seed: 1

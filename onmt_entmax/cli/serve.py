@@ -31,12 +31,12 @@ import waitress
 from flask import Flask, Response, request
 from werkzeug.exceptions import BadRequest, HTTPException
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import load, read_cells
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.inflection import CELLS, decode_word, encode_source, read_cells, split_tags
+from onmt_entmax.data.inflection import Cells, decode_word, encode_source, split_tags
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
@@ -94,11 +94,10 @@ class Answering:
         self._inflects = bool(self._inventory.languages)
         self._translator = Translator([model], task, transforms, attention=True)
         self._right_to_left = model.right_to_left
-        self._cells: Mapping[str, Mapping[tuple[str, ...], int]] = {}
+        self._cells: Cells = {}
         if self._inflects:
             self._inflector = Inflector([model], 0, 10, budget=0)
-            if (cells := model.folder / CELLS).is_file():
-                self._cells = read_cells(cells)
+            self._cells = read_cells(model.folder)
         self._lock = threading.Lock()
 
     def description(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -101,7 +102,8 @@ def is_tag(token: str) -> bool:
     return token.startswith(TAG) and len(token) > len(TAG)
 
 
-CELLS = "cells.tsv"  # in the folder of the data, and of a model
+Cells = Mapping[str, Mapping[tuple[str, ...], int]]
+"""For each language, how often its training sources have each sequence of tags"""
 SETTINGS = ("low", "medium", "high")
 
 
@@ -243,17 +245,17 @@ def language_of(path: Path, number: int, line: str) -> str:
     return first.removeprefix(LANGUAGE)
 
 
-def count_cells(sources: Iterable[str]) -> dict[str, dict[tuple[str, ...], int]]:
-    """Return for each language how often its training sources have each sequence of tags."""
-    cells: dict[str, dict[tuple[str, ...], int]] = {}
-    for source in sources:
-        language, tags, _ = decode_source(source.split())
-        of = cells.setdefault(language, {})
-        of[tags] = of.get(tags, 0) + 1
+def count_cells(sources: Iterable[str]) -> Cells:
+    """Return the cells of sources; those without a language do not count."""
+    cells: dict[str, Counter[tuple[str, ...]]] = {}
+    for tokens in map(str.split, sources):
+        if tokens and is_language(tokens[0]):
+            language, tags, _ = decode_source(tokens)
+            cells.setdefault(language, Counter())[tags] += 1
     return cells
 
 
-def cells_text(cells: Mapping[str, Mapping[tuple[str, ...], int]]) -> str:
+def cells_text(cells: Cells) -> str:
     """Return `cells.tsv`: language, tags and their number, by language and falling number."""
     return "".join(
         f"{language}\t{';'.join(tags)}\t{number}\n"
@@ -262,21 +264,16 @@ def cells_text(cells: Mapping[str, Mapping[tuple[str, ...], int]]) -> str:
     )
 
 
-def read_cells(path: Path) -> dict[str, dict[tuple[str, ...], int]]:
-    """Read `cells.tsv`, the inverse of `cells_text`.
+def parse_cells(lines: Iterable[str], name: str) -> Cells:
+    """Return the cells of `cells.tsv`, the inverse of `cells_text`.
 
     Raises:
-        UserError: there is no such file, or a line of it has another form.
+        UserError: names the line that has another form.
     """
-    if not path.exists():
-        raise UserError(
-            f"{path}: no list of cells; `onmt-entmax prepare sigmorphon` writes cells.tsv beside "
-            "the training data: name it with --cells, or copy it into the model folder"
-        )
     cells: dict[str, dict[tuple[str, ...], int]] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        language, *rest = line.split("\t")
-        if len(rest) != 2 or not rest[0] or not rest[1].isdigit():
-            raise UserError(f"{path}:{number}: expected language, tags and number between tabs")
-        cells.setdefault(language, {})[split_tags(rest[0])] = int(rest[1])
+    for number, line in enumerate(lines, 1):
+        match = re.fullmatch(r"(\S+)\t([^\t]+)\t([0-9]{1,12})", line)
+        if match is None:
+            raise UserError(f"{name}:{number}: expected language, tags and number between tabs")
+        cells.setdefault(match[1], {})[split_tags(match[2])] = int(match[3])
     return cells

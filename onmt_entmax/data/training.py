@@ -26,7 +26,7 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.inflection import is_language
+from onmt_entmax.data.inflection import Cells, count_cells, is_language
 from onmt_entmax.data.transforms import with_seed
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
 
@@ -285,6 +285,12 @@ class TrainingData:
         if keep is not None:
             return keep.counts(), keep.by_language()
         return (source, target), languages if named else None
+
+    def cells(self) -> Cells:
+        """Return the cells of the languages; none unless every source begins with a language."""
+        if not self.languages:
+            return {}
+        return count_cells(line.source for each in self.config.corpora for line in read_lines(each))
 
     def lines(self) -> Iterator[Line]:
         """Yield the untransformed lines of the development set, or of the first corpus."""

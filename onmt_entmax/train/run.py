@@ -19,15 +19,17 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import (
+    CELLS,
     CheckpointError,
     best_step,
     checkpoint_steps,
     read_best,
+    read_cells,
     with_subword_files,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
 from onmt_entmax.data.corpus import DataConfig
-from onmt_entmax.data.inflection import decode_source, is_language, is_tag
+from onmt_entmax.data.inflection import cells_text, decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.transforms import has_unseeded_sampling
@@ -88,7 +90,7 @@ def run_training(
         raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
     training = _shared(training, run.world_size, data, processes.count, tell)
     folder = Path(run.save_model)
-    record, subwords = with_subword_files(record)
+    record, others = with_subword_files(record)
     with _connected(processes, device, folder), _alone(folder, processes), ExitStack() as stack:
         resumed = resume(run, model, training, tell)
         corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
@@ -134,7 +136,12 @@ def run_training(
             done = resumed.step if resumed else 0
             log = Log(folder, done, training, model.generator_alpha, board)
             stack.enter_context(closing(log))
-        saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, subwords)
+        if cells := corpora.cells():
+            # As with tokens seen, what an earlier training counted of other cells is kept.
+            earlier = read_cells(resumed.loaded.folder) if resumed else {}
+            both = {each: {**earlier.get(each, {}), **cells[each]} for each in cells}
+            others[CELLS] = cells_text({**earlier, **both}).encode()
+        saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, others)
         batches = TrainingBatches(corpora, data.num_workers)
         trainer = Trainer(network, batches, training, evaluate, saves, log, processes)
         if trainer.no_graphs is not None:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import paradigm, serve
-from onmt_entmax.data.inflection import cells_text
+from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli import export, paradigm, serve, verify
+from onmt_entmax.data.inflection import cells_text, count_cells
+from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Inflector
 from onmt_entmax.search import SearchConfig, SearchTask
-from tests.ended import ended
+from tests.commands import succeed
+from tests.ended import ended, refused
 from tests.inflection_models import write_model
 
 CELLS = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1, ("N", "PL"): 1}}
@@ -32,6 +35,49 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(model: Path, cells: Path, *words: object) -> int:
     return ended(paradigm.main, [*map(str, words), "--model", str(model), "--cells", str(cells)])
+
+
+def test_cells_are_counted_and_read_back(cells: Path) -> None:
+    sources = [
+        " ".join(["lang=" + language, *("+" + tag for tag in tags), "a"])
+        for language, some in CELLS.items()
+        for tags, number in some.items()
+        for _ in range(number)
+    ]
+    assert count_cells(["", "a b", *sources]) == CELLS
+    assert read_cells(cells.parent) == CELLS
+    assert read_cells(cells.parent / "none") == {}
+
+
+def test_training_keeps_the_cells_for_every_later_command(tmp_path) -> None:
+    data, model, clean = tmp_path / "data", tmp_path / "data/model", tmp_path / "clean"
+    rows = ["ab\tabx\tV;PST", "b\tbx\tV;PST", "a\ta\tV;NOM(3,SG)", "a\ta\tN"]
+    for part in ("train", "dev"):
+        (tmp_path / f"x-{part}").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    succeed("onmt_entmax", "prepare", "sigmorphon", "--data", tmp_path, "--out", data)
+    small = ("-train_steps", 2, "-rnn_size", 8, "-word_vec_size", 8, "-valid_steps", 2)
+    train = ("train", "-config", data / "train.yaml", *small)
+    succeed("onmt_entmax", *train, "-save_checkpoint_steps", 2)
+    expected = {("V", "PST"): 2, ("N",): 1, ("V", "NOM(3,SG)"): 1}
+    assert read_cells(model / "step_2") == {"x": expected}
+    assert ended(export.main, [str(model), str(clean)]) == 0
+    assert ended(verify.main, [str(clean), str(model)]) == 0
+    for folder in (model, clean):
+        words = ("paradigm", "x", "ab", "--pos", "V", "--format", "json", "--model", folder)
+        shown = json.loads(succeed("onmt_entmax", *words))
+        tags = {cell["tags"] for section in shown["sections"] for cell in section["cells"]}
+        assert tags == {"V;PST", "V;NOM(3,SG)"}
+    # Cells of an earlier training stay; those counted again are not added to.
+    for each in (data / "train.src", data / "dev.src"):
+        each.write_text(each.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1))
+    succeed("onmt_entmax", *train, "-train_steps", 4, "-train_from", model)
+    again = read_cells(model / "step_4")
+    assert again["x"] == {**expected, ("V", "PST"): 1, ("PRS",): 1}
+    # A changed file is refused.
+    with open(clean / "cells.tsv", "a", encoding="utf-8") as file:
+        file.write("x\tV;FUT\t1\n")
+    words = ["x", "ab", "--pos", "V", "--model", clean]
+    assert "cells.tsv: its content is not what was written" in refused(paradigm.main, words)
 
 
 def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
@@ -58,6 +104,11 @@ def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
         (
             ["V;IND;PRS;1;SG", "V;1;SG;IND;PST", "V;IND;PST;1;SG", "V;NFIN"],
             ["verb", "verb, indicative"], ("non-finite",), ("",),
+        ),
+        # A participle is no verb besides.
+        (
+            ["V.PTCP;PST", "V.PTCP;PRS"],
+            ["participle"], ("present", "past"), ("",),
         ),
         # Two tags of the same name are two rows.
         (["N;INS;SG", "N;INST;SG"], ["noun"], ("instrumental", "instrumental"), ("singular",)),
@@ -138,10 +189,23 @@ def test_mistakes_are_one_line(model, cells, capsys, words, message) -> None:
     assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
 
 
+def test_a_model_without_cells_says_where_they_come_from(model, capsys) -> None:
+    assert ended(paradigm.main, ["german", "ab", "--model", str(model)]) == 2
+    assert "trained by a version that kept no cells.tsv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["x\tV", "\tV\t1", "x y\tV\t1", "x\t\t1", "x\tV\t²", "x\tV\t1\t"])
+def test_other_lines_are_no_cells(model, tmp_path, line) -> None:
+    (tmp_path / "cells").write_text(f"german\tV\t1\n{line}\n", encoding="utf-8")
+    words = ["german", "ab", "--model", model, "--cells", tmp_path / "cells"]
+    assert "cells:2: expected language, tags and number" in refused(paradigm.main, words)
+
+
 def test_the_page_and_serve_show_the_same_cells(model, cells, tmp_path, capsys) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
     shutil.copy(cells, folder)
+    write_list(folder)
     assert run(model, cells, "german", "ab", "--format", "html") == 0
     page = capsys.readouterr().out
     answering = serve.Answering(folder, SearchTask(SearchConfig()))

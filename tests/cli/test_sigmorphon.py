@@ -10,7 +10,7 @@ import yaml
 
 from onmt_entmax.cli import prepare_sigmorphon
 from onmt_entmax.cli.main import run as run_command
-from onmt_entmax.data.inflection import decode_word, read_cells
+from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT, succeed
 from tests.commands import run as execute
@@ -69,6 +69,13 @@ class TestSamplesEndToEnd:
                 assert {language for language, *_ in back[:40]} == {row[0] for row in rows}
                 back, rows = sorted(back), sorted(rows)
             assert back == rows
+        assert sorted(path.name for path in prepared.iterdir()) == [
+            "dev.src",
+            "dev.tgt",
+            "train.src",
+            "train.tgt",
+            "train.yaml",
+        ]
 
     def test_forms_from_right_to_left(self, prepared, tmp_path):
         assert call("prepare", "--data", SAMPLES, "--reverse", "--out", tmp_path) == 0
@@ -232,13 +239,11 @@ class TestTables:
             assert read == [f"lang={language} {pair}" for pair in pairs]
 
     def test_named_columns_and_language(self, tmp_path, capsys):
-        """Lower-case tags in the first column; training writes cells that can be read back."""
         (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
         arguments = ["--columns", "tags,form,-,lemma", "--language", "english", "--out", tmp_path]
         assert call("prepare", "--train", tmp_path / "a.x", *arguments) == 0
         assert (tmp_path / "train.src").read_text() == "lang=english +past(a;b) d r a w\n"
         assert (tmp_path / "train.tgt").read_text() == "d r e w\n"
-        assert read_cells(tmp_path / "cells.tsv") == {"english": {("past(a;b)",): 1}}
 
 
 class TestBadInput:

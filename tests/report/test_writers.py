@@ -11,6 +11,7 @@ from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
 from onmt_entmax.search import (
     Certificate,
     Hypothesis,
+    Penalties,
     SearchResult,
 )
 
