@@ -1,0 +1,38 @@
+"""docs/mappings.md: its snippets print what it says, and its algorithms are those of the tests."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.oracles import entmax15_by_sorting, entmax_oracle
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mappings.md"
+
+
+@pytest.fixture(scope="module")
+def page() -> dict:
+    """Run every snippet; return the names that they define."""
+    text = PAGE.read_text(encoding="utf-8").replace("```", "")
+    parsed = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
+    assert len(parsed.examples) == text.count("\n>>> ")
+    try:
+        failed, _ = doctest.DocTestRunner().run(parsed, clear_globs=False)
+    finally:
+        torch.set_printoptions(profile="default")
+    assert not failed
+    return parsed.globs
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 20.0])
+@pytest.mark.parametrize("length", [1, 2, 9, 60])
+def test_its_algorithms_are_the_oracles(page: dict, length: int, spread: float) -> None:
+    for _ in range(2):
+        row = (torch.randn(length, dtype=torch.float64) * spread * 4).round() / 4  # with ties
+        found = {2.0: page["sparsemax"](row), 1.5: page["entmax15"](row)}
+        torch.testing.assert_close(found[1.5], entmax15_by_sorting(row), rtol=0, atol=1e-12)
+        for alpha in (1.2, 1.5, 2.0, 2.5):
+            exact = entmax_oracle(row, alpha)
+            for p in (page["by_bisection"](row, alpha), found.get(alpha, exact)):
+                torch.testing.assert_close(p, exact, rtol=0, atol=1e-6 if alpha > 2 else 1e-12)
