@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.oracles import entmax15_by_sorting, entmax_oracle
+from tests.oracles import entmax_oracle
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mappings.md"
 
@@ -28,11 +28,8 @@ def page() -> dict:
 @pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 20.0])
 @pytest.mark.parametrize("length", [1, 2, 9, 60])
 def test_its_algorithms_are_the_oracles(page: dict, length: int, spread: float) -> None:
-    for _ in range(2):
-        row = (torch.randn(length, dtype=torch.float64) * spread * 4).round() / 4  # with ties
-        found = {2.0: page["sparsemax"](row), 1.5: page["entmax15"](row)}
-        torch.testing.assert_close(found[1.5], entmax15_by_sorting(row), rtol=0, atol=1e-12)
-        for alpha in (1.2, 1.5, 2.0, 2.5):
-            exact = entmax_oracle(row, alpha)
-            for p in (page["by_bisection"](row, alpha), found.get(alpha, exact)):
-                torch.testing.assert_close(p, exact, rtol=0, atol=1e-6 if alpha > 2 else 1e-12)
+    row = (torch.randn(length, dtype=torch.float64) * spread * 4).round() / 4  # with ties
+    found = [(page["sparsemax"](row), 2.0), (page["entmax15"](row), 1.5)]
+    found += [(page["by_bisection"](row, alpha), alpha) for alpha in (1.2, 1.5, 2.0, 2.5)]
+    for p, alpha in found:
+        torch.testing.assert_close(p, entmax_oracle(row, alpha), rtol=0, atol=1e-12)

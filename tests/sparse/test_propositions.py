@@ -1,7 +1,5 @@
 """What Peters, Niculae and Martins (2019) prove in their appendices, of these functions."""
 
-from itertools import pairwise
-
 import pytest
 import torch
 
@@ -24,40 +22,34 @@ def test_proposition_2(alpha: float) -> None:
         hessian = -torch.autograd.functional.hessian(lambda p: tsallis_entropy(p, alpha), p[inside])
         inverse = hessian.inverse()
         s = inverse.sum(1)
-        expected = torch.zeros(6, 6, dtype=torch.float64)
-        expected[inside.unsqueeze(1), inside] = inverse - torch.outer(s, s) / s.sum()
         found = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), z)
+        expected = torch.zeros_like(found)
+        expected[inside.unsqueeze(1), inside] = inverse - torch.outer(s, s) / s.sum()
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
 def test_proposition_3_and_lemma_3(spread: float) -> None:
     """The threshold of the rho largest scores never falls; each consistent one is the row's."""
     for _ in range(20):
-        z = ((some_scores(12) * spread).mul(4).round() / 4).sort(descending=True).values  # ties
-        ordered = torch.cat([z / 2, torch.tensor([-INF])])
-        thresholds, consistent = [], 0
+        z = (some_scores(12) * spread).round().sort(descending=True).values / 4  # with ties
+        ordered, thresholds = torch.cat([z / 2, torch.tensor([-INF])]), [-INF]
         for rho in range(1, 13):
-            top = ordered[:rho]
-            left = 1 - top.var(correction=0) * rho
-            thresholds.append(top.mean() - (left / rho).sqrt() if left >= 0 else torch.tensor(INF))
+            left = 1 / rho - ordered[:rho].var(correction=0)
+            thresholds.append(ordered[:rho].mean() - left.sqrt() if left >= 0 else INF)
+            assert thresholds[-2] <= thresholds[-1] + 1e-12
             if ordered[rho] <= thresholds[-1] <= ordered[rho - 1]:
-                consistent += 1
-                expected = (z / 2 - thresholds[-1]).clamp_min(0) ** 2
-                torch.testing.assert_close(entmax(z, 1.5), expected, rtol=0, atol=1e-12)
-        assert consistent >= 1
-        assert all(low <= high + 1e-12 for low, high in pairwise(thresholds))
+                p = (z / 2 - thresholds[-1]).clamp_min(0) ** 2
+                torch.testing.assert_close(entmax(z, 1.5), p, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 def test_the_loss_is_smooth_up_to_alpha_2(alpha: float) -> None:
     """Property 5: the gradients of two rows are at most as far apart as the rows."""
-    for distance in (1e-3, 1.0, 10.0):
-        z, direction = some_scores(2, 500, 5)
-        near = z + direction / direction.norm(dim=1, keepdim=True) * distance
-        change = (entmax(near, alpha) - entmax(z, alpha)).norm(dim=1).max() / distance
-        assert change <= 1 + 1e-9
-        assert change > 0.6 or alpha < 2 or distance > 1
+    z, others = some_scores(2, 2000, 5)
+    changes = (entmax(others, alpha) - entmax(z, alpha)).norm(dim=1)
+    most = (changes / (others - z).norm(dim=1)).max()
+    assert 0.51 * (alpha == 2) < most <= 1 + 1e-9
 
 
 def test_the_loss_is_not_smooth_above_alpha_2() -> None:
@@ -74,10 +66,9 @@ def test_temperature_scaling(alpha: float, t: float) -> None:
     No distribution exceeds the maximum that it takes.
     """
     z, y = some_scores(5), torch.tensor([0.5, 0.5, 0, 0, 0], dtype=torch.float64)
-    others = torch.distributions.Dirichlet(torch.full((5,), 0.5).double()).sample((2000,))
-    best, of_y, *of_others = (
-        p @ z + t * tsallis_entropy(p, alpha) for p in (entmax(z / t, alpha), y, *others)
-    )
+    others = torch.distributions.Dirichlet(torch.full_like(y, 0.5)).sample((2000,))
+    p = torch.cat([entmax(z / t, alpha).unsqueeze(0), y.unsqueeze(0), others])
+    values = p @ z + t * tsallis_entropy(p, alpha)
     loss = t * (entmax_loss(z / t, y, alpha) - tsallis_entropy(y, alpha))
-    torch.testing.assert_close(loss, best - of_y)
-    assert max(of_others) <= best + 1e-9
+    torch.testing.assert_close(loss, values[0] - values[1])
+    assert (values <= values[0] + 1e-9).all()
