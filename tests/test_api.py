@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,39 +9,16 @@ from types import ModuleType
 
 import pytest
 import torch
-import yaml
 
 import onmt_entmax
 import onmt_entmax.sparse
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import Constraints
 
-ROOT = Path(__file__).parent.parent
-
 
 @pytest.mark.parametrize("name", onmt_entmax.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(onmt_entmax, name) is not None
-
-
-def test_the_citation_and_the_changelog_are_of_this_version() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == onmt_entmax.__version__
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    newest = re.search(r"^## \[(\d\S+)\] - (\S+)$", changelog, re.MULTILINE)
-    assert newest is not None
-    assert newest.groups() == (citation["version"], str(citation["date-released"]))
-
-
-def test_there_is_a_bibtex_entry_for_the_software_and_each_paper() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    entries = (ROOT / "CITATION.bib").read_text(encoding="utf-8")
-    works = [citation, *citation["references"]]
-    assert entries.count("\n@") == len(works) - 1
-    assert f"version = {{{citation['version']}}}" in entries
-    for work in works:
-        assert f"title = {{{work['title']}" in entries.replace("{{", "{")
-        assert work.get("doi", "") in entries
 
 
 def test_the_functions_do_not_import_opennmt() -> None:

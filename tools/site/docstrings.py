@@ -9,6 +9,11 @@ ROLE = re.compile(r":(math|func|class|meth):`(?:~[\w.]*\.)?([^`]+)`")
 FORMULA = re.compile(r"^\.\. math:: (.+(?:\n[ ]+.+)*)", re.MULTILINE)
 
 
+def formula(text: str, display: str = "inline") -> str:
+    """Return a formula as MathML; the converter lacks one command."""
+    return convert(text.replace(r"\arg\max", r"\operatorname{arg\,max}"), display=display)
+
+
 class Docstrings(griffe.Extension):
     """Rewrite each docstring of the package."""
 
@@ -19,7 +24,7 @@ class Docstrings(griffe.Extension):
 
     def _rewrite(self, node: griffe.Object) -> None:
         if node.docstring:
-            text = FORMULA.sub(lambda match: convert(match[1], "block"), node.docstring.value)
+            text = FORMULA.sub(lambda match: formula(match[1], "block"), node.docstring.value)
             node.docstring.value = ROLE.sub(self._replacement, text)
         for member in node.members.values():
             if not member.is_alias:
@@ -28,5 +33,5 @@ class Docstrings(griffe.Extension):
     def _replacement(self, match: re.Match[str]) -> str:
         role, text = match.groups()
         if role == "math":
-            return convert(text)
+            return formula(text)
         return f"[`{text}`][onmt_entmax.{text}]" if text in self._public else f"`{text}`"
