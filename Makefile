@@ -12,7 +12,7 @@ NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/csrc/*)
 WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-slow attack bench lint check-wheel clean
+.PHONY: demo test test-slow attack bench lint check-wheel docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
@@ -44,6 +44,17 @@ bench: $(VENV)/.installed-dev
 check-wheel:
 	PYTHON=$(PYTHON) tools/check_wheel.sh
 
+# The site, build/site, with the pages where they are in the repository, so that their links hold.
+PAGES = $(wildcard *.md CITATION.* LICENSE docs/*.md docs/*.ipynb docs/pictures/*.png data/README.md \
+	data/models/*/README.md tools/site/*.md) $(LINKED_CODE)
+# Files of code that documents link to.
+LINKED_CODE = onmt_entmax/search/certificate.py tests/oracles.py tests/search/tables.py
+docs: $(VENV)-docs/.installed
+	rm -rf build/pages build/site
+	mkdir -p build/pages
+	cp --parents $(PAGES) build/pages
+	$(VENV)-docs/bin/mkdocs build --strict
+
 BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
 # An environment whose installation failed, as with a wrong PYTHON, is made anew.
 CLEAR = $(if $(wildcard $(VENV)/.installed*),,--clear)
@@ -68,5 +79,10 @@ $(VENV)/.installed-dev: $(BUILT_FROM)
 	$(CHECK_COMPILED)
 	touch $(VENV)/.installed $@
 
+$(VENV)-docs/.installed: tools/site/requirements.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 clean:
-	rm -rf $(VENV) run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/_*.so
+	rm -rf $(VENV) $(VENV)-docs run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/_*.so

@@ -9,24 +9,16 @@ from types import ModuleType
 
 import pytest
 import torch
-import yaml
 
 import onmt_entmax
 import onmt_entmax.sparse
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import Constraints
 
-ROOT = Path(__file__).parent.parent
-
 
 @pytest.mark.parametrize("name", onmt_entmax.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(onmt_entmax, name) is not None
-
-
-def test_the_citation_is_of_this_version() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == onmt_entmax.__version__
 
 
 def test_the_functions_do_not_import_opennmt() -> None:

@@ -15,6 +15,10 @@ rm -rf "$root/build"  # setuptools would pack what earlier builds left there
 "$work/env/bin/pip" install --quiet -c "$root/constraints.txt" "$work"/dist/*.whl
 
 test -f "$work"/env/lib/python*/site-packages/onmt_entmax/py.typed
+# Without a compiler the package installs too; with one, the wheel must have the C++ code.
+if command -v g++ >/dev/null; then
+    (cd "$work" && env/bin/python -c "import onmt_entmax.sparse.backends._native, onmt_entmax.nn._lstm")
+fi
 
 mkdir "$work/elsewhere"
 cd "$work/elsewhere"

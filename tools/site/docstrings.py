@@ -1,0 +1,37 @@
+"""Docstrings as the site needs them: formulas as MathML, roles of Sphinx as links."""
+
+import re
+
+import griffe
+from latex2mathml.converter import convert
+
+ROLE = re.compile(r":(math|func|class|meth):`(?:~[\w.]*\.)?([^`]+)`")
+FORMULA = re.compile(r"^\.\. math:: (.+(?:\n[ ]+.+)*)", re.MULTILINE)
+
+
+def formula(text: str, display: str = "inline") -> str:
+    """Return a formula as MathML; the converter lacks one command."""
+    return convert(text.replace(r"\arg\max", r"\operatorname{arg\,max}"), display=display)
+
+
+class Docstrings(griffe.Extension):
+    """Rewrite each docstring of the package."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: object) -> None:
+        """Rewrite the docstrings of a package that was read."""
+        self._public = set(pkg.exports or ())
+        self._rewrite(pkg)
+
+    def _rewrite(self, node: griffe.Object) -> None:
+        if node.docstring:
+            text = FORMULA.sub(lambda match: formula(match[1], "block"), node.docstring.value)
+            node.docstring.value = ROLE.sub(self._replacement, text)
+        for member in node.members.values():
+            if not member.is_alias:
+                self._rewrite(member)
+
+    def _replacement(self, match: re.Match[str]) -> str:
+        role, text = match.groups()
+        if role == "math":
+            return formula(text)
+        return f"[`{text}`][onmt_entmax.{text}]" if text in self._public else f"`{text}`"
