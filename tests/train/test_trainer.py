@@ -357,12 +357,12 @@ def test_skipping_for_ever_ends(tmp_path: Path) -> None:
 
 
 def test_a_run_stops_after_so_many_validations_that_are_no_better(tmp_path: Path) -> None:
-    """An equal value is not better: the earlier checkpoint stays the best."""
+    """They follow one another, and an equal value is not better."""
     run = trainer_of(tmp_path, rnn_size=8, train_steps=9, valid_steps=1, early_stopping=2)
-    measuring(run, 3.0, 2.0, 2.0, 2.5, 1.0)
+    measuring(run, 3.0, 3.5, 2.0, 2.0, 2.5, 1.0)
     outcome = run.train()
-    assert (outcome.step, outcome.reason) == (4, "early_stopping")
-    assert best_step(tmp_path / "run") == 2
+    assert (outcome.step, outcome.reason) == (5, "early_stopping")
+    assert best_step(tmp_path / "run") == 3
 
 
 def test_of_models_without_one_right_output_the_newest_is_the_best(tmp_path: Path) -> None:
