@@ -12,13 +12,14 @@ import pytest
 import torch
 
 from onmt_entmax.data import training
-from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.batch import Batch, Shapes, make_batch
 from onmt_entmax.data.corpus import (
     CorpusConfig,
     CorpusError,
     DataConfig,
     build_pipe,
     count_pairs,
+    numericalise,
     pair_of,
     read_lines,
 )
@@ -212,8 +213,13 @@ def test_pairs_in_memory_give_the_batches_of_the_files(
 
 @pytest.mark.parametrize("bucket_size", [1000, 20, 7])
 def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
-    batches = stream(data(corpus(tmp_path), bucket_size=bucket_size))
-    indices = [index for batch in epoch_of(batches) for index in batch.indices]
+    plain, indices = corpus(tmp_path), []
+    batches = stream(data(plain, bucket_size=bucket_size))
+    known, pairs = batches.data.vocabularies, pairs_of(plain)
+    for batch in epoch_of(batches):
+        examples = [numericalise(pairs[index], known, index) for index in batch.indices]
+        assert same(batch, make_batch(examples, known))
+        indices += batch.indices
     assert sorted(indices) == list(range(50))
     assert batches.position == Position(epoch=1)
 
@@ -226,11 +232,12 @@ def test_a_stream_continues_at_the_exact_batch(
     plain = corpus(tmp_path, transforms=transforms)
     config = data(plain, bucket_size=20, transform_options=TOKENDROP)
     whole = stream(config)
-    list(islice(whole, taken))
+    going_on = iter(whole)
+    list(islice(going_on, taken))
     resumed = stream(config, whole.position)
     random.seed(99)  # what the program draws elsewhere does not matter
     lengths = set()
-    for one, other in islice(zip(whole, resumed, strict=False), 20):
+    for one, other in islice(zip(going_on, resumed, strict=False), 20):
         assert same(one, other)
         assert whole.position == resumed.position
         lengths.update(one.source_lengths.tolist())

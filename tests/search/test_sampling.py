@@ -121,6 +121,7 @@ def test_samples_have_the_frequencies_of_the_distribution(sampling: Sampling) ->
     table, model = Table(3, 1.5, 5, 2.0), TableStepper()
     truth = distribution(model, [table], sampling, 2)
     (drawn,) = sample(model, [table], sampling, 2000, 2)
+    assert len(drawn) == 2000
     check_frequencies(Counter(map(outcome, drawn)), truth)
     for one in drawn[:20]:
         assert one.prob == pytest.approx(truth[outcome(one)], abs=1e-9)

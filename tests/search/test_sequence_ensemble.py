@@ -70,6 +70,9 @@ def test_bounds_prove_ranks() -> None:
     # A little more of the unknown and `b` is no longer known to be ahead of `c`, nor `c` proven.
     worse = average_sequences([ListedSequences({"a": 0.6, "b": 0.4}, 0.2), parts[1]], [0.5, 0.5])
     assert (worse.level, worse.proven) == ("optimal", 1)
+    # Where a listed sequence may have more, `b` may be ahead of `a`.
+    found = average_sequences([ListedSequences({"a": 0.5, "b": 0.45}, 0.1, 0.1)], [1.0])
+    assert (found.level, found.gap) == ("none", pytest.approx(math.log(0.5 / 0.55)))
 
 
 def test_ties_keep_the_order_of_the_models() -> None:

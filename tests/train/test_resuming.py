@@ -253,6 +253,22 @@ def test_parts_can_be_frozen_where_the_optimiser_begins_anew(
     assert not any(after[name].equal(tensor) for name, tensor in before.items())
 
 
+def test_another_measure_or_folder_makes_the_best_anew(begun: list[str], tmp_path: Path) -> None:
+    """Even if the best checkpoint of the other folder is better."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    unreached = {"best": 1e9, "best_planned": 1e9, "waited": 5}
+    change_state(run / "step_6", lambda state: state["run"].update(unreached))
+    worse = ["-train_steps", 8, "-learning_rate", 1e-9, "-dropout", 0.9]
+    assert changed(begun, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
+    assert best_step(other) in (4, 6, 8)
+    assert (
+        changed(begun, "-train_from", run, "-train_steps", 8, "-selection", "token_accuracy") == 0
+    )
+    best = json.loads((run / "best.json").read_text())
+    assert (best["step"], best["metric"]) == (8, "token_accuracy")
+    assert read_training_state(run / "step_8")["run"]["waited"] == 0
+
+
 # --- data that does not fit ------------------------------------------------------------------
 
 

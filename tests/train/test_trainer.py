@@ -330,14 +330,17 @@ def test_skipping_for_ever_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selection", "values", "step", "best"),
-    [("loss", (3.0, 2.0, 2.0, 2.5), 4, 2), ("exact_match", (0.0, 0.0, 0.0, 5.0), 3, 3)],
+    ("selection", "values", "patience", "step", "best"),
+    [
+        ("loss", (3.0, 3.5, 2.0, 2.0, 2.5, 1.0), 2, 5, 3),
+        ("exact_match", (0.0, 0.0, 0.0, 0.0, 5.0), 3, 4, 4),
+    ],
 )
 def test_a_run_stops_after_so_many_validations_that_are_no_better(
-    tmp_path: Path, selection: str, values: tuple[float, ...], step: int, best: int
+    tmp_path: Path, selection: str, values: tuple[float, ...], patience: int, step: int, best: int
 ) -> None:
     """An equal value is not better, but of models without one right output the newest is best."""
-    limits = {"train_steps": 9, "valid_steps": 1, "early_stopping": 2}
+    limits = {"train_steps": 9, "valid_steps": 1, "early_stopping": patience}
     run = trainer_of(tmp_path, rnn_size=8, selection=selection, **limits)
     given = iter(values)
     run.evaluate = lambda _: {"loss": 1.0, selection: next(given)}
