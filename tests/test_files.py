@@ -13,8 +13,6 @@ import pytest
 from onmt_entmax.files import (
     FileError,
     count_lines,
-    is_stream,
-    locked,
     read_aligned,
     read_bytes,
     read_lines,
@@ -155,12 +153,6 @@ def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, monkey
     assert (tmp_path / "large").read_text() == "x" * 11
 
 
-def test_errors_of_other_files_keep_their_name(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), replaced_when_done([tmp_path / "out"]):
-        open(tmp_path / "missing").close()
-    assert not names(tmp_path)
-
-
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_folder_that_cannot_take_its_place_leaves_the_old(
     tmp_path: Path, monkeypatch, error: BaseException
@@ -186,33 +178,6 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old(
         write("newest")
     assert (tmp_path / "step_1" / "weights").read_text() == "newer"
     assert names(tmp_path) == {"step_1", "step_1/weights"}
-
-
-def test_a_pipe_and_a_device_are_written_in_place(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=-1) as reader:
-        write_text(tmp_path / "pipe", "text")
-        assert reader.communicate() == (b"text", None)
-    (tmp_path / "null").symlink_to("/dev/null")
-    assert is_stream(tmp_path / "null")
-    write_text(tmp_path / "null", "text")
-    assert Path("/dev/null").is_char_device()
-    assert not any(map(is_stream, (tmp_path, tmp_path / "none", Path(__file__))))
-
-
-@pytest.mark.parametrize("mode", ["a", "w"])
-def test_the_standard_output_is_written_in_turn(tmp_path: Path, mode: str) -> None:
-    code = (
-        "from pathlib import Path\n"
-        "from onmt_entmax.files import replaced_when_done\n"
-        "print('first')\n"
-        "with replaced_when_done([Path('/dev/stdout')]) as (file,):\n"
-        "    file.write('second\\n')\n"
-        "print('third')\n"
-    )
-    with open(tmp_path / "out", mode) as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, env=ENVIRONMENT)
-    assert (tmp_path / "out").read_text() == "first\nsecond\nthird\n"
 
 
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:

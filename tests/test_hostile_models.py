@@ -62,22 +62,14 @@ def test_absurd_values_break_the_rules(field: dataclasses.Field) -> None:
 
 MISFITS = [
     ("rnn", {"encoder_type": "transformer"}, "encoder_type: a Transformer needs"),
-    ("rnn", {"decoder_type": "transformer"}, "encoder_type: a Transformer needs"),
     ("rnn", {"rnn_size": 7, "encoder_type": "brnn"}, "rnn_size: must be even"),
     ("rnn", {"enc_layers": 1}, "dec_layers: 2 of a recurrent decoder"),
-    ("rnn", {"dec_layers": 1, "input_feed": False}, "dec_layers: 1 of a recurrent decoder"),
     ("rnn", {"encoder_type": "mean"}, "src_word_vec_size: must equal rnn_size"),
-    ("rnn", {"bridge": True}, "bridge: OpenNMT-py"),
     ("rnn", {"position_encoding": True, "src_word_vec_size": 5}, "position_encoding: needs"),
-    ("rnn", {"share_embeddings": True, "src_word_vec_size": 4}, "share_embeddings: needs equal"),
     ("rnn", {"share_embeddings": True}, "share_embeddings: needs one vocabulary"),
-    ("rnn", {"share_embeddings": True, "freeze_word_vecs_enc": True}, "share_embeddings: is one"),
-    ("rnn", {"share_decoder_embeddings": True}, "share_decoder_embeddings: needs"),
     ("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
-    ("transformer", {"tgt_word_vec_size": 6}, "tgt_word_vec_size: must equal rnn_size 8"),
     ("transformer", {"enc_layers": 3}, "model.safetensors: "),
     ("rnn", {"x" * 5000: 8}, "no such key"),
-    ("rnn", {7: 8}, "7: no such key"),
 ]
 
 
@@ -133,19 +125,14 @@ def test_ordinary_texts_are_read() -> None:
 
 OPTIONS = [
     ("bart", {"mask_ratio": 2}),
-    ("bart", {"mask_length": "page"}),
     ("tokendrop", {"tokendrop_temperature": float("nan")}),
     ("filtertoolong", {"src_seq_length": {"a": 1}}),
-    ("filtertoolong", {"tgt_seq_length": HUGE}),
     ("sentencepiece", {"src_subword_nbest": -7}),
     ("bpe", {"src_subword_model": "/dev/zero"}),
-    ("sentencepiece", {"src_subword_model": "/dev/zero"}),
     ("bpe", {"src_subword_model": "a\0b"}),
-    ("bpe", {"src_subword_model": ["a"]}),
     ("onmt_tokenize", {"src_onmttok_kwargs": "{'bpe_model_path': '/dev/zero'}"}),
     ("onmt_tokenize", {"src_onmttok_kwargs": "__import__('os').system('ls')"}),
     ("onmt_tokenize", {"src_onmttok_kwargs": "[" * 10**5}),
-    ("onmt_tokenize", {"tgt_onmttok_kwargs": {"mode": "space"}}),
 ]
 
 

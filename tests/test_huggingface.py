@@ -9,7 +9,6 @@ from torch import Tensor, nn
 transformers = pytest.importorskip("transformers", reason="needs the extra [transformers]")
 from onmt_entmax import huggingface  # noqa: E402
 
-ALPHAS = [1.5, "learned"]
 PAD = 0
 
 
@@ -63,8 +62,7 @@ def batch() -> tuple[Tensor, Tensor]:
     return tokens, (tokens != PAD).long()
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("make", [bert, gpt, llama])
+@pytest.mark.parametrize(("make", "alpha"), [(bert, 1.5), (gpt, "learned"), (llama, "learned")])
 def test_it_trains(make: Any, alpha: Any) -> None:
     model = registered(make, alpha).train()
     tokens, mask = batch()
@@ -99,8 +97,7 @@ def test_softmax_equals_the_model_s_own(make: Any) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("make", [bert, gpt])
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(("make", "alpha"), [(bert, "learned"), (gpt, 1.5)])
 def test_attentions_are_returned_and_sparse(make: Any, alpha: Any) -> None:
     """What bertviz and its like read: a tensor (batch, heads, queries, keys) for each layer."""
     model = registered(make, alpha).eval()
@@ -119,8 +116,7 @@ def test_attentions_are_returned_and_sparse(make: Any, alpha: Any) -> None:
         assert (kept[0, :, torch.ones(6, 9).tril().bool()] == 0).any()
 
 
-@pytest.mark.parametrize("make", [gpt, llama])
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
 def test_generates_with_its_cache_as_without(make: Any, alpha: Any) -> None:
     model = registered(make, alpha).eval()
     tokens = batch()[0][:1]

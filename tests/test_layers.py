@@ -109,12 +109,3 @@ def test_sparse_needs_torch_alone() -> None:
         "assert not {'onmt', 'torchtext', 'yaml', 'sacrebleu'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-
-
-def test_nothing_changes_the_import_path() -> None:
-    """Except for the server of commands, which runs scripts as the interpreter does."""
-    exempt = (Path(__file__), ROOT / "tests" / "warm.py")
-    for folder in (PACKAGE, ROOT / "tools", ROOT / "tests", ROOT / "data"):
-        for path in folder.rglob("*.py"):
-            if path not in exempt:
-                assert "sys.path" not in path.read_text(encoding="utf-8"), path

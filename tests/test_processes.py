@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.parallel import processes
-from onmt_entmax.parallel.processes import ProcessError, device_for, end_with_parent
+from onmt_entmax.parallel.processes import ProcessError, device_for
 from tests.commands import ENVIRONMENT, ROOT, succeed, weights
 from tests.toy import write_config
 
@@ -62,15 +61,6 @@ def test_two_processes_are_one_process_with_the_same_batches(tmp_path: Path) -> 
     succeed("train.py", *longer, "-train_from", tmp_path / "two", "-save_model", tmp_path / "two")
     succeed("train.py", *longer, "-train_from", tmp_path / "one", "-save_model", tmp_path / "one")
     assert_close(weights(tmp_path / "one", 30), weights(tmp_path / "two", 30))
-
-
-def test_updates_that_cannot_be_shared_are_refused(tmp_path: Path) -> None:
-    config = write_config(tmp_path, world_size=3, accum_count=[1])
-    done = subprocess.run(
-        torchrun(2, "-config", config), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode != 0
-    assert "2 processes cannot share evenly" in done.stderr
 
 
 def test_several_processes_refuse_what_no_seed_decides(tmp_path: Path, monkeypatch) -> None:
@@ -187,12 +177,3 @@ def test_a_process_ends_with_the_one_that_it_is_part_of() -> None:
         parent.kill()
         assert parent.stderr.read() == "saved\n"  # the child's, which holds the pipe until it ends
         assert time.monotonic() - started < 30
-
-
-def test_other_processes_may_outlive_their_parent(monkeypatch) -> None:
-    monkeypatch.setattr(processes.threading, "Thread", lambda **_: pytest.fail("watches"))
-    end_with_parent()
-    monkeypatch.setenv(processes.PARENT, "1")
-    with pytest.raises(pytest.fail.Exception):
-        end_with_parent()
-    end_with_parent()  # the number is for one process, and not for its children

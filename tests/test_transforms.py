@@ -4,16 +4,11 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-import torch
-from onmt.modules.embeddings import PositionalEncoding
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import ending
-from onmt_entmax.cli.report import draw
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.transforms import TransformError
-from onmt_entmax.files import FileError
 from onmt_entmax.options.reader import subwords_of
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
@@ -71,22 +66,6 @@ def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
     assert "slack" not in plain.record()
 
 
-def test_the_report_has_the_tokens_that_a_text_may_not_become_again(run: Path) -> None:
-    """A model may split a word in its own way; the page draws that, not the tokeniser's way."""
-    task = SearchTask(SearchConfig(beam_size=8, n_best=8, max_length=4))
-    reader = Translator.from_folders([run], task, attention=True)
-    records = [answer.record() for answer in reader.answers(["abc", "fed", "cc"])]
-    split = [
-        (reader.reader.preprocess("a", each["text"])[1], each["tokens"].split())
-        for record in records
-        for each in record["hypotheses"]
-        if "tokens" in each
-    ]
-    assert any(own != again for own, again in split)
-    for record in records:
-        assert draw(reader, record) is not None
-
-
 def test_a_model_reads_text_by_the_subword_transforms_of_its_training(run: Path) -> None:
     """Unless others are named; other transforms of training are not applied."""
     assert not subwords_of({"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}})
@@ -136,24 +115,3 @@ def test_a_trained_model_brings_its_subwords_along(
         monkeypatch.chdir(folder)
         reader = Translator.from_folders([path]).reader
         assert reader.preprocess("abc")[0] == ["ab", "c"]
-
-
-def test_subwords_that_are_not_there_for_a_training(tmp_path: Path) -> None:
-    options = {"src_subword_type": "bpe", "src_subword_model": "none/bpe.model"}
-    path = write_config(tmp_path, transforms=["onmt_tokenize"], train_steps=2, **options)
-    with pytest.raises(FileError, match=r"^src_subword_model: none/bpe\.model: cannot be read \("):
-        train(["-config", str(path)])
-
-
-def test_more_tokens_than_a_transformer_reads(capsys: pytest.CaptureFixture) -> None:
-    """The same in every command."""
-
-    def too_long() -> int:
-        PositionalEncoding(0.0, 2, max_len=3)(torch.zeros(4, 1, 2))
-        return 0
-
-    assert ending("suggest.py", too_long) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("suggest.py: error: longer than a Transformer model reads (Sequence")
-    with pytest.raises(ZeroDivisionError):
-        ending("suggest.py", lambda: 1 // 0)

@@ -7,10 +7,8 @@ import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.errors import UserError
-from onmt_entmax.options.train import training_setup
 from onmt_entmax.translator import Translator
-from tests.commands import fail, succeed, toy_ende, weights
+from tests.commands import succeed, toy_ende, weights
 
 SMALL = {
     "layers": 1,
@@ -56,13 +54,6 @@ def lines(path: Path) -> list[str]:
 def metrics(folder: Path, run: str) -> list[dict]:
     rows = [json.loads(line) for line in lines(folder / run / "metrics.jsonl")]
     return [row for row in rows if row["kind"] == "valid"]
-
-
-def test_the_best_checkpoint_is_the_one_of_the_best_bleu(folder: Path) -> None:
-    measured = {row["step"]: row["bleu"] for row in metrics(folder, "run")}
-    assert set(measured) == {20, 40, 60}
-    best = json.loads((folder / "run" / "best.json").read_text())
-    assert best["step"] == max(measured, key=lambda step: (measured[step], -step))
 
 
 @pytest.mark.parametrize("tokenize", ["none", "char"])
@@ -164,54 +155,3 @@ def test_word_vectors_are_where_training_starts(folder: Path, tmp_path: Path) ->
     moved = weights(tmp_path / "trained", 2)
     moved = moved["encoder.embeddings.make_embedding.emb_luts.0.weight"]
     assert not torch.equal(moved, table)
-    resumed = ["-train_from", str(tmp_path / "run"), "-train_steps", 4, *more[2:], *given]
-    assert "vectors for" not in train(folder, *resumed, run=str(tmp_path / "run"))
-    again = weights(tmp_path / "run", 4)["encoder.embeddings.make_embedding.emb_luts.0.weight"]
-    assert torch.equal(again, table)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["-src_embeddings", "v"], "src_embeddings: is only read with embeddings_type"),
-        (["-src_embeddings", "none", "-embeddings_type", "GloVe"], "no such file: none"),
-        (["-src_embeddings", "v", "-embeddings_type", "fast"], "must be one of GloVe, word2vec"),
-        (
-            ["-src_embeddings", "v", "-both_embeddings", "v", "-embeddings_type", "GloVe"],
-            "src_embeddings: give both_embeddings alone, or one for",
-        ),
-        (
-            "-tgt_embeddings v -embeddings_type GloVe -share_embeddings -share_vocab".split(),
-            "tgt_embeddings: give both_embeddings alone",
-        ),
-        (["-share_embeddings", "-share_vocab", "-freeze_word_vecs_enc"], "is one table"),
-        (
-            "-share_decoder_embeddings -freeze_word_vecs_dec -rnn_size 8 -word_vec_size 8".split(),
-            "would freeze the output layer",
-        ),
-        (["-pre_word_vecs_enc", "v"], "it is a pickle"),
-        (["-valid_bleu_tokenize", "moses"], "must be one of 13a, intl"),
-        (["-copy_attn"], "copy_attn: not supported: copy attention mixes"),
-        (["-src_feats_vocab", "{}"], "src_feats_vocab: not supported: source features"),
-    ],
-)
-def test_bad_values_get_one_line(
-    tmp_path: Path, monkeypatch, more: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "v"):
-        (tmp_path / name).write_text("a b\n")
-    data = json.dumps({"c": {"path_src": "a", "path_tgt": "a"}})
-    with pytest.raises(UserError, match=message) as error:
-        training_setup(["-data", data, "-save_model", "run", *more])
-    assert "\n" not in str(error.value)
-
-
-def test_replacing_needs_attention(folder: Path, tmp_path: Path) -> None:
-    run = str(tmp_path / "run")
-    more = ["-global_attention", "none", "-train_steps", 2, "-valid_steps", 2]
-    train(folder, *more, "-save_checkpoint_steps", 2, "-input_feed", 0, run=run)
-    command = ["-model", run, "-src", "toy-ende/src-val.txt", "-output", tmp_path / "out"]
-    error = fail("translate.py", *command, "-replace_unk", cwd=folder)
-    assert "replace_unk needs a model with attention" in error
-    assert not (tmp_path / "out").exists()

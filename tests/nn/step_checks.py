@@ -66,8 +66,10 @@ def test_cells(directions: tuple[int, ...], factors: bool) -> None:
     check_cells(TritonSteps, directions, factors, DEVICE)
 
 
-@pytest.mark.parametrize("factors", [False, True])
-@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.33, 1.5, 2.0])
+@pytest.mark.parametrize(
+    ("alpha", "factors"),
+    [(1.0, False), (1.05, True), (1.33, False), (1.5, True), (2.0, False)],
+)
 def test_attention(alpha: float, factors: bool) -> None:
     from onmt_entmax.nn.lstm_triton import TritonSteps
 

@@ -13,7 +13,11 @@ from tests.native_modules import under
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
-@pytest.fixture(params=["PyTorch", "C++ 1", "C++ 2", "C++ 3", "Triton"])
+GPU = ["Triton"] if INTERPRETED or torch.cuda.is_available() else []
+CPU = [] if INTERPRETED else ["PyTorch", "C++ 1", "C++ 2", "C++ 3"]
+
+
+@pytest.fixture(params=[*CPU, *GPU])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The device on which an implementation works, C++ with each instruction set.
 
@@ -21,10 +25,6 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     """
     torch.manual_seed(0)
     name = request.param
-    if (name == "Triton") > (INTERPRETED or torch.cuda.is_available()):
-        pytest.skip("no GPU")
-    if (name != "Triton") & INTERPRETED:
-        pytest.skip("run without the interpreter")
     if name == "PyTorch":
         monkeypatch.setattr(backends, "of", lambda *_: reference)
     if name.startswith("C++"):

@@ -3,13 +3,14 @@
 These tests run whichever code covers their arguments on a CPU.
 """
 
+import math
+from itertools import cycle
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
-from torch.utils.checkpoint import checkpoint
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse import backends, reference
@@ -18,6 +19,8 @@ from tests.oracles import entmax_oracle
 INF = float("inf")
 ALPHAS = (1.0, 1.0001, 1.2, 1.33, 1.5, 1.9999, 2.0, 2.5, 3.5)
 KINDS = ("none", "causal", "padding", "some", "bias", "holes", "nothing")
+# Each alpha with several masks, and each mask with several alphas.
+PAIRS = list(zip([*ALPHAS, (1.0, 1.7), (1.5, 2.6)] * 2, cycle(KINDS)))
 Mask = Tensor | str | None
 
 
@@ -80,8 +83,7 @@ def _seeded() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", [*ALPHAS, (1.0, 1.7), (1.5, 2.6)])
+@pytest.mark.parametrize(("alpha", "kind"), PAIRS)
 def test_equals_the_oracle(alpha: Any, kind: str, dtype: torch.dtype) -> None:
     mask = masks(5, 7)[kind]
     query, key, value = inputs(3, 2, dtype=dtype)
@@ -120,8 +122,7 @@ def test_softmax_is_that_of_torch(kind: str) -> None:
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(("alpha", "kind"), zip(ALPHAS * 2, cycle(KINDS)))
 def test_gradients_by_finite_differences(alpha: float, kind: str) -> None:
     """In query, key, value, a mask of numbers, and alpha."""
     query, key, value = inputs(3, 2, queries=3, keys=4, dtype=torch.float64)
@@ -138,8 +139,9 @@ def test_gradients_by_finite_differences(alpha: float, kind: str) -> None:
     assert torch.autograd.gradcheck(function, given)
 
 
-@pytest.mark.parametrize("alpha", [(1.1, 1.6), (1.9, 2.4), (1.001, 3.0)])
-@pytest.mark.parametrize("kind", ["none", "causal", "some"])
+@pytest.mark.parametrize(
+    ("alpha", "kind"), [((1.1, 1.6), "none"), ((1.9, 2.4), "causal"), ((1.001, 3.0), "some")]
+)
 def test_gradient_in_alpha_by_finite_differences(alpha: tuple[float, ...], kind: str) -> None:
     given = inputs(3, 2, queries=3, keys=4, dtype=torch.float64)
     given.append(torch.tensor(alpha, dtype=torch.float64))
@@ -189,37 +191,6 @@ def test_leading_dimensions_broadcast() -> None:
     torch.testing.assert_close(entmax_attention(*two, 1.2), output[0, 0])
 
 
-@pytest.mark.parametrize("native", [True, False])
-@pytest.mark.parametrize("leading", [(), (2,)])
-def test_heads_that_differ_in_alpha_or_value_alone(
-    leading: tuple[int, ...], native: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not native:
-        monkeypatch.setattr(backends, "of", lambda *_: reference)
-    query, key, value = inputs(dtype=torch.float64)
-    alpha = torch.linspace(1.3, 1.6, 2)[: leading[0] if leading else 1].double().requires_grad_()
-    value = torch.randn(*leading, 7, 3, dtype=torch.float64)
-    given = [query.requires_grad_(), alpha]
-    output = entmax_attention(query, key, value, alpha)
-    each = [entmax_attention_weights(query, key, own) for own in alpha]
-    expected = torch.stack(each).view(*leading, 5, 7) @ value
-    torch.testing.assert_close(output, expected)
-    wanted = torch.autograd.grad(expected.sum(), given)
-    for graph in (True, False):
-        found = torch.autograd.grad(output.sum(), given, retain_graph=True, create_graph=graph)
-        torch.testing.assert_close(found, wanted)
-
-
-@pytest.mark.parametrize("alpha", [1.5, (1.2, 1.7)])
-def test_activation_checkpointing_changes_nothing(alpha: Any) -> None:
-    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
-    alphas = torch.tensor(alpha, requires_grad=True)
-    plain = entmax_attention(*given, alphas)
-    again = checkpoint(entmax_attention, *given, alphas, use_reentrant=False)
-    gradients = [torch.autograd.grad(each.sum(), given) for each in (plain, again)]
-    torch.testing.assert_close(*gradients, rtol=0, atol=0)
-
-
 def test_strides_change_nothing() -> None:
     """As models have them: heads split from one projection, expanded, from the middle."""
     joint = torch.randn(3, 6, 3, 2, 8)
@@ -228,12 +199,6 @@ def test_strides_change_nothing() -> None:
     assert torch.equal(entmax_attention(query, key, value, 1.5), expected)
     reversed_strides = [tensor.mT.contiguous().mT for tensor in (query, key, value)]
     torch.testing.assert_close(entmax_attention(*reversed_strides, 1.5), expected)
-    given = [tensor.detach().clone().requires_grad_() for tensor in (query, key, value)]
-    output = entmax_attention(*given, 1.5)
-    torch.testing.assert_close(
-        torch.autograd.grad(output.sum(), given, retain_graph=True),
-        torch.autograd.grad(output, given, torch.ones_like(output)),
-    )
     mask = torch.randn(6, 6).t()
     torch.testing.assert_close(
         entmax_attention(query, key, value, 1.5, mask),
@@ -322,28 +287,15 @@ def test_nothing_to_attend_to() -> None:
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "alpha below 1": ({"alpha": 0.9}, "alpha must be a number from 1"),
-    "alpha nan": ({"alpha": float("nan")}, "alpha must be a number from 1"),
     "alphas below 1": ({"alpha": torch.tensor([1.5, 0.5])}, "every alpha must be a number"),
     "alphas that do not fit": ({"alpha": torch.ones(3)}, "does not fit the heads"),
-    "alphas of two dimensions": ({"alpha": torch.ones(2, 1)}, "does not fit the heads"),
-    "both masks": (
-        {"attn_mask": torch.ones(5, 7, dtype=torch.bool), "is_causal": True},
-        "not both",
-    ),
+    "both masks": ({"attn_mask": torch.ones(5, 7).bool(), "is_causal": True}, "not both"),
     "mask of integers": ({"attn_mask": torch.ones(5, 7).long()}, "boolean or floating point"),
     "mask that does not fit": ({"attn_mask": torch.ones(5, 6)}, "does not broadcast"),
-    "mask with more dimensions": ({"attn_mask": torch.ones(2, 3, 2, 5, 7)}, "does not broadcast"),
-    "a learned scale": ({"scale": torch.ones((), requires_grad=True)}, "scale must be a number"),
     "dropout": ({"dropout_p": 1.5}, "dropout_p must be from 0 to 1"),
-    "one dimension": ({"query": torch.ones(4)}, "two dimensions or more"),
     "sizes": ({"key": torch.ones(3, 2, 7, 5)}, "of size 4, key of size 5"),
     "keys": ({"value": torch.ones(3, 2, 6, 3)}, "key has length 7, value 6"),
     "heads": ({"value": torch.ones(3, 5, 7, 3)}, "leading dimensions do not broadcast"),
-    "types": ({"key": torch.ones(3, 2, 7, 4).double()}, "not the same"),
-    "integers": (
-        {name: torch.ones(3, 2, 7, 4).long() for name in ("query", "key", "value")},
-        "must be floating point",
-    ),
 }
 
 
@@ -371,9 +323,14 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
     return [output, *gradients, plain, *torch.autograd.grad(plain, given, upstream)]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("kind", ["none", "causal", "some", "holes"])
-@pytest.mark.parametrize("alpha", [1.0, 1.0001, 1.1, 1.37, 1.5, 1.95, 2.0])
+@pytest.mark.parametrize(
+    ("alpha", "kind", "dtype"),
+    zip(
+        [1.0, 1.0001, 1.1, 1.37, 1.5, 1.5, 1.95, 2.0, 2.0],
+        cycle(["none", "causal", "some", "holes"]),
+        cycle([torch.float32, torch.float64, torch.float64]),
+    ),
+)
 def test_implementations_agree(
     alpha: float, kind: str, dtype: Any, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,17 +344,7 @@ def test_implementations_agree(
         torch.testing.assert_close(fused, expected, rtol=close, atol=close)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.5])
-def test_threads_change_nothing(alpha: float) -> None:
-    found, mask = [], masks(40, 90)["some"]
-    for threads in (3, 1):
-        torch.set_num_threads(threads)
-        found.append(outcomes(alpha, mask, 40, 90, torch.float64))
-    torch.testing.assert_close(*found, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("bad", [float("nan"), INF])
-@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize(("alpha", "bad"), zip([1.0, 1.3, 1.5, 2.0, 2.5], cycle([math.nan, INF])))
 def test_what_is_not_finite_stays_in_its_row(alpha: float, bad: float) -> None:
     query, key, value = inputs(2)
     query[1, 3, 0] = bad

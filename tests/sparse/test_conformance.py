@@ -1,9 +1,7 @@
 """What every implementation of entmax must do, beside slow definitions."""
 
 import math
-import os
-import subprocess
-import sys
+from itertools import cycle
 
 import entmax as peer
 import pytest
@@ -14,7 +12,6 @@ from torch import Tensor
 
 from onmt_entmax.sparse import Entmax, entmax, entmax_loss, log_entmax, tsallis_entropy
 from onmt_entmax.sparse.backends import cpu, solve
-from tests.commands import ROOT
 from tests.native_modules import assert_built
 from tests.oracles import (
     entmax15_by_sorting,
@@ -83,11 +80,17 @@ def check(rows: Tensor, alpha: float) -> None:
         assert ((shifted.double() - conjugate).abs() <= many * (1 + conjugate)).all()
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("alpha", ALPHAS)
+DEFINED = [
+    *((alpha, torch.float32) for alpha in ALPHAS),
+    *((alpha, torch.float64) for alpha in ALPHAS[1::2]),  # near 1 the definition has few digits
+    (1.5, torch.bfloat16),
+    (1.5, torch.float16),
+    (2.0, torch.float16),
+]
+
+
+@pytest.mark.parametrize(("alpha", "dtype"), DEFINED, ids=str)
 def test_equals_the_definition(alpha: float, dtype: torch.dtype, device: str) -> None:
-    if alpha < 1.01 and dtype == torch.float64:
-        pytest.skip("the definition has too few digits")
     for length in LENGTHS:
         spread = torch.tensor([[0.05], [1.0], [5.0]], dtype=torch.float64)
         check((torch.randn(3, length, dtype=torch.float64) * spread).to(device, dtype), alpha)
@@ -101,8 +104,11 @@ def test_equals_the_definition(alpha: float, dtype: torch.dtype, device: str) ->
             check(long.to(device, dtype), alpha)
 
 
-@pytest.mark.parametrize("dtype", TYPES[:2], ids=str)
-@pytest.mark.parametrize("alpha", [1.0001, 1.1, 1.37, 1.5, 2.0, 2.25, 3.0, 9.0])
+@pytest.mark.parametrize(
+    ("alpha", "dtype"),
+    zip([1.0001, 1.1, 1.37, 1.5, 2.0, 2.25, 1.5, 2.0, 9.0], cycle(TYPES[:2])),
+    ids=str,
+)
 def test_equals_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> None:
     """Also next to the threshold, and equal scores at a large alpha."""
     edge = 1 / (alpha - 1)
@@ -152,8 +158,7 @@ def on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
     return scores.to(dtype)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("alpha", ALPHAS[1:])
+@pytest.mark.parametrize(("alpha", "dtype"), zip(ALPHAS[1:] * 2, cycle(TYPES[:3])), ids=str)
 def test_one_support(alpha: float, dtype: torch.dtype, device: str) -> None:
     """Positive probability, finite logarithm, gradient and loss agree on it."""
     for length in (9, 40):
@@ -191,8 +196,9 @@ def test_small_members_of_the_support_stay_positive(device: str) -> None:
     assert float(log_entmax(scores, 1.001)[1]) == pytest.approx(1000 * math.log(0.2), 1e-6)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0, 2.5])
-@pytest.mark.parametrize("length", [7, 700])
+@pytest.mark.parametrize(
+    ("alpha", "length"), [(1.0, 7), (1.2, 700), (1.5, 7), (2.0, 700), (2.5, 7)]
+)
 def test_what_is_not_finite_stays_in_its_row(length: int, alpha: float, device: str) -> None:
     scores = torch.randn(5, length, device=device) * 3
     clean = entmax(scores, alpha)
@@ -254,11 +260,6 @@ def test_empty_single_and_scalar(alpha: float) -> None:
     half = torch.randn(3, 5).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert entmax(half, alpha).dtype == entmax(half[:0], alpha).dtype == torch.float32
-    # Tensors that are not what lies in memory.
-    plain = torch.randn(3, 5, requires_grad=True)
-    assert torch.allclose(entmax(torch._neg_view(plain), alpha), entmax(-plain, alpha))
-    nothing = torch._efficientzerotensor((3, 5))
-    assert not torch.autograd.grad(entmax(plain, alpha), plain, nothing)[0].any()
 
 
 @pytest.mark.parametrize("wrong", [0.99, -1.0, math.nan, INF])
@@ -332,19 +333,3 @@ def test_entropy(alpha: float) -> None:
 
 def test_the_module_is_there_where_it_can_be_built() -> None:
     assert_built(cpu.module)
-
-
-def test_nothing_else_is_imported() -> None:
-    """Triton takes a second, and OpenNMT-py need not be there."""
-    subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, torch; before = {*sys.modules}; from onmt_entmax.sparse import *; "
-            "entmax(torch.zeros(2, 3)); entmax_loss(torch.zeros(2, 3), torch.tensor([0, 1])); "
-            "assert not {'onmt', 'triton.language'} & ({*sys.modules} - before)",
-        ],
-        cwd=ROOT,
-        env={**os.environ, "TRITON_INTERPRET": "0"},
-        check=True,
-    )

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from onmt_entmax.sparse import entmax, entmax_attention, entmax_loss, log_entmax
 from onmt_entmax.sparse.mapping import mapping_gradients
 
-ALPHAS = (1.0, 1.0001, 1.05, 1.2, 1.33, 1.5, 1.8, 2.0, 2.5)
+ALPHAS = (1.0, 1.0001, 1.2, 1.5, 2.0, 2.5)
 INDEX = torch.tensor([0, 3, 9])
 
 
@@ -35,7 +35,7 @@ def test_in_scores(alpha: float, device: str) -> None:
         assert gradgradcheck(lambda x, m=mapping: m(x, alpha), z[0])
 
 
-@pytest.mark.parametrize("low", [1.001, 1.2, 1.5, 1.89, 2.4])
+@pytest.mark.parametrize("low", [1.001, 1.5, 1.89, 2.4])
 def test_in_alpha(low: float, device: str) -> None:
     z = scores(2, 3, 4).to(device)
     alpha = (low + 0.1 * torch.rand(3, 1, dtype=torch.float64, device=device)).requires_grad_()
@@ -57,8 +57,9 @@ def test_in_alpha_at_one(device: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0, 10.0, 50.0])
-@pytest.mark.parametrize("length", [7, 140])
+@pytest.mark.parametrize(
+    ("alpha", "length"), [(1.1, 140), (1.5, 7), (2.0, 140), (10.0, 140), (50.0, 7)]
+)
 def test_by_the_formula(alpha: float, length: int, dtype: torch.dtype, device: str) -> None:
     """Proposition 1 of Peters et al. (2019); finite where weights are infinite."""
     z = (torch.randn(8, length, dtype=dtype, device=device) / alpha).requires_grad_()
@@ -77,7 +78,7 @@ def test_by_the_formula(alpha: float, length: int, dtype: torch.dtype, device: s
     assert ((gradient - expected).abs() <= close * scale)[fine].all()
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.3, 1.5, 2.0, 2.5])
+@pytest.mark.parametrize("alpha", [1.0, 1.3, 2.0, 2.5])
 def test_what_arrives_outside_the_support_is_not_used(alpha: float, device: str) -> None:
     z = torch.tensor([[0.1, -torch.inf, 0.4, -1e18]], device=device, requires_grad=True)
     alphas = torch.full((1, 1), alpha, device=device, requires_grad=True)
@@ -118,7 +119,7 @@ def test_the_gradients_of_each_implementation_in_alpha(device: str) -> None:
         torch.testing.assert_close(one.double(), other, rtol=1e-7, atol=1e-9)
 
 
-ALPHA_FORMS = (1.0, 1.01, 1.5, 2.5, torch.tensor([[1.0], [1.4], [2.3]]))
+ALPHA_FORMS = (1.0, 1.5, torch.tensor([[1.0], [1.4], [2.3]]))
 
 
 def several(z: Tensor, alpha: float | Tensor) -> Tensor:

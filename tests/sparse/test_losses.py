@@ -1,5 +1,7 @@
 """entmax_loss: cross-entropy's interface, any target, gradients, corners, properties."""
 
+from itertools import cycle
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,10 +12,10 @@ from torch.nn import functional
 
 from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.modules import EntmaxLoss
 from tests.oracles import entmax_oracle, loss_oracle
 
-ALPHAS = (1.0, 1.001, 1.05, 1.2, 1.33, 1.5, 1.8, 2.0, 2.5)
+ALPHAS = (1.0, 1.001, 1.2, 1.33, 1.5, 2.0, 2.5)
+KINDS = ("classes", "distributions")
 INDEX = torch.tensor([0, 1, -100, 3, 6, 2])
 WEIGHT = torch.tensor([0.5, 1.0, 0.0, 2.0, 0.3, 1.5, 0.7], dtype=torch.float64)
 OPTIONS: tuple[dict[str, object], ...] = (
@@ -38,14 +40,11 @@ def target_of(kind: str) -> Tensor:
     return INDEX if kind == "classes" else distributions
 
 
-@pytest.mark.parametrize("kind", ["classes", "distributions"])
-@pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
-def test_alpha_one_is_cross_entropy(kind: str, options: dict, reduction: str) -> None:
-    target = target_of(kind)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_alpha_one_is_cross_entropy(options: dict, reduction: str) -> None:
+    target = target_of(KINDS[reduction == "mean" and "ignore_index" not in options])
     if "ignore_index" in options:
-        if kind == "distributions":
-            pytest.skip("cross_entropy takes ignore_index with class indices only")
         target = INDEX.clamp_min(0)
     z = some_scores(6, 7)
     ours = entmax_loss(z, target, 1.0, reduction=reduction, **options)
@@ -69,8 +68,8 @@ def test_targets_whose_weights_sum_to_zero(smoothing: float) -> None:
         assert torch.autograd.grad(ours, z)[0].isfinite().all()
 
 
-@pytest.mark.parametrize("shape", [(7,), (4, 7), (4, 7, 3), (2, 7, 3, 5)])
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
+@pytest.mark.parametrize("shape", [(7,), (4, 7), (2, 7, 3, 5)])
 def test_shapes_of_cross_entropy(shape: tuple[int, ...], alpha: float) -> None:
     z = torch.randn(shape)
     rest = shape[:1] + shape[2:] if len(shape) > 1 else ()
@@ -83,8 +82,7 @@ def test_shapes_of_cross_entropy(shape: tuple[int, ...], alpha: float) -> None:
             assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("classes", [7, 600, 5003])
+@pytest.mark.parametrize(("alpha", "classes"), zip(ALPHAS * 2, cycle([7, 600, 5003])))
 def test_value_equals_the_oracle(alpha: float, classes: int) -> None:
     z = torch.randn(9, classes) * 3
     index = torch.randint(classes, (9,))
@@ -99,16 +97,15 @@ def test_value_equals_the_oracle(alpha: float, classes: int) -> None:
     )
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("kind", ["classes", "distributions"])
-@pytest.mark.parametrize("options", OPTIONS[:4])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("alpha", "options"), zip(ALPHAS * 2, cycle(OPTIONS[:4])))
 def test_gradients(alpha: float, kind: str, options: dict) -> None:
     target = target_of(kind)
     assert gradcheck(lambda z: entmax_loss(z, target, alpha, **options), some_scores(6, 7))
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.001, 1.5, 2.0, 2.5])
-@pytest.mark.parametrize("kind", ["classes", "distributions"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_gradients_of_gradients(alpha: float, kind: str) -> None:
     target = target_of(kind)
     assert gradgradcheck(
@@ -126,7 +123,7 @@ def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
     assert gradcheck(lambda x, a, t: entmax_loss(x, t, a), (z, per_row, target))
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alpha", [1.0, 1.2, 2.0, 2.5])
 def test_impossible_classes(alpha: float) -> None:
     """A score of -inf: an infinite loss if it is the target, no nan anywhere else."""
     z = torch.tensor([[0.2, -float("inf"), 0.5], [0.1, 0.2, -float("inf")]], requires_grad=True)
@@ -155,15 +152,6 @@ def test_half_types(dtype: torch.dtype) -> None:
         assert entmax_loss(z, index).dtype == torch.float32
 
 
-def test_module_is_the_function() -> None:
-    z, weight = torch.randn(6, 7), WEIGHT.float()
-    module = EntmaxLoss(1.3, weight, 0, "sum", 0.2)
-    index = torch.tensor([0, 1, 2, 3, 4, 5])
-    assert module(z, index) == entmax_loss(z, index, 1.3, weight, 0, "sum", 0.2)
-    assert "alpha=1.3" in repr(module)
-    assert "weight" in module.state_dict()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -171,13 +159,11 @@ def test_module_is_the_function() -> None:
         ({"reduction": "max"}, "reduction"),
         ({"label_smoothing": 1.5}, "label_smoothing"),
         ({"weight": torch.ones(3)}, "weight"),
+        ({"weight": torch.ones(4, requires_grad=True)}, "weight has no gradient"),
         ({"target": torch.tensor([0, 9])}, "not a class from 0 to 3"),
-        ({"target": torch.tensor([0, -1])}, "not a class from 0 to 3"),
         ({"target": torch.tensor([0, 1, 2])}, "does not fit"),
         ({"target": torch.rand(2, 3)}, "does not fit"),
-        ({"target": torch.tensor([True, False])}, "does not fit"),
         ({"scores": torch.tensor(1.0)}, "dimension"),
-        ({"scores": torch.randn(2, 0)}, "no classes"),
         ({"scores": torch.full((2, 4), -float("inf"))}, "-inf everywhere"),
     ],
 )
@@ -207,18 +193,11 @@ def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float, 
     assert torch.isfinite(scores.grad[:, ::2]).all()
 
 
-def test_weights_have_no_gradient() -> None:
-    with pytest.raises(ValueError, match="weight has no gradient"):
-        entmax_loss(torch.zeros(1, 2), torch.tensor([0]), weight=torch.ones(2, requires_grad=True))
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("kind", ["classes", "distributions"])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_scores_far_from_zero_keep_their_digits(
-    alpha: float, kind: str, smoothing: float, compiled: bool
-) -> None:
+@pytest.mark.parametrize(
+    ("alpha", "kind", "compiled"),
+    [*zip(ALPHAS, cycle(KINDS), cycle([False])), (1.0, KINDS[1], True), (1.5, KINDS[0], True)],
+)
+def test_scores_far_from_zero_keep_their_digits(alpha: float, kind: str, compiled: bool) -> None:
     """A constant added to float32 scores that have room for it changes neither loss nor gradient,
     as in cross-entropy."""
     scores = (torch.randn(6, 7) * 2 * 256).round() / 256  # exact, also after the addition
@@ -227,29 +206,17 @@ def test_scores_far_from_zero_keep_their_digits(
     outcomes = []
     for offset in (0.0, 8192.0):
         z = (scores + offset).requires_grad_()
-        losses = loss(z, target, alpha, reduction="none", label_smoothing=smoothing)
+        losses = loss(z, target, alpha, reduction="none", label_smoothing=0.1 * compiled)
         losses.sum().backward()
         outcomes.append((losses.detach(), z.grad))
     for near, far in zip(*outcomes, strict=True):
         torch.testing.assert_close(near, far, rtol=0, atol=1e-6)
 
 
-def test_several_gradients_at_once() -> None:
-    scores, target = torch.randn(3, 7), torch.tensor([1, 2, 3])
-
-    def losses(z: Tensor) -> Tensor:
-        return entmax_loss(z, target, label_smoothing=0.1, reduction="none")
-
-    one, all_at_once = (
-        torch.autograd.functional.jacobian(losses, scores, vectorize=vectorize)
-        for vectorize in (False, True)
-    )
-    torch.testing.assert_close(one, all_at_once)
-
-
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
-@pytest.mark.parametrize("weight", [None, torch.tensor([1.0, 2.0, 0.5])])
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("weight", "compiled"), [(None, False), (torch.tensor([1.0, 2.0, 0.5]), True)]
+)
 def test_ignored_rows_count_nothing_under_smoothing(
     alpha: float, weight: Tensor | None, compiled: bool
 ) -> None:
