@@ -60,7 +60,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
         alike = abs(now - known) <= CLOSE or abs(math.exp(now) - math.exp(known)) <= SMALL
         if not alike:  # a nan is not
             return None
-    return drawing(lattice, question.words, names.tokens, names.eos)
+    return drawing(lattice, question.words, names.tokens, names.eos, reader.backwards)
 
 
 def drawings(
