@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
         count_record(counts, record)
     warnings = counts.source.warnings()
     warn(*warnings)
-    notes = warnings + counts.advice()
+    notes = [*warnings, *counts.advice()]
     with replaced_when_done([options.output]) as (file,):
         wanted = len(records) if options.details == "all" else options.details
         pictures = drawings(translator, records, wanted)
