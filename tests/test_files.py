@@ -13,6 +13,7 @@ import pytest
 from onmt_entmax.files import (
     FileError,
     count_lines,
+    locked,
     read_aligned,
     read_bytes,
     read_lines,

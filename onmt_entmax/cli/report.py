@@ -57,7 +57,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
         alike = abs(now - known) <= 1e-3 or abs(math.exp(now) - math.exp(known)) <= 1e-6
         if not alike:  # a nan is not
             return None
-    return drawing(lattice, question.words, names.tokens, names.eos)
+    return drawing(lattice, question.words, names.tokens, names.eos, reader.backwards)
 
 
 def drawings(
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
         count_record(counts, record)
     warnings = counts.source.warnings()
     warn(*warnings)
-    notes = warnings + counts.advice()
+    notes = [*warnings, *counts.advice()]
     with replaced_when_done([options.output]) as (file,):
         wanted = len(records) if options.details == "all" else options.details
         pictures = drawings(translator, records, wanted)

@@ -93,7 +93,6 @@ class Answering:
         self._inventory = Inventory.of([model.vocabularies.source])
         self._inflects = bool(self._inventory.languages)
         self._translator = Translator([model], task, transforms, attention=True)
-        self._right_to_left = model.right_to_left
         self._cells: Cells = {}
         if self._inflects:
             self._inflector = Inflector([model], 0, 10, budget=0)
@@ -113,7 +112,6 @@ class Answering:
             "pos": {language: parts_of_speech(self._cells, language) for language in self._cells},
             "example": example,
             "longest": LONGEST,
-            "right_to_left": self._right_to_left,
         }
 
     def answer(self, query: object) -> dict[str, Any]:
@@ -164,7 +162,7 @@ class Answering:
         if outputs:
             batch = make_batch([source.example], translator.vocabularies)
             lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
-            drawn = drawing(lattice, source.words, names.tokens, names.eos)
+            drawn = drawing(lattice, source.words, names.tokens, names.eos, reader.backwards)
         record = answer.record()
         if self._inflects:
             for each in record["hypotheses"]:

@@ -130,7 +130,9 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
         predictions = in_order(own, lines, windows)
-        writer = AnswerWriter(files[0], files[1] if report else None, setup.n_best, alignments)
+        writer = AnswerWriter(
+            files[0], files[1] if report else None, setup.n_best, alignments, setup.abstain
+        )
         for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
             writer.write(prediction)
         task = setup.task

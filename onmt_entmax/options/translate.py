@@ -113,6 +113,13 @@ OPTIONS = {
         _OUTPUTS,
         "search: beam or search: exact or mbr",
     ),
+    "abstain": Option(
+        0.0,
+        number(0, 1),
+        "Write an empty line if the best output has less probability (the sum of the n_best "
+        "hypotheses with its text).",
+        _OUTPUTS,
+    ),
     "min_length": Option(0, whole(0, 10**6), "Shortest output, in tokens.", _OUTPUTS),
     "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
     "block_ngram_repeat": Option(
@@ -154,6 +161,7 @@ class TranslationSetup:
     alignments: Path | None  # a file of alignments, one line for each line of `output`
     task: SearchTask
     n_best: int  # output lines per sentence
+    abstain: float  # least probability of a best output; less gives empty lines
     batch_size: int
     gpu: int | None
     transforms: tuple[str, ...] | None  # None: the subword transforms of the model's training
@@ -199,6 +207,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         alignments=aligned,
         task=task,
         n_best=options["n_best"],
+        abstain=options["abstain"],
         batch_size=options["batch_size"],
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
         transforms=tuple(options["transforms"]) if options.given("transforms") else None,
@@ -228,7 +237,7 @@ def _task(options: Options) -> SearchTask:
             options["random_sampling_distinct"],
             max(options["seed"], 0),
         )
-        for name in ("replace_unk", "report_align", "constraints"):
+        for name in ("replace_unk", "report_align", "constraints", "abstain"):
             if options[name]:
                 raise options.error(name, "goes with a search, not with random sampling")
         if options.given("beam_size") and options["beam_size"] not in (1, options["n_best"]):

@@ -32,6 +32,7 @@ class Counts:
     unfinished: int = 0  # no hypothesis finished within the limits
     impossible: int = 0  # proven: the constraints leave no output
     empty: int = 0  # the first hypothesis has no word
+    abstained: int = 0  # the output file has an empty line in its place
     source: UnknownTokens = field(default_factory=UnknownTokens)
 
     def count(self, level: Level, finished: int, best: str | None, only: bool) -> None:
@@ -69,23 +70,22 @@ class Counts:
             "unfinished": self.unfinished,
             "impossible": self.impossible,
             "empty": self.empty,
+            "abstained": self.abstained,
             **self.source.as_dict(),
         }
 
-    def advice(self) -> list[str]:
-        """Return what to do if most outputs are no use: none, empty ones or nothing proven."""
+    def advice(self) -> dict[str, str]:
+        """Return why most outputs are no use (none, empty or not proven), and what to do."""
         if 2 * self.unfinished > self.sentences:
-            return ["most sentences have no finished output: train longer, or raise -max_length"]
-        found = []
+            advice = "train longer, or raise -max_length"
+            return {"most sentences have no finished output": advice}
+        found = {}
         if 2 * self.empty > self.sentences:
-            found.append(
-                "most outputs are empty: try -length_penalty avg or -min_length 1, or train longer"
-            )
+            advice = "try -length_penalty avg or -min_length 1, or train longer"
+            found["most outputs are empty"] = advice
         if self.sentences and self.levels["none"] == self.sentences:
-            found.append(
-                "nothing is certified: try -search exact, with a larger -budget if need be, or "
-                "train longer"
-            )
+            advice = "try -search exact, with a larger -budget if need be, or train longer"
+            found["nothing is certified"] = advice
         return found
 
 
@@ -166,6 +166,8 @@ def coverage(
 ) -> list[Coverage]:
     """Return the curve of coverage against quality, by probability and by certificate.
 
+    No rule keeps an output that `translate -abstain` left out.
+
     Args:
         records: of a report, as `read_report` yields them.
         quality: of the outputs with these numbers, such as their accuracy.
@@ -180,7 +182,7 @@ def coverage(
         rules.append((name, [level >= least for level in levels]))
     curve = []
     for rule, kept in rules:
-        numbers = [number for number, keep in enumerate(kept) if keep]
+        numbers = [n for n, keep in enumerate(kept) if keep and not records[n].get("abstained")]
         measured = quality(numbers) if numbers else None
         curve.append(Coverage(rule, len(numbers) / max(len(records), 1), measured))
     return curve

@@ -21,7 +21,9 @@ _VIEW = ("page_pictures.js", "page_sentence.js")
 _SCRIPTS = (*_VIEW, "page_list.js")
 
 
-def drawing(lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int) -> Any:
+def drawing(
+    lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int, backwards: bool
+) -> Any:
     """Return the data of one sentence's pictures, as JSON.
 
     Args:
@@ -29,16 +31,19 @@ def drawing(lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: 
         source: tokens of the source.
         names: the target vocabulary, token by id.
         eos: id of the end symbol.
+        backwards: whether the model writes the last token first; the pictures read from left to
+            right all the same.
 
     Returns:
-        `{"source": [token, ...], "nodes": [node, ...]}`. The `branches` of a node are
-        `[token, probability]`, or `[token, probability, index of the next node]` if a hypothesis
-        goes on there, or `[null, probability, index of the hypothesis]` if one ends there.
-        `others` is `[probability, number]` of the tokens that are not listed, `attention`
+        `{"source": [token, ...], "backwards": bool, "nodes": [node, ...]}`. The `branches` of a
+        node are `[token, probability]`, or `[token, probability, index of the next node]` if a
+        hypothesis goes on there, or `[null, probability, index of the hypothesis]` if one ends
+        there. `others` is `[probability, number]` of the tokens that are not listed, `attention`
         `[position, weight, position, weight, ...]` of nonzero weights.
     """
     return {
         "source": list(source),
+        "backwards": backwards,
         "nodes": [_node(node, names, eos) for node in lattice.nodes],
     }
 

@@ -105,9 +105,6 @@ function show(query, answer) {
     el("h2", { id: "title" }, line(query.lemma ?? query.sentence), " ",
       el("span", { class: "muted" }, about)),
     ...viewOf(answer.record, answer.drawing));
-  if (model.right_to_left && answer.drawing) {
-    at("pictures").before(note("This model writes the last token first, and so do the pictures."));
-  }
 }
 
 /** The tables of a paradigm; a form in green is the only one that the model can produce. */

@@ -59,7 +59,7 @@ function line(text) {
   return el("bdi", { dir: "auto" }, ...parts);
 }
 
-/** Indices of the nodes along a hypothesis, and the branch taken at each. */
+/** The nodes along a hypothesis, the branch taken at each, and its number. */
 function pathOf(nodes, hypothesis) {
   const parents = new Map();
   let end = 0;
@@ -78,7 +78,7 @@ function pathOf(nodes, hypothesis) {
     const next = path[step + 1];
     const taken = node.branches.find((b) =>
       next === undefined ? b[0] === null && b[2] === hypothesis : b[0] !== null && b[2] === next);
-    return { node, taken };
+    return { node, taken, step };
   });
 }
 
@@ -117,8 +117,9 @@ function leavesOf(nodes) {
 
 /** The tree to draw: chains without a visible alternative become one box. Branches less probable
  *  than `minimum` are left out, except those of the selected hypothesis.
- *  A box is {kind, tokens, p, prob, hypotheses, children}. */
-function treeOf(nodes, minimum, selected) {
+ *  A box is {kind, tokens, p, prob, hypotheses, children}; its tokens are in the text's order, which
+ *  is not the model's if it writes `backwards`. */
+function treeOf(nodes, minimum, selected, backwards) {
   const first = []; // the first hypothesis below each node
   for (let index = nodes.length - 1; index >= 0; index -= 1) {
     first[index] = Math.min(...nodes[index].branches.map(([token, , to]) =>
@@ -159,14 +160,14 @@ function treeOf(nodes, minimum, selected) {
       const next = kept(nodes[index], box.prob);
       if (next.length !== 1 || next[0][0] === null || stubs(nodes[index], box.prob).length) break;
       const [token, p, to] = next[0];
-      box.tokens.push(token);
+      box.tokens[backwards ? "unshift" : "push"](token);
       box.p *= p;
       box.prob *= p;
       index = to;
     }
     box.children = children(index, box.prob);
     box.hypotheses = box.children.flatMap((child) => child.hypotheses || []);
-    if (!box.children.length) box.tokens.push("…"); // everything below is too faint
+    if (!box.children.length) box.tokens[backwards ? "unshift" : "push"]("…"); // everything below is too faint
     return box;
   };
   return { kind: "root", p: 1, prob: 1, children: children(0, 1), hypotheses: [] };
@@ -229,10 +230,12 @@ function linesOf(box) {
   return lines;
 }
 
-/** The tree as an SVG element. `onSelect` gets the hypothesis whose end is clicked. */
-function drawLattice(nodes, selected, minimum, onSelect) {
-  const tree = treeOf(nodes, minimum, selected);
+/** The tree as an SVG element; `mirrored`, its root is at the right. `onSelect` gets the hypothesis
+ *  whose end is clicked. */
+function drawLattice(nodes, { selected, minimum, select, drawing: { backwards } }, mirrored) {
+  const tree = treeOf(nodes, minimum, selected, backwards);
   const { width, height } = place(tree);
+  const flip = (x) => (mirrored ? width - x : x);
   const edges = svg("g", { class: "edges" });
   const boxes = svg("g", {});
   const draw = (box) => {
@@ -242,15 +245,17 @@ function drawLattice(nodes, selected, minimum, onSelect) {
       const [x1, out, x2] = [box.parent.x + box.parent.width, box.parent.out, box.x];
       const [y1, y2] = [box.parent.y + BOX / 2, box.y + BOX / 2];
       const bend = Math.min(26, (x2 - out) / 2);
-      const d = y1 === y2 ? `M${x1} ${y1}H${x2}`
-        : `M${x1} ${y1}H${out}C${out + bend} ${y1} ${out} ${y2} ${out + bend} ${y2}H${x2}`;
+      const [bow, end] = [flip(out + bend), flip(x2)];
+      const d = y1 === y2 ? `M${flip(x1)} ${y1}H${end}`
+        : `M${flip(x1)} ${y1}H${flip(out)}C${bow} ${y1} ${flip(out)} ${y2} ${bow} ${y2}H${end}`;
       edges.append(svg("path", { d, class: classes, "stroke-width": 1.2 + 2 * box.prob }));
       if (!box.forced) {
-        edges.append(svg("text", { x: x2 - 5, y: y2 - 5, "text-anchor": "end", class: classes },
-          percent(box.p)));
+        edges.append(svg("text", { x: flip(x2 - 5), y: y2 - 5, class: classes,
+          "text-anchor": mirrored ? "start" : "end" }, percent(box.p)));
       }
     }
-    boxes.append(drawBox(box, classes, onSelect));
+    const left = mirrored ? width - box.x - box.width : box.x;
+    boxes.append(drawBox(box, left, classes, backwards, select));
     box.children.forEach(draw);
   };
   draw(tree);
@@ -262,28 +267,28 @@ function drawLattice(nodes, selected, minimum, onSelect) {
     edges, boxes);
 }
 
-function drawBox(box, classes, onSelect) {
+function drawBox(box, left, classes, backwards, onSelect) {
   const middle = box.y + BOX / 2;
   if (box.kind === "root") {
-    return svg("circle", { cx: box.x + 5, cy: middle, r: 5, class: classes });
+    return svg("circle", { cx: left + 5, cy: middle, r: 5, class: classes });
   }
   const end = box.kind === "end";
   const text = box.lines.map((content, i) =>
-    svg("text", { x: box.x + 9 + (end ? 14 : 0), y: middle + 5 + LINE * i }, content));
+    svg("text", { x: left + 9 + (end ? 14 : 0), y: middle + 5 + LINE * i }, content));
   const group = svg("g", { class: classes },
-    svg("title", {}, describe(box)),
-    svg("rect", { x: box.x, y: box.y, width: box.width, height: box.height, rx: end ? 14 : 6 }),
-    end ? svg("rect", { class: "stop", x: box.x + 9, y: middle - 4, width: 8, height: 8 }) : null,
+    svg("title", {}, describe(box, backwards)),
+    svg("rect", { x: left, y: box.y, width: box.width, height: box.height, rx: end ? 14 : 6 }),
+    end ? svg("rect", { class: "stop", x: left + 9, y: middle - 4, width: 8, height: 8 }) : null,
     ...text);
   if (end) group.addEventListener("click", () => onSelect(box.hypotheses[0]));
   return group;
 }
 
-function describe(box) {
+function describe(box, backwards) {
   const words = [];
   for (let at = box; at && at.kind !== "root"; at = at.parent) {
-    if (at.tokens) words.unshift(...at.tokens.map((token) => (token === null ? "(end)" : token)));
-    else words.unshift(at.text || "(end)");
+    const own = at.tokens?.map((token) => token ?? "(end)") ?? [at.text || "(end)"];
+    words[backwards ? "push" : "unshift"](...own);
   }
   const kind = { stub: "not followed", end: `hypothesis ${(box.hypotheses || [0])[0] + 1}` }[box.kind];
   return `${words.join(" ")}\n${percent(box.prob)} in total${kind ? ", " + kind : ""}`;
@@ -294,18 +299,18 @@ function describe(box) {
 const LISTED = 8;
 
 /** Columns of next tokens; steps without an alternative share a border. */
-function drawSupports(path) {
-  const list = el("ol", { class: "supports", "aria-label": "Possible next tokens, step by step" });
+function drawSupports(path, dir) {
+  const list = el("ol", { class: "supports", dir, "aria-label": "Possible next tokens, step by step" });
   let run = null;
-  path.forEach(({ node, taken }, i) => {
+  for (const { node, taken, step } of path) {
     const forced = node.branches.length === 1 && !node.others;
     if (!run || !forced) {
       run = el("li", { class: forced ? "run" : "", title: forced ? "no alternative here" : null });
       list.append(run);
     }
-    run.append(supportOf(node, taken, i));
+    run.append(supportOf(node, taken, step));
     if (!forced) run = null;
-  });
+  }
   return list;
 }
 
@@ -332,7 +337,7 @@ function supportOf(node, taken, step) {
 // --- attention -------------------------------------------------------------------------------
 
 /** A table of source tokens by target tokens; null without attention. */
-function drawAttention(source, path) {
+function drawAttention(source, path, dir) {
   if (!path[0].node.attention) return null;
   const weights = path.map(({ node }) => {
     const column = new Map();
@@ -349,7 +354,7 @@ function drawAttention(source, path) {
   const body = source.map((token, row) => el("tr", {},
     el("th", { scope: "row" }, el("bdi", {}, visible(token))),
     ...weights.map((column, i) => cell(column.get(row), `${token} → ${names[i]}`))));
-  return el("table", { class: "attention" }, el("thead", {}, head), el("tbody", {}, ...body));
+  return el("table", { class: "attention", dir }, el("thead", {}, head), el("tbody", {}, ...body));
 }
 
 function cell(weight, title) {

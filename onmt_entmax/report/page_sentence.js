@@ -4,6 +4,7 @@ const at = (id) => document.getElementById(id);
 
 const MINIMA = [0, 1e-4, 1e-3, 1e-2, 0.1];
 const LISTED_HYPOTHESES = 200;
+const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/; // scripts that read from right to left
 
 const LEVELS = {
   exhaustive: { mark: "●", meaning: "every output of positive probability was found" },
@@ -130,8 +131,7 @@ function hypothesesOf(record, view, pictures) {
     shown.length ? list : el("p", {}, record.unfinished ? "None finished within the length limit." : "None."),
     more > 0 ? note(`${more} more are in the report, too many to show here.`) : null,
     unlisted > 0
-      ? note(unlisted === 1 ? "1 more was found; a larger n_best lists it."
-        : `${unlisted} more were found; a larger n_best lists them.`) : null);
+      ? note(`${unlisted} more ${unlisted === 1 ? "was" : "were"} found.`) : null);
 }
 
 /** The smallest minimum at which the lattice has few enough leaves. */
@@ -152,20 +152,22 @@ function note(...content) {
 function drawPictures(view, pictures, record) {
   if (!view.drawing) {
     if (record.hypotheses.length) {
-      pictures.replaceChildren(note("No pictures were computed for this sentence; -details all adds them for every sentence."));
+      pictures.replaceChildren(note("No pictures were computed for this sentence."));
     }
     return;
   }
-  const { nodes, source } = view.drawing;
+  const { nodes, source, backwards } = view.drawing;
   const path = pathOf(nodes, view.selected);
+  if (backwards) path.reverse();
   const name = record.hypotheses[view.selected];
-  const attention = drawAttention(source, path);
+  const dir = record.hypotheses.some((each) => RTL.test(each.text)) ? "rtl" : "ltr";
+  const attention = drawAttention(source, path, dir);
   pictures.replaceChildren(
     figure("lattice-figure", "Lattice", latticeNote(record, nodes, view), minimumOf(view, pictures, record),
-      drawLattice(nodes, view.selected, view.minimum, view.select)),
+      drawLattice(nodes, view, backwards === (dir === "ltr"))),
     figure("supports-figure", "Possible next tokens", note("Along ", line(name.text),
       " (bold): every token that the model allows, with its probability. Steps without an alternative share a border."),
-    null, drawSupports(path)),
+    null, drawSupports(path, dir)),
     attention
       ? figure("attention-figure", "Attention", note("Source tokens (rows) by target tokens (columns), in percent. Outlined: nonzero weights."), null, attention)
       : note("There are no attention weights."));
@@ -182,7 +184,8 @@ function latticeNote(record, nodes, view) {
     text = "Dashed: next tokens that the model allows and no listed hypothesis contains.";
   }
   const rest = hidden.length ? ` Faint branches (${hidden.length}, ${sum} in total) are not drawn.` : "";
-  return note(text + rest);
+  const order = view.drawing.backwards ? " The model writes the last token first." : "";
+  return note(text + rest + order);
 }
 
 function minimumOf(view, pictures, record) {

@@ -56,6 +56,7 @@ def count_record(counts: Counts, record: dict[str, Any]) -> None:
     listed = record["hypotheses"]
     best = listed[0]["text"] if listed else None
     counts.count(record["certificate"], record["finished"], best, is_only(record))
+    counts.abstained += record.get("abstained", False)
     language = record["source"].split()[0]  # if tokens are unseen
     unseen = {(language, token): number for token, number in record.get("unseen", {}).items()}
     counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
@@ -73,6 +74,7 @@ def _is_record(record: object) -> bool:
         and all(_is_probability(record.get(key)) for key in ("bound", "mass"))
         and all(_is_probability(record[key]) for key in ("excluded", "slack") if key in record)
         and isinstance(record.get("unfinished", ""), str)
+        and isinstance(record.get("abstained", False), bool)
         and _is_count(record.get("source_tokens", 0))
         and all(_are_counts(record.get(name, {})) for name in ("unknown", "unseen"))
         and isinstance(hypotheses, list)

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -107,6 +107,8 @@ class Answer:
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
     """What was drawn; None if the line was searched."""
+    abstained: bool = False
+    """Whether the output file has empty lines in place of the texts."""
 
     @property
     def level(self) -> str:
@@ -114,6 +116,12 @@ class Answer:
         if self.result is None:
             return "none"
         return "only" if self.result.only else self.result.certificate.level
+
+    @property
+    def prob(self) -> float:
+        """Probability of the first of `lines`: the sum of the listed hypotheses with this text."""
+        (text,) = self.lines(1)
+        return sum(decoded.prob for decoded in self.hypotheses if decoded.text == text)
 
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""
@@ -124,6 +132,8 @@ class Answer:
             texts = [drawn.text for drawn in self.samples]
         if not texts and self.unfinished is not None:
             texts = [self.unfinished]
+        if self.abstained:
+            texts = []
         return texts + [""] * (n_best - len(texts))
 
     def alignments(self, n_best: int) -> list[str]:
@@ -132,6 +142,8 @@ class Answer:
         chosen = [decoded.alignment for decoded in self.hypotheses[:n_best]]
         if self.mbr is not None:
             chosen = [of_text[text] for text in self.mbr.texts[:n_best]]
+        if self.abstained:
+            chosen = []
         found = ["" if each is None else each.pharaoh() for each in chosen]
         return found + [""] * (n_best - len(found))
 
@@ -181,6 +193,8 @@ class Answer:
             record["slack"] = slack
         if self.unfinished is not None:
             record["unfinished"] = self.unfinished
+        if self.abstained:
+            record["abstained"] = True
         if self.mbr is not None:
             record["mbr"] = as_dict(self.mbr)
         if self.verification is not None:
@@ -242,6 +256,7 @@ class Summary(Counts):
         level = result.certificate.level
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(level, result.finished, best, result.only)
+        self.abstained += answer.abstained
         self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
         self.strict += level == "exhaustive" and result.certificate.strict
         self.rows += result.rows
@@ -309,6 +324,7 @@ class Summary(Counts):
             (self.unfinished, "without a finished output"),
             (self.impossible, "whose prefix or constraints allow no output"),
             (self.empty, "whose best output is empty"),
+            (self.abstained, "abstained (an empty line)"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
             (self.undecided, "of these undecided"),
         ]
@@ -329,7 +345,7 @@ class Summary(Counts):
                 if name in rates
             ]
             + satisfied
-            + self.advice()
+            + [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         )
 
 
@@ -362,6 +378,7 @@ class AnswerWriter:
         report: file of JSON lines, or None.
         n_best: hypotheses written for each sentence.
         alignments: file of their alignments, a line each, or None.
+        abstain: outputs of less probability are replaced by empty lines; the report keeps them.
     """
 
     def __init__(
@@ -370,13 +387,16 @@ class AnswerWriter:
         report: IO[str] | None,
         n_best: int,
         alignments: IO[str] | None = None,
+        abstain: float = 0.0,
     ) -> None:
         self._output, self._report, self._n_best = output, report, n_best
-        self._alignments = alignments
+        self._alignments, self._abstain = alignments, abstain
         self.summary = Summary()
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
+        if answer.result is not None and answer.prob < self._abstain:
+            answer = replace(answer, abstained=True)
         self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
         if self._alignments is not None:
             self._alignments.writelines(f"{each}\n" for each in answer.alignments(self._n_best))

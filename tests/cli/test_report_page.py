@@ -72,3 +72,15 @@ def test_errors_are_one_line(run: Path) -> None:
     title = told("-details", "0", "-title", "a \udcff")
     assert "cannot be written in utf-8" in title
     assert not list(run.glob("*page.html*"))
+
+
+def test_facts_are_on_the_page_and_advice_for_the_command_is_not(run: Path) -> None:
+    records = [json.loads(line) for line in (run / "report.jsonl").read_text().splitlines()]
+    for each in records:
+        each["certificate"] = "none"
+    (run / "report.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    assert ended(report_page.main, arguments(run, "-details", "0")) == 0
+    text = (run / "page.html").read_text(encoding="utf-8")
+    (notes,) = re.findall(r'id="notes">(.*)</script>', text)
+    assert "nothing is certified" in json.loads(notes)
+    assert not re.search(r"-(search|budget|details|n_best|max_length)\b", text)

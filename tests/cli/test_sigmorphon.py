@@ -369,6 +369,15 @@ class TestBadInput:
         kept = {each["rule"]: (each["share"], each["quality"]) for each in content["coverage"]}
         assert kept["all"] == kept["p >= 0.5"] == kept["optimal or more"] == (1.0, 80.0)
         assert kept["p >= 0.7"] == kept["exhaustive"] == kept["only one possible"] == (0.5, 100.0)
+        # A word left out is not kept: the two wrong ones.
+        records = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
+        for each in records[8:]:
+            each["abstained"] = True
+        (tmp_path / "report").write_text("".join(json.dumps(each) + "\n" for each in records))
+        assert call("evaluate", *words) == 0
+        capsys.readouterr()
+        first = json.loads((tmp_path / "json").read_text())["coverage"][0]
+        assert first == {"rule": "all", "share": 0.8, "quality": 100.0}
         (tmp_path / "report").write_text("")
         assert "the report is empty" in refused(capsys, "evaluate", *words)
 

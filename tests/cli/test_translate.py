@@ -291,3 +291,22 @@ def test_alignments_beside_the_output_and_in_the_report(trained, tmp_path) -> No
         assert weight > 0
         sums[j] += weight
     assert all(math.isclose(total, 1, abs_tol=1e-5) for total in sums)
+
+
+def test_outputs_below_a_probability_are_left_out(trained: Path, tmp_path: Path) -> None:
+    source = (trained / "valid.src").read_text() + "\n"
+    probs = sorted(r["hypotheses"][0]["prob"] for r in translate(trained, tmp_path, source)[:-1])
+    least = (probs[9] + probs[10]) / 2
+    records = translate(trained, tmp_path, source, "-abstain", least)
+    outputs = (tmp_path / "out").read_text().splitlines()
+    best = [each["hypotheses"][0] for each in records[:-1]]
+    assert outputs == [each["text"] if each["prob"] >= least else "" for each in best] + [""]
+    assert [each.get("abstained", False) for each in records] == [
+        *(each["prob"] < least for each in best), False,
+    ]  # fmt: skip
+    summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
+    assert (summary["abstained"], summary["blank_lines"]) == (10, 1)
+    evaluated = ["bleu", tmp_path / "out", "--report", tmp_path / "report.jsonl"]
+    (tmp_path / "ref").write_text((trained / "valid.tgt").read_text() + "\n")
+    told = succeed("onmt_entmax", *evaluated, "--reference", tmp_path / "ref", "--tokenize", "none")
+    assert f"{100 * (1 - 10 / len(records)):.2f} %" in told.split("all  ")[1].splitlines()[0]

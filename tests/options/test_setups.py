@@ -231,6 +231,8 @@ def test_the_search_of_a_translation(translate) -> None:
         ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
         ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
         ("-alpha 1", "alpha: is only read with length_penalty: wu"),
+        ("-abstain 1.5", "abstain: must be a number from 0 to 1"),
+        ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
         ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
         ("-length_reward -1", "length_reward: must be a number from 0 to 1,000"),
         ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),

@@ -49,9 +49,9 @@ RECORDS = [
 ]
 
 
-def draw_first() -> dict[str, Any]:
+def draw_first(backwards: bool = False) -> dict[str, Any]:
     lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
-    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], NAMES, EOS)
+    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], NAMES, EOS, backwards)
     for position, node in enumerate(content["nodes"]):
         node["attention"] = [0, 0.25, 1, 0.75] if position == 1 else [1, 1.0]
     return content
@@ -66,12 +66,13 @@ def page(folder: Path, records: list[dict], drawings: list[tuple[int, Any]]) -> 
 
 def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
     lattice = build_lattice(TableStepper(7, attention=True), [DRAW], [(W, E, D), (W, N)], limit=1)
-    first, second, *_ = drawing(lattice, ["a"], NAMES, EOS)["nodes"]
+    first, second, *_ = drawing(lattice, ["a"], NAMES, EOS, False)["nodes"]
     assert first == {"branches": [["w", 1.0, 1]], "attention": []}
     assert second["branches"] == [["e", 0.6, 3], ["n", 0.32, 2]]
     assert second["others"] == [0.08, 1]
     assert second["attention"] == [0, 12.0]
-    whole = drawing(build_lattice(TableStepper(7), [DRAW], [(W, N), (W,)]), ["a"], NAMES, EOS)
+    tree = build_lattice(TableStepper(7), [DRAW], [(W, N), (W,)])
+    whole = drawing(tree, ["a"], NAMES, EOS, False)
     assert whole["source"] == ["a"]
     assert whole["nodes"][1]["branches"] == [["e", 0.6], ["n", 0.32, 2], [None, 0.08, 1]]
     assert whole["nodes"][2] == {"branches": [[None, 1.0, 0]]}
@@ -179,3 +180,48 @@ def test_filters_and_search(opened: Browser) -> None:
     assert type_query(opened, "nothing has this") == []
     assert opened("at('empty').hidden") is False
     assert type_query(opened, "") == [0, 1, 3]
+
+
+# Texts from left to right.
+PLACES = """[...document.querySelectorAll('{}')]
+    .map(e => [e.getBoundingClientRect().x, e.textContent])
+    .sort((a, b) => a[0] - b[0]).map(([, text]) => text)"""
+
+
+@pytest.mark.parametrize("script", ["latin", "arabic"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_pictures_read_as_the_text_does(
+    browser: Browser, tmp_path: Path, script: str, backwards: bool
+) -> None:
+    """The model's w e d is the text `wed`, or `dew` if it writes the last token first."""
+    drawn = draw_first(backwards)
+    records = RECORDS[:1]
+    if script == "arabic":
+        letters = dict(zip("wned", "وناد", strict=True))
+        for branch in (b for node in drawn["nodes"] for b in node["branches"] if b[0]):
+            branch[0] = letters[branch[0]]
+        records = [record(0, "a", {"".join(letters.values()): 0.45, letters["w"]: 0.32}, "optimal")]
+    else:
+        letters = {letter: letter for letter in "wned"}
+    forced = Fixed({(): {W: 1.0}, (W,): {N: 1.0}, (W, N): {EOS: 1.0}})
+    chain = drawing(
+        build_lattice(TableStepper(7), [forced], [(W, N)]), ["a"], NAMES, EOS, backwards
+    )
+    records.append(record(1, "a", {"w n": 1.0}, "exhaustive"))
+    browser.open(page(tmp_path, records, [(0, drawn), (1, chain)]))
+    browser("openSentence(1)")
+    box = browser("document.querySelector('.lattice g.box text').textContent")
+    assert box.split() == (["n", "w"] if backwards else ["w", "n"])
+    browser("openSentence(0)")
+    model = [letters["w"], letters["e"], letters["d"]]
+    order = [*model, "end"][:: -1 if backwards != (script == "arabic") else 1]
+    assert browser(PLACES.format(".supports .taken bdi")) == order
+    assert browser(PLACES.format(".attention thead bdi")) == order
+    path = [letter for letter in order if letter != "end"]
+    assert browser(PLACES.format(".lattice g.box.on text")) == path
+    on = browser(PLACES.format(".lattice circle.on, .lattice g.end.on"))
+    assert [bool(text) for text in on] == ([True, False] if order[0] == "end" else [False, True])
+    # The title of the last box names the whole path.
+    title = browser("[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent")
+    assert title.split("\n")[0].split() == (model[::-1] if backwards else model)
+    assert browser.complaints() == []

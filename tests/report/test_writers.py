@@ -53,6 +53,26 @@ def test_a_sentence_counts_once(given: Answer, counted: str | None) -> None:
     assert [name for name in kinds if rates[name]] == ([counted] if counted else [])
 
 
+@pytest.mark.parametrize(("least", "abstains"), [(0.0, False), (0.5, False), (0.51, True)])
+def test_an_output_of_less_probability_is_left_out(least: float, abstains: bool) -> None:
+    """Two hypotheses are one text, of probability 0.503; a blank line is no abstention."""
+    output, report, aligned = io.StringIO(), io.StringIO(), io.StringIO()
+    writer = AnswerWriter(output, report, 2, aligned, least)
+    for each in (answer("exhaustive", 2), Answer(1, " "), answer("none", 0, unfinished=True)):
+        writer.write(each)
+    kept = ["", ""] if abstains else ["x", "x"]
+    cut = ["", ""] if least else ["x", ""]
+    assert output.getvalue().split("\n") == [*kept, "", "", *cut, ""]
+    assert aligned.getvalue() == "\n" * 6
+    records = [json.loads(line) for line in report.getvalue().splitlines()]
+    assert [each.get("abstained", False) for each in records] == [abstains, False, least > 0]
+    assert [len(each["hypotheses"]) for each in records] == [2, 0, 0]
+    assert records[2]["unfinished"] == "x"
+    summary = writer.summary
+    assert (summary.as_dict()["abstained"], summary.blank) == (abstains + (least > 0), 1)
+    assert (f"{abstains + 1} abstained" in summary.text()) == (least > 0)
+
+
 def test_an_output_is_one_line_whatever_it_holds() -> None:
     """Tokens have no line ends, but a transform may make one when it is undone."""
     given = answer("exhaustive", 2)
