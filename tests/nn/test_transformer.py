@@ -47,7 +47,8 @@ def test_weights_are_entmax_of_each_heads_scores_and_zero_where_masked(
     module = attention(alpha).eval()
     memory, queries = torch.randn(2, 6, 8).double(), torch.randn(2, 3, 8).double()
     output, weights = module(memory, memory, 4 * queries, mask=mask_of([6, 4]), attn_type="context")
-    alphas = torch.as_tensor(module.alphas()).expand(4).tolist()
+    learned = 1 + torch.tensor(alpha).sigmoid() if isinstance(alpha, list) else torch.tensor(alpha)
+    alphas = learned.double().expand(4).tolist()
     contexts = []
     for row, length in enumerate([6, 4]):
         for head, one in enumerate(alphas):
