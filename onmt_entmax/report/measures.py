@@ -79,7 +79,7 @@ class Counts:
         found = []
         if 2 * self.empty > self.sentences:
             found.append(
-                "most outputs are empty: try -length_penalty avg or -min_length 1, or train longer"
+                "most outputs are empty: try -length_reward 1 or -min_length 1, or train longer"
             )
         if self.sentences and self.levels["none"] == self.sentences:
             found.append(
