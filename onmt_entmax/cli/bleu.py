@@ -54,7 +54,7 @@ from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
-NEAR = 0.3  # BLEU that is no difference
+NEAR = 0.5  # less than the chance of a thousand sentences
 SLOW, MOST = 500, 5_000  # words of a line: TER takes minutes, or gigabytes
 
 
@@ -166,17 +166,15 @@ def tune(options: argparse.Namespace) -> str:
         for file in files:
             content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
             file.write(json.dumps(content, indent=2) + "\n")
-    flags = [f"-length_reward {r.length_reward:g} -length_ratio {r.length_ratio:g}" for r in rows]
     shown = [["options of translate", name, "brevity penalty", "proven"]]
-    for flag, row in zip(flags, rows, strict=True):
+    for row in rows:
         measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
-        shown.append([flag, *measures])
-    best = max(row.bleu for row in rows)
-    proven = max(row.proven for row in rows if row.bleu >= best - NEAR)
-    near = [row.proven == proven and row.bleu >= best - NEAR for row in rows]
+        shown.append([row.options, *measures])
+    best = max(rows, key=lambda row: row.bleu)
+    near = max((r for r in rows if r.bleu >= best.bleu - NEAR), key=lambda row: row.proven)
     return (
-        f"{aligned_table(shown)}\n\nbest: {flags[[row.bleu for row in rows].index(best)]}\n"
-        f"most proven within {NEAR} BLEU of it: {flags[near.index(True)]}"
+        f"{aligned_table(shown)}\n\nbest: {best.options}\n"
+        f"most proven within {NEAR} BLEU of it: {near.options}"
     )
 
 

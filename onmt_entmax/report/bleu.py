@@ -16,8 +16,8 @@ from onmt_entmax.data.parallel import pyonmttok
 from onmt_entmax.errors import UserError
 from onmt_entmax.search.config import Penalties
 
-REWARDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
-RATIOS = (1.0, 1.2, 1.5)
+REWARDS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
+RATIOS = (0.8, 1.0, 1.1, 1.2, 1.5)
 ONMT = "onmt"  # the tokeniser that sacrebleu does not have
 
 
@@ -154,6 +154,11 @@ class Rewarded:
     brevity_penalty: float
     proven: float
     """Share of the sentences whose best score is proven by the lists and their bounds."""
+
+    @property
+    def options(self) -> str:
+        """The options of `translate`."""
+        return f"-length_reward {self.length_reward:g} -length_ratio {self.length_ratio:g}"
 
 
 def tune_reward(

@@ -81,7 +81,7 @@ class Counts:
             return {"most sentences have no finished output": advice}
         found = {}
         if 2 * self.empty > self.sentences:
-            advice = "try -length_penalty avg or -min_length 1, or train longer"
+            advice = "try -length_reward 1 or -min_length 1, or train longer"
             found["most outputs are empty"] = advice
         if self.sentences and self.levels["none"] == self.sentences:
             advice = "try -search exact, with a larger -budget if need be, or train longer"
