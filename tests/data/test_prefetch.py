@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.data import prefetch
-from onmt_entmax.data.corpus import CorpusError, DataConfig
 from onmt_entmax.data.prefetch import PrefetchProcess, ReaderError
 from onmt_entmax.data.stream import Position, TrainingBatches
+from onmt_entmax.data.training import CorpusError, DataConfig
 from tests.data.corpora import TOKENDROP, corpus, data, stream
 
 ROOT = Path(__file__).parent.parent.parent

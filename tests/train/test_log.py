@@ -12,8 +12,7 @@ import yaml
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
-from onmt_entmax.data.corpus import CorpusConfig, DataConfig
-from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.training import CorpusConfig, DataConfig, TrainingData
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.files import FileError
 from onmt_entmax.train import log

@@ -13,22 +13,24 @@ import torch
 from onmt_entmax.checkpoint import (
     STATE,
     CheckpointError,
+    RunFolder,
     best_step,
     checkpoint_steps,
+    clear,
     find_model,
     load,
+    prune,
     read_training_state,
     remember_best,
 )
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.data.corpus import CorpusError
+from onmt_entmax.data.training import CorpusError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train import run as training_run
-from onmt_entmax.train.run_folder import RunFolder, clear, prune
 from tests.commands import weights
 from tests.test_model import SMALL, VOCABULARIES
 from tests.toy import write_config
