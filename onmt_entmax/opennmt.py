@@ -23,5 +23,5 @@ with warnings.catch_warnings():
     from onmt.transforms.tokenize import ONMTTokenizerTransform
     from onmt.utils.loss import NMTLossCompute
     from onmt.utils.misc import relative_matmul, sequence_mask
-    from onmt.utils.optimizers import build_torch_optimizer, make_learning_rate_decay_fn
+    from onmt.utils.optimizers import Optimizer, build_torch_optimizer, make_learning_rate_decay_fn
     from onmt.utils.parse import ArgumentParser

@@ -63,22 +63,6 @@ class Query(NamedTuple):
     lemma: str
 
 
-def read_queries(path: Path) -> dict[str, list[Query]]:
-    """Return the queries of a source file, by language.
-
-    Raises:
-        UserError: the file cannot be read, or a line is no query.
-    """
-    found: dict[str, list[Query]] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            language, tags, lemma = decode_source(line.split() or [""])
-        except ValueError as error:
-            raise UserError(f"{path}:{number}: {error}") from None
-        found.setdefault(language, []).append(Query(tags, lemma))
-    return found
-
-
 def new_queries(known: Sequence[Query], count: int, generator: random.Random) -> list[Query]:
     """Return new combinations of the known lemmas and tags of a language.
 
@@ -153,8 +137,15 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     Raises:
         UserError: there are none, or a file cannot be read or written.
     """
+    queries: dict[str, list[Query]] = {}  # by language
+    for number, line in enumerate(read_lines(options.train), 1):
+        try:
+            language, tags, lemma = decode_source(line.split() or [""])
+        except ValueError as error:
+            raise UserError(f"{options.train}:{number}: {error}") from None
+        queries.setdefault(language, []).append(Query(tags, lemma))
     lines = []
-    for language, known in read_queries(options.train).items():
+    for language, known in queries.items():
         # A generator for each language: its queries do not depend on the other languages.
         generator = random.Random(f"{options.seed}/{language}")
         for tags, lemma in new_queries(known, options.each * len(known), generator):

@@ -37,8 +37,6 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.reader import transform_options, transforms_of
 
-DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-
 # Options of the training that are kept; none of them is a path.
 TRAINING = (
     "optim learning_rate decay_method warmup_steps max_grad_norm adam_beta2 batch_size batch_type "
@@ -118,7 +116,7 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     options["transforms"] = transforms_of(loaded.options)
     if right_to_left or loaded.right_to_left:
         options[TARGET_ORDER] = RIGHT_TO_LEFT
-    loaded.model.to(DTYPES[dtype])
+    loaded.model.to(getattr(torch, dtype))
     for name, weight in loaded.model.state_dict().items():
         if not bool(weight.isfinite().all()):
             raise UserError(f"{loaded.folder}: {name} is too large for {dtype}; export as bfloat16")
@@ -135,7 +133,12 @@ def main(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="model folder, or run folder")
     add("folder", type=Path, metavar="OUT", help="folder to write; must be new")
-    add("--dtype", choices=DTYPES, default="float32", help="precision of the weights")
+    add(
+        "--dtype",
+        choices=["float32", "float16", "bfloat16"],
+        default="float32",
+        help="precision of the weights",
+    )
     add("--right_to_left", action="store_true", help="outputs begin with their last token")
     options = parser.parse_args(arguments)
     loaded = export(options.model, options.folder, options.dtype, options.right_to_left)

@@ -76,9 +76,6 @@ class Inert:
         """Return an instance without fields, whatever the arguments."""
         return super().__new__(cls)
 
-    def __init__(self, *_: Any, **__: Any) -> None:
-        """Drop the arguments."""
-
     def __setstate__(self, state: Any) -> None:
         if isinstance(state, dict):
             self.__dict__.update(state)
@@ -229,19 +226,6 @@ def converted(
     return model.eval()
 
 
-def confirmed(path: Path) -> bool:
-    """Ask the user whether to open a pickle."""
-    print(
-        f"{path} is a pickle. Files of that kind can run any program when they are opened; this "
-        "tool reads it with a reader that refuses to, yet open only files from people you trust.",
-        file=sys.stderr,
-    )
-    if not sys.stdin.isatty():
-        raise ImportingError("nobody to ask: give --yes to open it")
-    print("Open it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def main(arguments: Sequence[str]) -> int:
     """Convert the checkpoint; return the exit status."""
     parser = argument_parser(__doc__)
@@ -257,9 +241,19 @@ def main(arguments: Sequence[str]) -> int:
         raise ImportingError(f"{options.checkpoint}: a folder; name a checkpoint of OpenNMT-py")
     if not options.checkpoint.is_file():
         raise ImportingError(f"{options.checkpoint}: no such file")
-    if not options.yes and not confirmed(options.checkpoint):
-        print("not opened", file=sys.stderr)
-        return 1
+    if not options.yes:
+        print(
+            f"{options.checkpoint} is a pickle. Files of that kind can run any program when they "
+            "are opened; this tool reads it with a reader that refuses to, yet open only files "
+            "from people you trust.",
+            file=sys.stderr,
+        )
+        if not sys.stdin.isatty():
+            raise ImportingError("nobody to ask: give --yes to open it")
+        print("Open it? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            print("not opened", file=sys.stderr)
+            return 1
     content = read_checkpoint(options.checkpoint)
     given = options_of(content)
     config, vocabularies = model_config(given), vocabularies_of(content)

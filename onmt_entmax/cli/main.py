@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,36 +19,36 @@ from onmt_entmax.errors import UserError, nearest
 
 PROGRAM = "onmt-entmax"
 
-# Command to module of `onmt_entmax.cli` and summary, in the groups of the help. Each module has a
-# `main(arguments) -> int`, which raises UserError.
-GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+# Command to summary, in the groups of the help. Each is a module of `onmt_entmax.cli`, which has a
+# `main(arguments) -> int` that raises UserError.
+GROUPS: Mapping[str, Mapping[str, str]] = {
     "Prepare data": {
-        "prepare files": ("prepare_files", "make training files for translation"),
-        "prepare sigmorphon": ("prepare_sigmorphon", "make training files for inflection"),
+        "prepare files": "make training files for translation",
+        "prepare sigmorphon": "make training files for inflection",
     },
     "Train and predict": {
-        "train": ("train", "train a model"),
-        "translate": ("translate", "translate a file, with certificates"),
-        "inflect": ("inflect", "inflect words"),
-        "paradigm": ("paradigm", "print all forms of a word, or of a list of words"),
-        "serve": ("serve", "show outputs and proofs on a web page, as you type"),
-        "fetch-model": ("fetch_model", "download a released model"),
-        "score": ("score", "compute the probabilities of given targets"),
-        "suggest": ("suggest", "list the tokens that may follow a prefix"),
-        "combine": ("combine", "average the reports of several models"),
-        "distill": ("distill", "make training pairs from the predictions of several models"),
-        "import-onmt": ("import_onmt", "convert a checkpoint of OpenNMT-py 2.3.0"),
-        "export": ("export", "write a clean model folder to give to others"),
-        "verify": ("verify", "check that model folders are as they were written"),
+        "train": "train a model",
+        "translate": "translate a file, with certificates",
+        "inflect": "inflect words",
+        "paradigm": "print all forms of a word, or of a list of words",
+        "serve": "show outputs and proofs on a web page, as you type",
+        "fetch-model": "download a released model",
+        "score": "compute the probabilities of given targets",
+        "suggest": "list the tokens that may follow a prefix",
+        "combine": "average the reports of several models",
+        "distill": "make training pairs from the predictions of several models",
+        "import-onmt": "convert a checkpoint of OpenNMT-py 2.3.0",
+        "export": "write a clean model folder to give to others",
+        "verify": "check that model folders are as they were written",
     },
     "Evaluate and show": {
-        "audit": ("audit", "find rows of an inflection table that models exclude"),
-        "evaluate": ("evaluate", "compute the accuracy of inflections, by language"),
-        "bleu": ("bleu", "compute BLEU, chrF and TER, with significance tests"),
-        "report": ("report", "write an exactness report as an HTML page"),
+        "audit": "find rows of an inflection table that models exclude",
+        "evaluate": "compute the accuracy of inflections, by language",
+        "bleu": "compute BLEU, chrF and TER, with significance tests",
+        "report": "write an exactness report as an HTML page",
     },
 }
-COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
+COMMANDS = [name for group in GROUPS.values() for name in group]
 
 
 def run(name: str, arguments: Sequence[str], program: str) -> int:
@@ -69,7 +70,8 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
             # Some libraries catch every exception meanwhile, a KeyboardInterrupt too.
             if (before := signal.getsignal(signal.SIGINT)) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
-            main = import_module(f"onmt_entmax.cli.{COMMANDS[name]}").main
+            module = re.sub("[ -]", "_", name)
+            main = import_module(f"onmt_entmax.cli.{module}").main
             signal.signal(signal.SIGINT, before)
         finally:
             gc.freeze()
@@ -108,7 +110,7 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
         for title, group in GROUPS.items():
             rows = [
                 f"  {shown.get(name, name):26}{summary}"
-                for name, (_, summary) in group.items()
+                for name, summary in group.items()
                 if name in shown or name.split()[0] in shown
             ]
             if rows:

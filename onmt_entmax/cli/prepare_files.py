@@ -112,8 +112,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
             contents[path] = "".join(pair[side] + "\n" for pair in some).encode()
     commands = _next_commands(out, languages, subwords)
     settings = _settings(subwords, models, languages[1], len(kept))
-    files = {"train": written["train"], "valid": written["val"]}
-    data = {name: (source, target) for name, (source, target) in files.items()}
+    data = {"train": written["train"], "valid": written["val"]}
     text = training_file(data, out / "-".join(languages), settings, commands)
     contents[out / CONFIGURATION] = text.encode()
     record: dict[str, Any] = {

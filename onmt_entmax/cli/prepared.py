@@ -39,7 +39,7 @@ def keep_configuration(out: Path) -> None:
 
 
 def training_file(
-    data: Mapping[str, tuple[Path, Path]],
+    data: Mapping[str, Sequence[Path]],
     model: Path,
     settings: Sequence[str],
     commands: Sequence[str],

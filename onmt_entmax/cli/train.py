@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.data.corpus import CorpusError
+from onmt_entmax.data.training import CorpusError
 from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.reader import OptionError, described
 from onmt_entmax.options.train import TOPICS, training_options, training_setup

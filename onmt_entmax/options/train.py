@@ -28,7 +28,7 @@ from onmt_entmax.config import (
     VocabularyConfig,
     declared,
 )
-from onmt_entmax.data.corpus import VALID
+from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.reader import (

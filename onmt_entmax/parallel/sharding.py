@@ -159,8 +159,13 @@ def in_order(own: Iterator[Answer], lines: int, windows: Windows) -> Iterator[An
             yield from itertools.islice(own, windows.size)
             continue
         sender = window % windows.count
-        message = _receive(sender, received[sender])
+        size = torch.zeros(1, dtype=torch.int64)
+        with _exchanging():
+            dist.recv(size, sender, tag=received[sender])
+            content = torch.empty(int(size), dtype=torch.uint8)
+            dist.recv(content, sender, tag=received[sender] + 1)
         received[sender] += 2
+        message = unpacked(content)
         if isinstance(message, str):
             raise UserError(message)
         yield from message
@@ -172,16 +177,6 @@ def _send(message: list[Answer] | str, number: int) -> list[tuple[Any, Tensor]]:
     parts = (torch.tensor([len(content)]), content)
     with _exchanging():
         return [(dist.isend(part, 0, tag=number + at), part) for at, part in enumerate(parts)]
-
-
-def _receive(sender: int, number: int) -> list[Answer] | str:
-    """Receive message `number` of another process."""
-    size = torch.zeros(1, dtype=torch.int64)
-    with _exchanging():
-        dist.recv(size, sender, tag=number)
-        content = torch.empty(int(size), dtype=torch.uint8)
-        dist.recv(content, sender, tag=number + 1)
-    return unpacked(content)
 
 
 def packed(message: list[Answer] | str) -> Tensor:

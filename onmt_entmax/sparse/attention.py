@@ -12,9 +12,13 @@ from torch.autograd import Function
 from torch.nn.functional import dropout
 
 from onmt_entmax.sparse import backends
-from onmt_entmax.sparse.arguments import checked_alpha, is_readable, working_type
-from onmt_entmax.sparse.backends import cpu_attention
-from onmt_entmax.sparse.backends.attention_inputs import Inputs, leading_shape
+from onmt_entmax.sparse.arguments import (
+    Inputs,
+    checked_alpha,
+    is_readable,
+    leading_shape,
+    working_type,
+)
 from onmt_entmax.sparse.mapping import entmax
 
 
@@ -108,16 +112,14 @@ def _attention(
         if backend is backends.reference or not all(given.numel() for given in tensors):
             return composed(inputs)
         if backend is backends.cpu:
-            output = _Fused.apply(cpu_attention, *inputs.in_type(working_type(query)))
+            output = _Fused.apply(backend, *inputs.in_type(working_type(query)))
             return output if value is None else output.to(dtype)
         # Blocks of these sizes have room in the shared memory of every GPU since Ampere.
         small = max(query.shape[-1], 0 if value is None else value.shape[-1]) <= 128
         small &= query.shape[-2] * key.shape[-2] < 1 << 31 and dtype != torch.float64
         if value is None or not small or (mask is not None and mask.requires_grad):
             return composed(inputs)
-        from onmt_entmax.sparse.backends import triton_attention
-
-        return _Fused.apply(triton_attention, *inputs)
+        return _Fused.apply(backend, *inputs)
 
 
 class _Fused(Function):
@@ -146,7 +148,7 @@ class _Fused(Function):
             return (None, *found, None, None, None)
         factors = None
         if inputs.dropout_p > 0:
-            if ctx.module is not cpu_attention:
+            if ctx.module is not backends.cpu:
                 raise RuntimeError(
                     "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
                 )
@@ -250,20 +252,17 @@ def _checked_heads(
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
     if mask is not None:
-        _check_mask(mask, query, (*leading, query.shape[-2], key.shape[-2]), is_causal)
+        shape = (*leading, query.shape[-2], key.shape[-2])
+        if is_causal:
+            raise ValueError("give attn_mask or is_causal, not both")
+        if mask.dtype != torch.bool and not mask.is_floating_point():
+            raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
+        if mask.device != query.device:
+            raise ValueError(f"attn_mask is on {mask.device}, query is on {query.device}")
+        try:
+            mask.expand(shape)
+        except RuntimeError:
+            raise ValueError(
+                f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
+            ) from None
     return leading[-1] if leading else 1
-
-
-def _check_mask(mask: Tensor, query: Tensor, shape: tuple[int, ...], is_causal: bool) -> None:
-    if is_causal:
-        raise ValueError("give attn_mask or is_causal, not both")
-    if mask.dtype != torch.bool and not mask.is_floating_point():
-        raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
-    if mask.device != query.device:
-        raise ValueError(f"attn_mask is on {mask.device}, query is on {query.device}")
-    try:
-        mask.expand(shape)
-    except RuntimeError:
-        raise ValueError(
-            f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
-        ) from None

@@ -11,12 +11,12 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.data.corpus import CorpusError
-from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.training import CorpusError, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
+from onmt_entmax.train.log import averages
 from onmt_entmax.train.trainer import Evaluate
 
 
@@ -122,7 +122,7 @@ def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Seq
 
 
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
-    loss = tokens = correct = support = 0.0
+    sums = [0.0] * 4
     for batch in batches:
         with named_exhaustion(
             lambda batch=batch: (  # type: ignore[misc]
@@ -133,16 +133,8 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
         ):
             hidden, target = model.hidden_states(batch.to(device_of(model)))
             result = model.generator.loss(hidden, target, pad)
-        loss += float(result.loss)
-        tokens += float(result.tokens)
-        correct += float(result.correct)
-        support += float(result.support)
-    tokens = max(tokens, 1.0)
-    return {
-        "loss": loss / tokens,
-        "token_accuracy": 100 * correct / tokens,
-        "support": support / tokens,
-    }
+        sums = [a + float(b) for a, b in zip(sums, result, strict=True)]
+    return averages(*sums)
 
 
 def _exact(

@@ -82,19 +82,16 @@ class Log:
     # --- sums of updates ---
 
     def _reset(self) -> None:
-        self._loss = self._tokens = self._correct = self._support = self._waited = 0.0
+        self._sums, self._waited = [0.0] * 4, 0.0
         self._since = time.monotonic()
 
     def waited(self, seconds: float) -> None:
         """Add the time that an update waited for its batches."""
         self._waited += seconds
 
-    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
-        """Add the sums over the target tokens of an update."""
-        self._loss += loss
-        self._tokens += tokens
-        self._correct += correct
-        self._support += support
+    def add(self, *values: float) -> None:
+        """Add loss, target tokens, correct tokens and support of an update."""
+        self._sums = [a + b for a, b in zip(self._sums, values, strict=True)]
 
     # --- what is logged ---
 
@@ -117,12 +114,10 @@ class Log:
             at: position of the run.
             values: `learning_rate`, `epoch`, and maybe `skipped` and `gpu_gb`.
         """
-        tokens, seconds = max(self._tokens, 1.0), time.monotonic() - self._since
+        seconds = time.monotonic() - self._since
         values = {
-            "loss": self._loss / tokens,
-            "token_accuracy": 100 * self._correct / tokens,
-            "support": self._support / tokens,
-            "tokens_per_second": self._tokens / seconds,
+            **averages(*self._sums),
+            "tokens_per_second": self._sums[1] / seconds,
             "input_percent": 100 * self._waited / seconds,
             **values,
         }
@@ -228,6 +223,16 @@ class Log:
         if self._sparse:
             facts.append(f"support {values['support']:6,.1f}")
         return facts
+
+
+def averages(loss: float, tokens: float, correct: float, support: float) -> dict[str, float]:
+    """Return averages over target tokens, given the sums."""
+    tokens = max(tokens, 1.0)
+    return {
+        "loss": loss / tokens,
+        "token_accuracy": 100 * correct / tokens,
+        "support": support / tokens,
+    }
 
 
 def measure(name: str, value: float) -> str:

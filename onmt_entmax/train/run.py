@@ -21,17 +21,19 @@ import torch
 from onmt_entmax.checkpoint import (
     CELLS,
     CheckpointError,
+    RunFolder,
     best_step,
     checkpoint_steps,
+    clear,
     read_best,
     read_cells,
+    remove_leftovers,
     with_subword_files,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
-from onmt_entmax.data.corpus import DataConfig
 from onmt_entmax.data.inflection import cells_text, decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
-from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.training import DataConfig, TrainingData
 from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
@@ -49,8 +51,7 @@ from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log, measure
 from onmt_entmax.train.resuming import Resumed, resume, same_folder
-from onmt_entmax.train.run_folder import RunFolder, clear, remove_leftovers
-from onmt_entmax.train.trainer import Outcome, Trainer
+from onmt_entmax.train.trainer import Trainer
 
 _NAMED = 8  # most tokens that a warning names
 Tell = Callable[[str], None]
@@ -149,7 +150,20 @@ def run_training(
         if resumed is not None and resumed.state is not None:
             trainer.load_state_dict(resumed.state)
         outcome = trainer.train()
-    return _report_end(outcome, folder, validation, following, tell)
+    if outcome.signal is not None:
+        tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
+        tell(f"continue with the same command and -train_from {folder}")
+        return 128 + outcome.signal
+    tell(f"finished at step {outcome.step} ({outcome.reason})")
+    best = read_best(folder) if best_step(folder) is not None else None
+    if best is None:
+        tell(f"last checkpoint: {folder}/step_{outcome.step}")
+    else:
+        value, taken = measure(best["metric"], best["value"]), validation.conditions(best["metric"])
+        how = f" ({taken})" if taken else ""
+        tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")
+    tell(f"next: {following}")
+    return 0
 
 
 def _check_vocabularies(
@@ -315,26 +329,6 @@ def _load_vectors(
                 for index, vector in vectors.items():
                     table[index] = vector
             tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
-
-
-def _report_end(
-    outcome: Outcome, folder: Path, validation: ValidationConfig, following: str, tell: Tell
-) -> int:
-    """Say how the run ended, its best checkpoint and what follows; return its exit status."""
-    if outcome.signal is not None:
-        tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
-        tell(f"continue with the same command and -train_from {folder}")
-        return 128 + outcome.signal
-    tell(f"finished at step {outcome.step} ({outcome.reason})")
-    best = read_best(folder) if best_step(folder) is not None else None
-    if best is None:
-        tell(f"last checkpoint: {folder}/step_{outcome.step}")
-    else:
-        value, taken = measure(best["metric"], best["value"]), validation.conditions(best["metric"])
-        how = f" ({taken})" if taken else ""
-        tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")
-    tell(f"next: {following}")
-    return 0
 
 
 def next_command(folder: Path, data: TrainingData) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from onmt_entmax.checkpoint import checkpoint_steps, remember_best
+from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
@@ -32,7 +32,6 @@ from onmt_entmax.train.optimiser import (
     learning_rate_schedule,
     learning_rates,
 )
-from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.update import Reports, TrainingError, Update, reason_against
 
 PADDED_ON_CPU = False  # tests set this to train on padded batches without a GPU

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.data import prefetch
-from onmt_entmax.data.corpus import CorpusError, DataConfig
 from onmt_entmax.data.prefetch import ReaderError
 from onmt_entmax.data.stream import TrainingBatches
+from onmt_entmax.data.training import CorpusError, DataConfig
 from tests.data.corpora import TOKENDROP, corpus, data, stream
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,18 +13,18 @@ import torch
 
 from onmt_entmax.data import training
 from onmt_entmax.data.batch import Batch, Shapes, make_batch
-from onmt_entmax.data.corpus import (
+from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
+from onmt_entmax.data.training import (
     CorpusConfig,
     CorpusError,
     DataConfig,
+    TrainingData,
     build_pipe,
     count_pairs,
     numericalise,
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
-from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from tests.data.corpora import TOKENDROP, corpus, data, stream, written
 

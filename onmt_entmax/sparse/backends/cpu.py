@@ -1,15 +1,20 @@
-"""Entmax in C++: float32 and float64 rows on a CPU, each row in the cache; alpha from 1 to 2.
+"""Entmax and attention in C++, for float32 and float64 on a CPU and alpha from 1 to 2.
 
 It exists where the package was installed with a C++ compiler and ``ONMT_ENTMAX_NATIVE`` is not 0.
-``csrc/native_threshold.h`` explains the method. The mapping reads the scores once and writes once,
-its gradient reads twice and writes once.
+``csrc/native_threshold.h`` explains the method. Each row stays in the cache. The mapping reads the
+scores once and writes once, its gradient reads twice and writes once.
+
+Attention works on a group of heads at a time, whose scores stay in the cache: a product writes the
+scores, one pass in place turns them into weights (csrc/native_rows.h), another product makes the
+output. The gradient needs the inputs and the weights; its pass turns gradients in weights into
+those in scores.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -17,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import refuse_rows_without_answer, working_type
+from onmt_entmax.sparse.arguments import Inputs, Leading, refuse_rows_without_answer, working_type
 
 KINDS = {torch.float32: "f", torch.float64: "d"}
 # The structs of csrc/native.cpp.
@@ -141,3 +146,153 @@ def gradients(
         1.0, 0.0, 0, probabilities, None, gradient, out, in_alpha,
     )  # fmt: skip
     return out, in_alpha
+
+
+def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
+    """Return attention ``(..., queries, value size)`` and its weights; without values, the weights.
+
+    The weights are ``(..., queries, keys)``, for :func:`backward`: those that dropout drops are
+    negative. Without ``keep`` they are not kept.
+    """
+    work = _Work(inputs)
+    keep = keep or work.value is None
+    weights = work.new(work.queries, work.keys) if keep else None
+    if inputs.dropout_p > 0:
+        work.seed = int(torch.randint(1 << 62, ()))
+    output = None if work.value is None else work.new(work.queries, work.value.shape[-1])
+    for first, part in work.groups():
+        query, key = part(work.query), part(work.key)
+        scores = query.new_empty(*query.shape[:2], work.keys) if weights is None else part(weights)
+        used = torch.empty_like(scores) if inputs.dropout_p > 0 else None
+        torch.bmm(query, key.mT, out=scores)
+        work.run(module.forward, first, inputs.scale, scores, used, None, None, None)
+        if output is not None:
+            torch.bmm(scores if used is None else used, part(work.value), out=part(output))
+    kept = None if weights is None else work.shaped(weights)
+    result = kept if output is None else work.shaped(output)
+    assert result is not None
+    return result, (kept,)
+
+
+def backward(
+    inputs: Inputs, kept: Sequence[Tensor], gradient: Tensor, wanted: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients in query, key, value, alpha and mask; None where they are not wanted.
+
+    Args:
+        inputs: those of :func:`forward`.
+        kept: its second result.
+        gradient: in its first result.
+        wanted: for each of the five whether it is.
+    """
+    work = _Work(inputs)
+    weights, gradient = work.of(kept[0]), work.of(gradient)
+    shared = (inputs.query, inputs.key, gradient if inputs.value is None else inputs.value)
+    grads = [
+        work.new(*tensor.shape[-2:]) if asked else None
+        for tensor, asked in zip(shared, wanted, strict=False)
+    ]
+    mask_grad = work.new(work.queries, work.keys) if wanted[4] else None
+    alpha_grad = None
+    if wanted[3]:
+        alpha_grad = weights.new_empty(work.count, work.queries, dtype=torch.float64)
+    scale = 1.0 if wanted[4] else inputs.scale
+    for first, part in work.groups():
+        own, upstream = part(weights), part(gradient)
+        grad = torch.empty_like(own) if mask_grad is None else part(mask_grad)
+        used = torch.empty_like(own) if inputs.dropout_p > 0 else None
+        if work.value is None:
+            grad.copy_(upstream)
+        else:
+            torch.bmm(upstream, part(work.value).mT, out=grad)
+        of_alpha = None if alpha_grad is None else alpha_grad[first:]
+        work.run(module.backward, first, scale, own, used, grad, grad, of_alpha)
+        factors = (grad, part(work.key)), (grad.mT, part(work.query)), (own.mT, upstream)
+        if used is not None:
+            factors = (*factors[:2], (used.mT, upstream))
+        for made, (left, right) in zip(grads, factors, strict=True):
+            if made is not None:
+                torch.bmm(left, right, out=part(made))
+    if wanted[4]:
+        for made in grads[:2]:
+            if made is not None:
+                made.mul_(inputs.scale)
+    in_alpha = None
+    if alpha_grad is not None:
+        assert isinstance(inputs.alpha, Tensor)
+        in_alpha = work.in_alpha(alpha_grad, inputs.alpha)
+    of_query, of_key, of_value, of_mask = (
+        None if made is None or given is None else work.shaped(made).sum_to_size(given.shape)
+        for made, given in zip((*grads, mask_grad), (*inputs[:3], inputs.mask), strict=True)
+    )
+    return of_query, of_key, of_value, in_alpha, of_mask
+
+
+class _Work(Leading):
+    """The inputs as C++ takes them, and the groups of heads."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        super().__init__(inputs)
+        self.query, self.key = self.of(inputs.query), self.of(inputs.key)
+        self.value = None if inputs.value is None else self.of(inputs.value)
+        self.seed = 0
+        self._dropout_p = inputs.dropout_p
+        alpha = torch.as_tensor(inputs.alpha, dtype=torch.float64, device="cpu")
+        self._alpha = alpha.detach().expand(self.heads, 1, 1).contiguous()
+        # Of csrc/native.cpp: no mask, causal, booleans, numbers.
+        mask, self._kind = inputs.mask, int(inputs.is_causal)
+        if mask is not None:
+            self._kind = 2 if mask.dtype == torch.bool else 3
+            if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] == 1:
+                # C++ reads adjacent keys; only other dimensions may repeat themselves.
+                mask = mask.expand(*mask.shape[:-1], self.keys).contiguous()
+            mask = self.of_mask(mask)
+        self._mask = mask
+
+    def new(self, rows: int, columns: int) -> Tensor:
+        """Return memory ``(outer, heads, rows, columns)``."""
+        return self.query.new_empty(self.outer, self.heads, rows, columns)
+
+    def groups(self) -> Iterator[tuple[int, Callable[[Tensor | None], Tensor]]]:
+        """Yield groups of some heads of one outer index, or of all heads of several.
+
+        Yields:
+            The first head, if all are counted, and a function that takes the group's part
+            ``(count, rows, columns)`` of a tensor ``(outer, heads, rows, columns)``.
+        """
+        scores = self.queries * self.keys * self.query.itemsize
+        together = min(max((1 << 19) // scores, 1), self.count)
+        step, within = max(together // self.heads, 1), min(together, self.heads)
+        for begin in range(0, self.outer, step):
+            for first in range(0, self.heads, within):
+                outer, heads = slice(begin, begin + step), slice(first, first + within)
+
+                def part(tensor: Tensor | None, outer=outer, heads=heads) -> Tensor:  # type: ignore[no-untyped-def]
+                    assert tensor is not None
+                    return tensor[outer, heads].flatten(0, 1)
+
+                yield begin * self.heads + first, part
+
+    def run(
+        self,
+        function: Callable[..., None],
+        first: int,
+        scale: float,
+        weights: Tensor,
+        *tensors: Tensor | None,
+    ) -> None:
+        """Run a pass in C++ over the rows of a group; see ``Heads`` in csrc/native.cpp.
+
+        Args:
+            function: of the module.
+            first: the first head.
+            scale: of the scores, or of the gradient.
+            weights: ``(count, queries, keys)``.
+            tensors: used weights, incoming gradient, gradient, and gradient in alpha.
+        """
+        strides = (0, 0, 0) if self._mask is None else self._mask.stride()[:3]
+        run(
+            function, weights, HEADS,
+            first, self.queries, self._alpha, self.heads, self._mask, self._kind, *strides,
+            scale, self._dropout_p, self.seed, weights, *tensors,
+        )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The Triton kernels of attention, which never write the scores; triton_attention.py starts them.
+"""The Triton kernels of attention, which never write the scores; triton.py starts them.
 
 A program works on a block of queries of one head and goes through the keys several times, block by
 block: for the largest score of each query, for each Newton step to the threshold, and for the
