@@ -47,7 +47,15 @@ from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
-from onmt_entmax.report.bleu import ONMT, Measure, Score, compare, make_metrics, tune_reward
+from onmt_entmax.report.bleu import (
+    ONMT,
+    Measure,
+    Score,
+    compare,
+    make_metrics,
+    quality_of,
+    tune_reward,
+)
 from onmt_entmax.report.measures import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.tables import aligned_table
@@ -203,12 +211,7 @@ def run(options: argparse.Namespace) -> str:
             records = list(read_report(options.report, len(references[0])))
             name, metric = metrics[0]
             first = texts[0][:: options.nbest]
-
-            def quality(kept: Sequence[int]) -> float:
-                against = [[text[n] for n in kept] for text in references]
-                return float(metric.corpus_score([first[n] for n in kept], against).score)
-
-            curve = coverage(records, quality)
+            curve = coverage(records, quality_of(metric, first, references))
             content["coverage"] = [vars(each) for each in curve]
         for file in files:
             file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -7,6 +7,10 @@
 The page lists the sentences with their certificates. For the first -details sentences it draws the
 lattice of the reported hypotheses, the possible next tokens and the attention (Peters, Niculae and
 Martins 2019, Figures 1, 2 and 5). A larger -n_best in the report gives the lattices more branches.
+
+-reference FILE shows which best outputs are right, and the quality of those that are kept if others
+are left to a person, by probability and by certificate (as `evaluate --report` and `bleu --report`
+print it): accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
 from __future__ import annotations
@@ -18,14 +22,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sacrebleu.metrics import BLEU
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
+from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.measures import Counts
+from onmt_entmax.report.measures import Counts, coverage
 from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.rules import Rule
@@ -88,10 +94,43 @@ def drawings(
         warn(f"no pictures of {counted(left_out, 'sentence')}: {reason}")
 
 
+def judge(
+    records: Sequence[dict[str, Any]], references: Sequence[str], tokenizer: str | None
+) -> dict[str, Any]:
+    """Add to each record its `reference`, and whether its best output is `right`.
+
+    Args:
+        records: of the report.
+        references: as many.
+        tokenizer: of sacrebleu, to measure BLEU; None measures accuracy.
+
+    Returns:
+        The curve of coverage for `write_page`.
+    """
+    outputs = [
+        r["hypotheses"][0]["text"] if r["hypotheses"] else r.get("unfinished", "") for r in records
+    ]
+    for record, output, reference in zip(records, outputs, references, strict=True):
+        record |= {"reference": reference, "right": output.split() == reference.split()}
+    if tokenizer:
+        ((measure, metric),) = make_metrics(["bleu"], [tokenizer], lowercase=False)
+        quality = quality_of(metric, outputs, [references])
+    else:
+        measure = "Accuracy (%)"
+
+        def quality(kept: Sequence[int]) -> float:
+            return 100 * sum(records[n]["right"] for n in kept) / len(kept)
+
+    return {"measure": measure, "points": [vars(each) for each in coverage(records, quality)]}
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    add = parser.add_argument
+
+    def add(name: str, **keywords: Any) -> None:
+        parser.add_argument(name, f"-{name}", **keywords)
+
     add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
     add("-report", type=Path, required=True, help="exactness report of `translate`")
     add("-output", type=Path, required=True, help="the HTML file to write")
@@ -100,15 +139,28 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
     add("-transforms", nargs="*", help="the -transforms of `translate`")
+    add("-reference", type=Path, help="references of the report's sentences, a line each")
+    add(
+        "-bleu",
+        choices=[*BLEU.TOKENIZERS, ONMT],
+        metavar="TOKENIZER",
+        help="measure BLEU of the references with this tokeniser, such as 13a, not accuracy",
+    )
     add("-title", help="title of the page (default: name of the report)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.bleu and not options.reference:
+        parser.error("-bleu: is only read with -reference")
+    return options
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page; return the exit status."""
     options = parse_arguments(arguments)
-    refuse_overwriting([options.report], [options.output])
-    records = list(read_report(options.report))
+    refuse_overwriting([options.report, options.reference], [options.output])
+    records, curve = list(read_report(options.report)), None
+    if options.reference:
+        _, references = read_aligned(options.report, options.reference)
+        curve = judge(records, references, options.bleu)
     translator = Translator.from_folders(
         options.model, transforms=options.transforms, attention=True
     )
@@ -122,6 +174,6 @@ def main(arguments: Sequence[str]) -> int:
     with replaced_when_done([options.output]) as (file,):
         wanted = len(records) if options.details == "all" else options.details
         pictures = drawings(translator, records, wanted)
-        write_page(file, title, records, pictures, notes)
+        write_page(file, title, records, pictures, notes, curve)
     print(f"{options.output}: {counted(len(records), 'sentence')}")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -87,6 +87,18 @@ def make_metrics(
     if "ter" in names:
         metrics.append(("TER", TER()))  # always ignores case, as tercom does
     return metrics
+
+
+def quality_of(
+    metric: Any, texts: Sequence[str], references: Sequence[Sequence[str]]
+) -> Callable[[Sequence[int]], float]:
+    """Return a function from numbers of sentences to their score, for `measures.coverage`."""
+
+    def quality(kept: Sequence[int]) -> float:
+        against = [[lines[n] for n in kept] for lines in references]
+        return float(metric.corpus_score([texts[n] for n in kept], against).score)
+
+    return quality
 
 
 def compare(

@@ -76,6 +76,7 @@ def write_page(
     records: Sequence[Mapping[str, Any]],
     drawings: Iterable[tuple[int, Any]] = (),
     notes: Sequence[str] = (),
+    curve: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page.
 
@@ -86,12 +87,16 @@ def write_page(
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
         notes: what to know before the certificates are read, for the summary.
+        curve: `measure`, its name, and `points`, what `measures.coverage` returns; the records have
+            `reference` and `right` then.
     """
     before, style, between, after_data, end = _skeleton(title)
     file.write(before + style + between)
     _write_data(file, "records", records)
     if notes:
         _write_data(file, "notes", notes)
+    if curve:
+        _write_data(file, "coverage", curve)
     for position, content in drawings:
         _write_data(file, f"drawing-{position}", content)
     file.write(after_data + end)

@@ -7,6 +7,7 @@ const ROW = 34; // height of a row, as in the style sheet
 const sentences = records.filter((record) => !isBlank(record));
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
 const notes = at("notes") ? JSON.parse(at("notes").textContent) : [];
+const curve = at("coverage") ? JSON.parse(at("coverage").textContent) : null; // with references
 
 const COLUMNS = [
   { name: "id", label: "Line", value: (r) => r.id, number: true },
@@ -21,8 +22,8 @@ const COLUMNS = [
     title: "no other output has a higher probability" },
 ];
 
-const state = { levels: new Set(Object.keys(LEVELS)), query: "", sort: "id", down: false,
-  shown: [], active: 0 };
+const state = { levels: new Set(Object.keys(LEVELS)), verdicts: new Set(Object.keys(VERDICTS)),
+  query: "", sort: "id", down: false, shown: [], active: 0 };
 
 /** The certificate of a sentence, and how many tokens of it training never saw. */
 function badges(record) {
@@ -53,6 +54,8 @@ function drawSummary() {
   const proven = levels[0][1] + levels[1][1];
   const left = `and ${blank.toLocaleString("en")} blank line${blank === 1 ? "" : "s"}, not counted`;
   const wrong = count((r) => r.verified === false);
+  const right = count((r) => verdictOf(r) === "right");
+  const abstained = count((r) => r.abstained);
   if (notes.length) at("notice").append(...notes.map((text) => el("p", { class: "alarm" }, text)));
   at("notice").hidden = !notes.length;
   at("summary").append(
@@ -61,6 +64,8 @@ function drawSummary() {
       blank ? el("p", { class: "muted" }, left) : null,
       el("p", {}, el("b", {}, share(levels[0][1], all)), " all possible outputs found"),
       el("p", {}, el("b", {}, share(proven, all)), " most probable output proven"),
+      curve ? el("p", {}, el("b", {}, share(right, all)), " right") : null,
+      abstained ? el("p", {}, el("b", {}, share(abstained, all)), " abstained") : null,
       wrong ? el("p", { class: "alarm" }, wrong === 1 ? "1 verification disagrees" : `${wrong} verifications disagree`) : null, bar),
     histogram("Outputs found", [["0", 0, 0], ["1", 1, 1], ["2", 2, 2], ["3–5", 3, 5],
       ["6–10", 6, 10], [">10", 11, Infinity]], found),
@@ -68,15 +73,51 @@ function drawSummary() {
       ["60–80", 0.6, 0.8], ["80–95", 0.8, 0.95], ["95–100", 0.95, Infinity]],
     (r) => (best(r) ? best(r).prob : -1), true));
   for (const [level, n] of blank ? [...levels, ["blank", blank]] : levels) {
-    const button = el("button", { type: "button", "aria-pressed": "true", "data-level": level },
-      badge(level), el("span", { class: "n" }, n.toLocaleString("en")));
-    button.addEventListener("click", () => {
-      if (!state.levels.delete(level)) state.levels.add(level);
-      button.setAttribute("aria-pressed", String(state.levels.has(level)));
-      refresh();
-    });
-    at("levels").append(button);
+    offer(state.levels, level, badge(level), n);
   }
+  if (!curve) return;
+  at("summary").append(drawCoverage());
+  offer(state.verdicts, "right", verdict("right"), right);
+  offer(state.verdicts, "wrong", verdict("wrong"), all - right);
+}
+
+/** A button that shows or hides the sentences of a kind. */
+function offer(kinds, kind, label, n) {
+  const button = el("button", { type: "button", "aria-pressed": "true", "data-kind": kind },
+    label, el("span", { class: "n" }, n.toLocaleString("en")));
+  button.addEventListener("click", () => {
+    if (!kinds.delete(kind)) kinds.add(kind);
+    button.setAttribute("aria-pressed", String(kinds.has(kind)));
+    refresh();
+  });
+  at("levels").append(button);
+}
+
+/** The quality of the outputs that are kept, by probability (a line) and by certificate (marks). */
+function drawCoverage() {
+  const marks = { "optimal or more": "optimal", exhaustive: "exhaustive", "only one possible": "only" };
+  const points = curve.points.filter((point) => point.quality !== null);
+  const told = (p) => `${p.rule}: ${(100 * p.share).toFixed(1)} % kept, ${curve.measure} ${p.quality.toFixed(1)}`;
+  const limits = (values) => [Math.floor(Math.min(...values)), Math.ceil(Math.max(...values))];
+  const [left, right] = limits(points.map((p) => 100 * p.share));
+  const [bottom, top] = limits(points.map((p) => p.quality));
+  const x = (p) => 30 + 200 * (100 * p.share - left) / (right - left || 1);
+  const y = (p) => 76 - 66 * (p.quality - bottom) / (top - bottom || 1);
+  const text = (x, y, content, anchor = "end") =>
+    svg("text", { x, y, "text-anchor": anchor }, content);
+  const line = points.filter((p) => !marks[p.rule]);
+  const picture = svg("svg", { class: "coverage", role: "img", viewBox: "0 0 240 94",
+    "aria-label": points.map(told).join("; ") },
+  svg("path", { class: "axes", d: "M30 6V80H234" }),
+  text(26, 14, String(top)), text(26, 80, String(bottom)),
+  text(30, 92, `${left} %`, "start"), text(234, 92, `${right} % kept`),
+  svg("polyline", { points: line.map((p) => `${x(p)},${y(p)}`).join(" ") }),
+  ...points.map((p) => svg("circle", { class: marks[p.rule], cx: x(p), cy: y(p), r: marks[p.rule] ? 4.5 : 2.5 },
+    svg("title", {}, told(p)))));
+  const legend = points.filter((p) => marks[p.rule]).map((p) =>
+    el("span", { class: `badge ${marks[p.rule]}`, title: told(p) }, `${LEVELS[marks[p.rule]]?.mark ?? "●"} ${marks[p.rule]} ${p.quality.toFixed(1)}`));
+  return el("figure", { class: "card" }, el("figcaption", {}, `${curve.measure} of the outputs kept`),
+    picture, el("p", { class: "legend" }, ...legend));
 }
 
 /** Histogram of a value over sentences; `half` excludes the upper end of each range. */
@@ -121,7 +162,8 @@ function refresh(keep) {
   const keys = records.map(column.value);
   const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
   state.shown = records.map((_, i) => i).filter((i) =>
-    state.levels.has(levelOf(records[i])) && (!phrase || matches(haystack(i))));
+    state.levels.has(levelOf(records[i])) && (!phrase || matches(haystack(i)))
+    && (!verdictOf(records[i]) || state.verdicts.has(verdictOf(records[i]))));
   state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
   state.active = Math.max(0, keep === undefined ? 0 : state.shown.indexOf(keep));
   at("grid").setAttribute("aria-rowcount", state.shown.length + 1);
@@ -157,9 +199,11 @@ function rowOf(place) {
   meter.style.setProperty("--p", hypothesis ? hypothesis.prob : 0);
   const cells = [
     String(record.id + 1), // people count lines from 1, programs from 0
-    line(record.source),
-    hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
-      record.unfinished ? line(record.unfinished) : ""),
+    el("span", { class: record.source.startsWith("lang=") ? "word" : null }, line(record.source)),
+    el("span", {}, verdictOf(record) ? verdict(verdictOf(record), true) : null,
+      record.abstained ? el("i", {}, "abstained: ") : null,
+      hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
+      record.unfinished ? line(record.unfinished) : "")),
     hypothesis ? el("span", { class: "prob" }, percent(hypothesis.prob), meter) : "–",
     badges(record), String(found(record)), percent(record.mass), percent(record.bound),
   ];

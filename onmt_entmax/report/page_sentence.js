@@ -13,6 +13,16 @@ const LEVELS = {
   blank: { mark: "–", meaning: "a blank line" },
 };
 
+// Given references, an output is right if its first hypothesis is the reference.
+const VERDICTS = { right: "✓", wrong: "✗" };
+const verdictOf = (record) =>
+  (isBlank(record) || record.right === undefined ? null : record.right ? "right" : "wrong");
+
+function verdict(name, short) {
+  const mark = el("span", { "aria-hidden": short ? null : "true" }, VERDICTS[name]);
+  return el("span", { class: `verdict ${name}`, title: name }, mark, short ? " " : ` ${name}`);
+}
+
 // A blank line is not counted as a sentence: nothing was searched.
 const isBlank = (record) => !record.source.trim();
 const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
@@ -88,7 +98,20 @@ function viewOf(record, drawing) {
   const columns = el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record));
   drawPictures(view, pictures, record);
   const proven = el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record));
-  return [proven, ...warnings(record), columns, pictures];
+  return [proven, ...judgement(record), ...warnings(record), columns, pictures];
+}
+
+/** Whether the model abstained, and what the reference is. */
+function judgement(record) {
+  const said = record.abstained ? [el("p", { class: "alarm" }, "Abstained: the output file has an empty line.")] : [];
+  const name = verdictOf(record);
+  if (name === null) return said;
+  const words = (text) => text.split(/\s+/).filter(Boolean).join(" ");
+  const rank = record.hypotheses.findIndex((each) => words(each.text) === words(record.reference));
+  const all = record.certificate === "exhaustive" && !record.excluded && found(record) === record.hypotheses.length;
+  const where = rank < 0 ? (all ? "the model excludes it" : "no hypothesis here") : `hypothesis ${rank + 1}`;
+  return [...said, el("p", { id: "reference" }, verdict(name), name === "right" ? "." : ". Reference: ",
+    ...(name === "right" ? [] : [line(record.reference), ` (${where})`]))];
 }
 
 function hypothesesOf(record, view, pictures) {
@@ -162,15 +185,19 @@ function drawPictures(view, pictures, record) {
   const name = record.hypotheses[view.selected];
   const dir = record.hypotheses.some((each) => RTL.test(each.text)) ? "rtl" : "ltr";
   const attention = drawAttention(source, path, dir);
+  const mirrored = backwards === (dir === "ltr");
   pictures.replaceChildren(
     figure("lattice-figure", "Lattice", latticeNote(record, nodes, view), minimumOf(view, pictures, record),
-      drawLattice(nodes, view, backwards === (dir === "ltr"))),
+      drawLattice(nodes, view, mirrored)),
     figure("supports-figure", "Possible next tokens", note("Along ", line(name.text),
       " (bold): every token that the model allows, with its probability. Steps without an alternative share a border."),
     null, drawSupports(path, dir)),
     attention
       ? figure("attention-figure", "Attention", note("Source tokens (rows) by target tokens (columns), in percent. Outlined: nonzero weights."), null, attention)
       : note("There are no attention weights."));
+  // A wide tree is read from its root.
+  const tree = pictures.querySelector(".lattice-figure .scroll");
+  if (mirrored) requestAnimationFrame(() => { tree.scrollLeft = tree.scrollWidth; });
 }
 
 function latticeNote(record, nodes, view) {

@@ -74,6 +74,32 @@ def test_errors_are_one_line(run: Path) -> None:
     assert not list(run.glob("*page.html*"))
 
 
+def test_references_show_what_is_right(run: Path) -> None:
+    records = [json.loads(line) for line in (run / "report.jsonl").read_text().splitlines()]
+    best = [r["hypotheses"][0]["text"] if r["hypotheses"] else "" for r in records]
+    (run / "ref").write_text("".join(f"{text}\n" for text in ["wrong", *best[1:]]))
+    reference = ["--reference", str(run / "ref"), "--title", "T", "-details", "0"]
+    for more, measure, whole in (
+        ([], "Accuracy (%)", 75.0),
+        (["-bleu", "none"], "BLEU none", None),
+    ):
+        assert ended(report_page.main, arguments(run, *reference, *more)) == 0
+        text = (run / "page.html").read_text(encoding="utf-8")
+        data = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text))
+        written, curve = json.loads(data["records"]), json.loads(data["coverage"])
+        assert [each.pop("right") for each in written] == [False, True, True, True]
+        assert [each.pop("reference") for each in written] == ["wrong", *best[1:]]
+        assert written == records
+        assert curve["measure"] == measure
+        assert curve["points"][0]["rule"] == "all"
+        assert whole is None or curve["points"][0]["quality"] == whole
+    (run / "ref").write_text("one\n")
+    told = refused(report_page.main, arguments(run, *reference), progress=True)
+    assert "ref: 1 line, but" in told
+    told = refused(report_page.main, arguments(run, "-bleu", "13a"), progress=True)
+    assert "-bleu: is only read with -reference" in told
+
+
 def test_facts_are_on_the_page_and_advice_for_the_command_is_not(run: Path) -> None:
     records = [json.loads(line) for line in (run / "report.jsonl").read_text().splitlines()]
     for each in records:

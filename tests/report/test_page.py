@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.cli.report import judge
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, to_json, write_page
 from tests.report.browser import CHROMIUM, Browser
@@ -57,10 +58,12 @@ def draw_first(backwards: bool = False) -> dict[str, Any]:
     return content
 
 
-def page(folder: Path, records: list[dict], drawings: list[tuple[int, Any]]) -> Path:
+def page(
+    folder: Path, records: list[dict], drawings: list[tuple[int, Any]], curve: Any = None
+) -> Path:
     path = folder / "page.html"
     with open(path, "w", encoding="utf-8") as file:
-        write_page(file, "A <b>report</b>", records, drawings)
+        write_page(file, "A <b>report</b>", records, drawings, curve=curve)
     return path
 
 
@@ -167,12 +170,12 @@ def test_a_page_shows_its_sentences_and_takes_texts_as_texts(opened: Browser) ->
 
 
 def test_filters_and_search(opened: Browser) -> None:
-    opened("document.querySelector('[data-level=none]').click()")
+    opened("document.querySelector('[data-kind=none]').click()")
     assert opened(SHOWN) == [0, 1, 3]
     assert opened("at('count').textContent") == "3 of 5"
-    opened("document.querySelector('[data-level=exhaustive]').click()")
+    opened("document.querySelector('[data-kind=exhaustive]').click()")
     assert opened(SHOWN) == [0]
-    opened("document.querySelector('[data-level=exhaustive]').click()")
+    opened("document.querySelector('[data-kind=exhaustive]').click()")
     assert type_query(opened, "TREE") == [1]
     assert type_query(opened, "tree der") == [1]
     assert type_query(opened, "wn") == [0]  # w n, a hypothesis that is not the best
@@ -225,3 +228,71 @@ def test_pictures_read_as_the_text_does(
     title = browser("[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent")
     assert title.split("\n")[0].split() == (model[::-1] if backwards else model)
     assert browser.complaints() == []
+
+
+@pytest.fixture
+def judged(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
+    """The page of a report with references: right, wrong, excluded, right, abstained, blank."""
+    records = [dict(each) for each in RECORDS]
+    records[4] |= {"abstained": True}
+    records.append(record(5, " ", {}, "none"))
+    curve = judge(records, ["w n", "the  tree", "b", "s a t", "a a", ""], None)
+    browser.open(page(tmp_path, records, [(0, draw_first())], curve))
+    yield browser
+    assert browser.complaints() == []
+
+
+def test_what_is_right_and_wrong(judged: Browser) -> None:
+    marks = (
+        "[...document.querySelectorAll('#rows .best')].map(e => e.textContent.slice(0, 2).trim())"
+    )
+    assert judged(marks) == ["✗", "✓", "✗", "✗", "✗", "no"]
+    assert judged("document.querySelector('#row-4 .best').textContent") == (
+        "✗ abstained: unfinished: a a a a"
+    )
+    assert "20.0 % right20.0 % abstained" in judged("at('summary').textContent")
+    judged("document.querySelector('[data-kind=right]').click()")
+    assert judged(SHOWN) == [0, 2, 3, 4, 5]
+    judged("document.querySelector('[data-kind=blank]').click()")
+    assert judged(SHOWN) == [0, 2, 3, 4]
+    said = []
+    for number in (0, 1, 2, 3):
+        judged(f"openSentence({number})")
+        said.append(judged("at('reference').textContent"))
+    assert said == [
+        "✗ wrong. Reference: w n (hypothesis 2)",
+        "✓ right.",
+        "✗ wrong. Reference: b (no hypothesis here)",
+        "✗ wrong. Reference: s a t (the model excludes it)",
+    ]
+    judged("openSentence(4)")
+    assert "Abstained" in judged("at('sentence').textContent")
+    judged("openSentence(5)")
+    assert judged("at('reference')") is None
+
+
+def test_the_curve_of_coverage_is_drawn(judged: Browser) -> None:
+    """Five lines are kept: two are right, one of them blank."""
+    circles = "[...document.querySelectorAll('.coverage circle')]"
+    titles = judged(f"{circles}.map(e => e.textContent)")
+    assert titles[0] == "all: 83.3 % kept, Accuracy (%) 40.0"
+    assert "p >= 0.5: 50.0 % kept, Accuracy (%) 33.3" in titles
+    assert "only one possible: 16.7 % kept, Accuracy (%) 0.0" in titles
+    places = judged(f"{circles}.map(e => Number(e.getAttribute('cx')))")
+    assert 30 <= min(places) < max(places) <= 234
+    # Of all rules but certificates, the line has a point, the most kept at the right.
+    line = judged("document.querySelector('.coverage polyline').attributes.points.value.split(' ')")
+    xs = [float(point.split(",")[0]) for point in line]
+    assert xs == sorted(xs, reverse=True)
+
+
+@pytest.mark.parametrize("place", ["", "openSentence(0)"])
+def test_a_phone_shows_the_page_without_overflow(judged: Browser, place: str) -> None:
+    judged.size(390, 844)
+    judged(place or "0")
+    assert judged("document.documentElement.scrollWidth") == 390
+    beyond = """[...document.querySelectorAll('main *')]
+        .filter(e => !e.closest('.scroll, .body, .head') && e.getBoundingClientRect().right > 391)
+        .map(e => e.outerHTML)"""
+    assert judged(beyond) == []
+    judged.size(1280, 900)
