@@ -34,16 +34,6 @@ class Decoded:
     tokens: str | None = None
     """The model's tokens in the order of the text, between spaces, where the text differs."""
 
-    @property
-    def log_prob(self) -> float:
-        """Log-probability of the hypothesis, in nats."""
-        return self.hypothesis.log_prob
-
-    @property
-    def prob(self) -> float:
-        """Probability of the hypothesis."""
-        return self.hypothesis.prob
-
     def record(self, scored: bool) -> dict[str, Any]:
         """Return the hypothesis as a report writes it; `scored`: with its score under penalties."""
         hypothesis = self.hypothesis
