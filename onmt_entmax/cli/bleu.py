@@ -22,8 +22,8 @@ first hypotheses; the columns `best of N` are of the oracle, which takes for eac
 hypothesis with the best sentence-level score of that measure.
 
 --tune length_reward reads an -exactness_report of `translate -n_best 30` instead of translations,
-orders its lists by score with several length rewards, and prints what to give to `translate`; see
-docs/guide-translation.md.
+orders its lists by score with several length rewards, and prints what to give to `translate`. A
+search with the reward may find longer outputs than these lists have: measure it, too.
 
     onmt-entmax bleu val.report.jsonl --reference val.en --tune length_reward
 
