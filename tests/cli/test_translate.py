@@ -297,10 +297,12 @@ def test_outputs_below_a_probability_are_left_out(trained: Path, tmp_path: Path)
     source = (trained / "valid.src").read_text() + "\n"
     probs = sorted(r["hypotheses"][0]["prob"] for r in translate(trained, tmp_path, source)[:-1])
     least = (probs[9] + probs[10]) / 2
-    records = translate(trained, tmp_path, source, "-abstain", least)
+    records = translate(trained, tmp_path, source, "-abstain", least, "-report_align")
     outputs = (tmp_path / "out").read_text().splitlines()
     best = [each["hypotheses"][0] for each in records[:-1]]
     assert outputs == [each["text"] if each["prob"] >= least else "" for each in best] + [""]
+    aligned = (tmp_path / "out.align").read_text().splitlines()
+    assert list(map(bool, aligned)) == list(map(bool, outputs))
     assert [each.get("abstained", False) for each in records] == [
         *(each["prob"] < least for each in best), False,
     ]  # fmt: skip

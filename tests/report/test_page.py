@@ -224,6 +224,11 @@ def test_pictures_read_as_the_text_does(
     assert browser(PLACES.format(".lattice g.box.on text")) == path
     on = browser(PLACES.format(".lattice circle.on, .lattice g.end.on"))
     assert [bool(text) for text in on] == ([True, False] if order[0] == "end" else [False, True])
+    # An edge begins where a shape ends.
+    ends = "[...document.querySelectorAll('.lattice .on')].map(e => e.getBBox())"
+    starts = "[...document.querySelectorAll('.lattice path.on')].map(e => e.getBBox().x)"
+    near = f"{starts}.every(x => {ends}.some(b => Math.abs(b.x + b.width - x) < 1))"
+    assert browser(near)
     # The title of the last box names the whole path.
     title = browser("[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent")
     assert title.split("\n")[0].split() == (model[::-1] if backwards else model)
