@@ -111,7 +111,7 @@ class Answer:
     def prob(self) -> float:
         """Probability of the first of `lines`: the sum of the listed hypotheses with this text."""
         (text,) = self.lines(1)
-        return sum(decoded.prob for decoded in self.hypotheses if decoded.text == text)
+        return sum(each.hypothesis.prob for each in self.hypotheses if each.text == text)
 
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""
