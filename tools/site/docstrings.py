@@ -11,7 +11,7 @@ FORMULA = re.compile(r"^\.\. math:: (.+(?:\n[ ]+.+)*)", re.MULTILINE)
 
 def formula(text: str, display: str = "inline") -> str:
     """Return a formula as MathML; the converter lacks one command."""
-    return convert(text.replace(r"\arg\max", r"\operatorname{arg\,max}"), display=display)
+    return convert(text.replace(r"\arg\max", r"\text{arg max}"), display=display)
 
 
 class Docstrings(griffe.Extension):
@@ -33,5 +33,5 @@ class Docstrings(griffe.Extension):
     def _replacement(self, match: re.Match[str]) -> str:
         role, text = match.groups()
         if role == "math":
-            return formula(text)
+            return f"<span>{formula(text)}</span>"  # else a formula at a line's start is a block
         return f"[`{text}`][onmt_entmax.{text}]" if text in self._public else f"`{text}`"
