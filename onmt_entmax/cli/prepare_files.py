@@ -34,8 +34,10 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
+    MINUTES,
     keep_configuration,
     next_lines,
+    plan_for,
     quoted,
     training_file,
 )
@@ -111,10 +113,16 @@ def prepare(options: argparse.Namespace) -> list[str]:
         for side, path in enumerate(written[part]):
             contents[path] = "".join(pair[side] + "\n" for pair in some).encode()
     commands = _next_commands(out, languages, subwords)
-    settings = _settings(subwords, models, languages[1], len(kept))
     data = {"train": written["train"], "valid": written["val"]}
-    text = training_file(data, out / "-".join(languages), settings, commands)
-    contents[out / CONFIGURATION] = text.encode()
+
+    def configuration(steps: int | None = None, time: str = "") -> bytes:
+        settings = _settings(subwords, models, languages[1], len(kept), steps)
+        return training_file(data, out / "-".join(languages), settings, commands, time).encode()
+
+    contents[out / CONFIGURATION] = configuration()
+    if options.minutes:
+        write_files(contents)  # measuring reads them
+        contents[out / CONFIGURATION] = configuration(*plan_for(options.minutes, out))
     record: dict[str, Any] = {
         "languages": languages,
         "pairs": {
@@ -201,13 +209,15 @@ def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> l
     )
 
 
-def _settings(subwords: Subwords, models: Sequence[Path], target: str, pairs: int) -> list[str]:
-    """Return the options of a model, as YAML; `pairs` decide how long to train.
+def _settings(
+    subwords: Subwords, models: Sequence[Path], target: str, pairs: int, steps: int | None
+) -> list[str]:
+    """Return the options of a model, as YAML; `pairs` decide how long to train, if not `steps`.
 
     It is the model of README's example: in ten minutes of one core for 29,000 pairs.
     """
     batch = 64
-    steps = min(max(math.ceil(6 * pairs / batch / 400) * 400, 2_000), 100_000)
+    steps = steps or min(max(math.ceil(6 * pairs / batch / 400) * 400, 2_000), 100_000)
     tokenizer = _bleu_tokenizer(subwords, target)
     epochs = counted(round(steps * batch / pairs), "epoch")
     model = f"""\
@@ -223,7 +233,7 @@ dropout: [0.3]
 optim: adam
 learning_rate: 0.0015
 decay_method: cosine
-warmup_steps: 400
+warmup_steps: {min(400, steps // 5)}
 max_grad_norm: 5
 batch_size: {batch}
 train_steps: {steps}                 # about {epochs} of {counted(pairs, "pair")}
@@ -250,6 +260,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--test", **files)
     add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {_HELD_OUT})")
     add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
+    add("--minutes", **MINUTES)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add("--subword_type", choices=["bpe", "sentencepiece"], default="bpe")
     add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")

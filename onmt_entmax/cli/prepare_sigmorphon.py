@@ -20,7 +20,8 @@ Characters stay as they are: a warning names files that are not in Unicode's nor
 are divided at semicolons outside brackets: `V;PRS;NOM(3,SG)` are three.
 
 Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
-model for one CPU core, trained for longer on larger data. The next commands are printed.
+model for one CPU core, trained for --minutes, or for longer on larger data. The next commands
+are printed.
 
 --reverse writes the target forms from the last character to the first, to train a right-to-left
 model. Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
@@ -37,7 +38,14 @@ from pathlib import Path
 from unicodedata import is_normalized
 
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.cli.prepared import CONFIGURATION, keep_configuration, next_lines, training_file
+from onmt_entmax.cli.prepared import (
+    CONFIGURATION,
+    MINUTES,
+    keep_configuration,
+    next_lines,
+    plan_for,
+    training_file,
+)
 from onmt_entmax.data.inflection import (
     COLUMNS,
     SETTINGS,
@@ -170,8 +178,10 @@ def prepare(options: argparse.Namespace) -> None:
     if {"train", "dev"} <= pairs.keys():
         keep_configuration(options.out)
         commands = next_commands(options.out, pairs["dev"][0][0], options.reverse)
-        text = configuration(options.out, len(pairs["train"]), len(languages), commands)
-        contents[options.out / CONFIGURATION] = text
+        of_training = options.out, len(pairs["train"]), len(languages), commands
+        contents[options.out / CONFIGURATION] = configuration(*of_training)
+    elif options.minutes:
+        raise UserError("--minutes plans a training, which needs train and dev")
     for layout, names in layouts.items():
         more = f" and {counted(len(names) - 1, 'file')} more" if names[1:] else ""
         print(f"{names[0]}{more}: {layout}")
@@ -189,6 +199,9 @@ def prepare(options: argparse.Namespace) -> None:
             )
     if note:
         print(note)
+    if options.minutes:
+        planned = configuration(*of_training, *plan_for(options.minutes, options.out))
+        write_files({options.out / CONFIGURATION: planned})
     if commands:
         print("\n  ".join(["next:", *commands]))
 
@@ -234,7 +247,12 @@ def next_commands(out: Path, source: str, reverse: bool) -> list[str]:
 
 
 def configuration(
-    out: Path, rows: int, languages: int, commands: Sequence[str], steps: int | None = None
+    out: Path,
+    rows: int,
+    languages: int,
+    commands: Sequence[str],
+    steps: int | None = None,
+    time: str = "",
 ) -> str:
     """Return the text of a configuration that trains a model on one CPU core.
 
@@ -244,6 +262,7 @@ def configuration(
         languages: how many there are.
         commands: for the comment at its head.
         steps: number of updates; None: by the number of rows.
+        time: a line on how long they take, if that was measured.
     """
     batch = 32
     # More passes over few rows.
@@ -265,7 +284,7 @@ generator_function: entmax15
 optim: adam
 learning_rate: 0.0014
 decay_method: cosine
-warmup_steps: 300
+warmup_steps: {min(300, steps // 5)}
 attention_warmup_steps: {steps // 4}      # attention starts as softmax
 batch_size: {batch}
 train_steps: {steps}                 # about {epochs} of {counted(rows, "row")}
@@ -275,7 +294,7 @@ keep_checkpoint: 1                # beside the best
 selection: {selection}            # measure of the best checkpoint
 seed: 1
 """
-    return training_file(data, out / "model", ["", settings], commands)
+    return training_file(data, out / "model", ["", settings], commands, time)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -300,6 +319,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--splits", nargs="+", default=["train", "dev"], help="among train, dev, test")
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
+    add("--minutes", **MINUTES)
     add("--reverse", action="store_true", help="write the target forms right to left")
     add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
     options = parser.parse_args(arguments)

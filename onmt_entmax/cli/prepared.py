@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from onmt_entmax.cli.ending import following
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_bytes
+from onmt_entmax.rules import positive
 
 CONFIGURATION = "train.yaml"  # its name in the folder of the data
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
+MINUTES: dict[str, Any] = {
+    "type": following(positive(10**5)),
+    "metavar": "N",
+    "help": "plan a training of this time on this machine's CPU, whose updates are measured",
+}
 
 
 def next_lines(*commands: str) -> list[str]:
@@ -38,11 +47,30 @@ def keep_configuration(out: Path) -> None:
             )
 
 
+def plan_for(minutes: float, out: Path) -> tuple[int, str]:
+    """Return how many updates take a time, but at least 100, and a line that says so.
+
+    Args:
+        minutes: the time, without that of validations.
+        out: a folder with data and a configuration, whose updates are measured.
+    """
+    from onmt_entmax.options.train import training_setup  # imports torch, as the next line does
+    from onmt_entmax.train.run import time_updates
+
+    setup = training_setup(["-config", str(out / CONFIGURATION)])
+    seconds = time_updates(setup.data, setup.vocabulary, setup.model, setup.training)
+    steps = max(round(60 * minutes / seconds), 100)
+    time = f"{steps * seconds / 60:.3g} minutes and validations: {steps} updates of {seconds:.3g} s"
+    print(time, file=sys.stderr)
+    return steps, f"Measured on this machine's CPU: {time}."
+
+
 def training_file(
     data: Mapping[str, Sequence[Path]],
     model: Path,
     settings: Sequence[str],
     commands: Sequence[str],
+    time: str,
 ) -> str:
     """Return the text of a configuration.
 
@@ -51,10 +79,12 @@ def training_file(
         model: the run folder.
         settings: the other options, as YAML.
         commands: for the comment at its head.
+        time: a line on how long training takes, if that was measured.
     """
     lines = [
         "# Written by `onmt-entmax prepare`. Paths are relative to the folder in which it ran.",
         "# On a GPU, add -gpu_ranks 0 to train and -gpu 0 to translate.",
+        f"# {time or '--minutes of `prepare` measures updates, and plans for that time.'}",
         "#",
         *(f"#   {command}" for command in commands),
         "",

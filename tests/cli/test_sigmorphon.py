@@ -11,6 +11,7 @@ import yaml
 from onmt_entmax.cli.main import run as run_command
 from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.train import run as run_module
 from tests.commands import ROOT, succeed
 from tests.commands import run as execute
 from tests.reports import record
@@ -167,6 +168,45 @@ class TestExample:
         assert training.train_steps >= max(4000, 40 * rows / 32)
         assert training.valid_steps == training.train_steps // 20
         assert (training.selection, setup.model.generator_alpha) == (selection, 1.5)
+
+
+@pytest.mark.parametrize(("minutes", "steps"), [(15, 2000), (0.01, 100)])
+@pytest.mark.parametrize("kind", ["sigmorphon", "files"])
+def test_a_plan_for_a_time(kind, minutes, steps, tmp_path, capsys, monkeypatch):
+    """Updates times the time of one is the budget, and all schedules fit into them."""
+    measured = []
+
+    def time_updates(*setup: object) -> float:
+        measured.append(real(*setup) if minutes == 15 else 1)
+        return 0.45
+
+    real = run_module.time_updates
+    monkeypatch.setattr(run_module, "time_updates", time_updates)
+    if kind == "files":
+        for side in ("src", "tgt"):
+            lines = [f"{word} {word[::-1]}{n}" for n, word in enumerate(["tree", "house"] * 20)]
+            (tmp_path / f"a.{side}").write_text("\n".join(lines) + "\n")
+        files = [tmp_path / "a.src", tmp_path / "a.tgt"]
+        arguments = ["--languages", "xx", "yy", "--train", *files, "--val", *files]
+        arguments += ["--symbols", 30, "--max_ratio", 20]
+    else:
+        arguments = ["--data", SAMPLES, "--languages", "turkish"]
+    out = tmp_path / "out"
+    words = [*map(str, [*arguments, "--out", out, "--minutes", minutes])]
+    name = f"prepare {kind}"
+    assert run_command(name, words, f"onmt-entmax {name}") == 0
+    assert 0 < measured[0] < 60
+    captured = capsys.readouterr()
+    line = f"{steps * 0.45 / 60:.3g} minutes and validations: {steps} updates of 0.45 s"
+    assert line in captured.err
+    written = (out / "train.yaml").read_text()
+    assert line in written[: written.index("\ndata:")]
+    training = training_setup(["-config", str(out / "train.yaml")]).training
+    assert training.train_steps == steps
+    assert 0 < training.optimizer.warmup_steps <= steps // 5
+    assert training.valid_steps in (steps // 20, steps // 8)
+    assert run_command(name, words[:-2], f"onmt-entmax {name}") == 0  # it is prepare's own file
+    assert "--minutes of `prepare`" in (out / "train.yaml").read_text()
 
 
 class TestTables:
