@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from onmt_entmax.data import training
-from onmt_entmax.data.batch import Batch, Shapes, make_batch
+from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
 from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
 from onmt_entmax.data.training import (
     CorpusConfig,
@@ -21,7 +21,6 @@ from onmt_entmax.data.training import (
     TrainingData,
     build_pipe,
     count_pairs,
-    numericalise,
     pair_of,
     read_lines,
 )
@@ -217,7 +216,12 @@ def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> Non
     batches = stream(data(plain, bucket_size=bucket_size))
     known, pairs = batches.data.vocabularies, pairs_of(plain)
     for batch in epoch_of(batches):
-        examples = [numericalise(pairs[index], known, index) for index in batch.indices]
+        examples = [
+            Example(
+                *(side.encode(part) for side, part in zip(known, pairs[index], strict=True)), index
+            )
+            for index in batch.indices
+        ]
         assert same(batch, make_batch(examples, known))
         indices += batch.indices
     assert sorted(indices) == list(range(50))
