@@ -262,7 +262,8 @@ class Translator:
             constraints: for each line what its output must contain, or must not.
 
         Yields:
-            One answer for each line, in order.
+            One answer for each line, in order: its `level` says what is proven, and each of its
+            `hypotheses` has `text` and `hypothesis.prob`.
 
         Raises:
             TranslationError: if a line is longer than the model can read, a transform removes all
