@@ -46,8 +46,8 @@ class Checked:
 
     line: int
     row: Row
-    excluded: bool
-    """Whether its form has probability zero."""
+    log_prob: float | None
+    """Of its form; None: the form has probability zero."""
     record: dict[str, Any]
     """Of the exactness report."""
 
@@ -118,9 +118,13 @@ def audit(options: argparse.Namespace) -> list[Checked]:
         reports = read_report(folder / "dev.report.jsonl", len(held_out))
         scores = map(json.loads, read_lines(folder / "scores.jsonl"))
         for number, record, score in zip(held_out, reports, scores, strict=True):
-            excluded = score["log_prob"] is None
-            checked.append(Checked(number + 1, rows[number], excluded, record))
+            checked.append(Checked(number + 1, rows[number], score["log_prob"], record))
     return sorted(checked, key=lambda each: each.line)
+
+
+def surest_first(checked: Sequence[Checked]) -> list[Checked]:
+    """Return the rows whose form has probability zero, those with the surest best form first."""
+    return sorted((c for c in checked if c.log_prob is None), key=lambda each: -each.certainty)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -147,7 +151,7 @@ def main(arguments: Sequence[str]) -> int:
     except subprocess.CalledProcessError as error:
         status = int(error.returncode)
         return status if status > 0 else 128 - status  # as a shell has it, after a signal
-    excluded = sorted((each for each in checked if each.excluded), key=lambda each: -each.certainty)
+    excluded = surest_first(checked)
     contents = {suspects: "".join(f"{each.columns()}\n" for each in excluded)}
     if options.ask:
         uncertain = sorted(checked, key=lambda each: each.certainty)[: options.ask]

@@ -133,7 +133,7 @@ def _ordered(some: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 def _named(tags: Sequence[str], between: str = " ") -> str:
     names = [dimensions()[tag][2] if tag in dimensions() else tag for tag in tags]
     parts = [n for n, tag in zip(names, tags, strict=True) if _dimension(tag) == "part of speech"]
-    if "participle" in parts or len(parts) > 1:  # V;V.PTCP is a participle
+    if len(parts) > 1:  # V;V.PTCP is a participle
         names.remove(parts[0])
     return between.join(names)
 
@@ -150,7 +150,8 @@ def cell_text(cell: Inflection) -> str:
 
 
 def _percent(prob: float) -> str:
-    return f"{100 * prob:.0f}%" if prob >= 0.005 else "<1%"
+    """Return the probability of one form among several."""
+    return "<1%" if prob < 0.005 else ">99%" if prob > 0.995 else f"{100 * prob:.0f}%"
 
 
 def as_text(cells: Sequence[Inflection]) -> str:
@@ -253,7 +254,7 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body><main>\n"
-        + "\n".join([*bodies, legend])
+        + "\n".join([legend, *bodies])
         + "\n</main></body>\n</html>\n"
     )
 

@@ -118,7 +118,7 @@ function paradigm(answer) {
     const parts = cell.forms.flatMap(({ form, prob }, place) => [
       ...(place ? [el("br")] : []), el("bdi", {}, form),
       ...(only ? [] : [el("span", { class: "muted" },
-        prob < 0.005 ? " <1%" : ` ${Math.round(100 * prob)}%`)])]);
+        prob < 0.005 ? " <1%" : prob > 0.995 ? " >99%" : ` ${Math.round(100 * prob)}%`)])]);
     if (!only && cell.certificate !== "exhaustive") parts.push(" …");
     if (cell.warnings.length) parts.push(el("b", { class: "alarm" }, " ?"));
     return el("td", { class: only ? "only" : "", title: [cell.tags, ...cell.warnings].join("; ") },

@@ -46,7 +46,7 @@ def test_a_planted_error_is_excluded_and_the_command_continues(tmp_path: Path) -
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
     record = {"hypotheses": hypotheses, "certificate": "exhaustive"}
-    checked = Checked(3, Row("ab", "aab", ("V", "PST")), True, record)
+    checked = Checked(3, Row("ab", "aab", ("V", "PST")), None, record)
     assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25\texhaustive"
     assert checked.certainty == 0.75
 

@@ -106,6 +106,11 @@ def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
             ["V;IND;PRS;1;SG", "V;1;SG;IND;PST", "V;IND;PST;1;SG", "V;NFIN"],
             ["verb", "verb, indicative"], ("non-finite",), ("",),
         ),
+        # A participle is no verb besides.
+        (
+            ["V.PTCP;PST", "V.PTCP;PRS"],
+            ["participle"], ("present", "past"), ("",),
+        ),
         # Two tags of the same name are two rows.
         (["N;INS;SG", "N;INST;SG"], ["noun"], ("instrumental", "instrumental"), ("singular",)),
     ],
