@@ -1,11 +1,13 @@
 """Find rows of an inflection table that models trained on the other rows exclude.
 
     onmt-entmax audit german-train --out run/audit
+    onmt-entmax audit new.tsv --out run/audit --model run/mine/model --language german
 
 The table has a form a line, `lemma<TAB>form<TAB>tag;tag`. It is divided into --folds parts. For
-each part a model is trained on the others (`onmt-entmax train`); a row whose form has probability
-exactly zero in a model that did not see it is a candidate for a typing error. There is no threshold
-to choose. OUT/suspects.tsv lists these rows, the surest first, with all that the model admits:
+each part a model is trained on the others (`onmt-entmax train`), unless --model names one that did
+not see the table. A row whose form has probability exactly zero is a candidate for a typing error.
+There is no threshold to choose. OUT/suspects.tsv lists these rows, the surest first, with all that
+the model admits:
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
@@ -13,7 +15,8 @@ to choose. OUT/suspects.tsv lists these rows, the surest first, with all that th
 best form): those that a speaker should look at.
 
 Each part takes one training, whose length grows with the table (--updates sets it). The same
-command continues after an interruption. The models of the parts are in OUT too.
+command continues after an interruption; a changed table needs a new OUT. The models of the parts
+are in OUT too.
 """
 
 from __future__ import annotations
@@ -29,13 +32,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.cli.prepared import CONFIGURATION
 from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
+from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import whole
 
@@ -81,19 +85,31 @@ def run(*words: object) -> None:
 def check_part(
     folder: Path, train: Sequence[Row], held_out: Sequence[Row], options: argparse.Namespace
 ) -> None:
-    """Train on some rows, and decode and score others; what is done already stays."""
-    if (folder / "scores.jsonl").exists():
-        return
+    """Train on some rows, and decode and score others; what is done already stays.
+
+    Raises:
+        UserError: the folder has parts of another table.
+    """
+    rows = {"dev": held_out} if options.model else {"train": train, "dev": held_out}
     pairs = {
-        folder / name: [as_pair(options.language, row) for row in rows]
-        for name, rows in (("train", train), ("dev", held_out))
+        folder / name: [as_pair(options.language, row) for row in some]
+        for name, some in rows.items()
     }
-    if not (folder / CONFIGURATION).exists():
+    contents = pair_texts(pairs)
+    for path, text in contents.items():
+        if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
+            raise UserError(f"{path}: of another table, seed or --folds; name another --out")
+    model = options.model or folder / "model"
+    if not options.model:
         text = configuration(folder, len(train), 1, [], options.updates)
-        write_files({**pair_texts(pairs), folder / CONFIGURATION: text})
-    model = folder / "model"
-    resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
-    run("train", "-config", folder / CONFIGURATION, *resumed)
+        contents[folder / CONFIGURATION] = text
+    if not (folder / "dev.src").exists():
+        write_files(contents)
+    if not options.model:
+        if (folder / "scores.jsonl").exists():
+            return
+        resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
+        run("train", "-config", folder / CONFIGURATION, *resumed)
     source = ("-model", model, "-src", folder / "dev.src")
     run("translate", *source, "-output", folder / "dev.out", "-n_best", 10, "-beam_size", 10,
         "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
@@ -103,17 +119,20 @@ def check_part(
 def audit(options: argparse.Namespace) -> list[Checked]:
     """Return all rows, each checked by the model of the other parts."""
     rows = read_rows(options.file)
-    if len(rows) < 10 * options.folds:
+    folds = 1 if options.model else options.folds
+    if options.model:
+        known = Inventory.of([load(options.model).vocabularies.source])
+        for row in rows[:1]:
+            known.checked(Question(options.language, row.lemma, row.tags))
+    elif len(rows) < 10 * folds:
         raise UserError(f"{options.file}: {counted(len(rows), 'row')} are too few for --folds")
     order = list(range(len(rows)))
     random.Random(options.seed).shuffle(order)
     checked = []
-    for part in range(options.folds):
+    for part in range(folds):
         folder = options.out / f"part-{part + 1}"
-        held_out = order[part :: options.folds]
-        train = [
-            rows[n] for k in range(options.folds) if k != part for n in order[k :: options.folds]
-        ]
+        held_out = order[part::folds]
+        train = [rows[n] for k in range(folds) if k != part for n in order[k::folds]]
         check_part(folder, train, [rows[n] for n in held_out], options)
         reports = read_report(folder / "dev.report.jsonl", len(held_out))
         scores = map(json.loads, read_lines(folder / "scores.jsonl"))
@@ -134,11 +153,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
     add("--folds", type=following(whole(2, 100)), default=5, help="parts (default 5)")
+    add("--model", type=Path, help="model or run folder that did not see the table: trains none")
     add("--ask", type=following(whole(1, 10**6)), metavar="N", help="list the N least certain rows")
     add("--updates", type=following(whole(1, 10**7)), metavar="N", help="updates of each training")
-    add("--language", default="x", help="name of the language in the models (default x)")
+    add("--language", default="x", help="its name in the models (default x)")
     add("--seed", type=int, default=1, help="of the division into parts (default 1)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.model and options.updates:
+        raise UserError("--updates trains models, and --model names one")
+    return options
 
 
 def main(arguments: Sequence[str]) -> int:

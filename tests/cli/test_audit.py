@@ -8,8 +8,10 @@ import pytest
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import Checked
 from onmt_entmax.data.inflection import Row
+from onmt_entmax.inflector import Inflector
 from tests.commands import run, succeed
 from tests.ended import refused
+from tests.inflection_models import write_model
 
 
 def write_table(path: Path, rows: int) -> list[str]:
@@ -41,6 +43,25 @@ def test_a_planted_error_is_excluded_and_the_command_continues(tmp_path: Path) -
     assert len((tmp_path / "out/ask.tsv").read_text().splitlines()) == 5
     # What is done is not done again.
     assert "onmt-entmax train" not in run("onmt_entmax", *words).stdout
+
+
+def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model", 8, end=3)
+    produced = {form.text for form in Inflector([model], 0).inflect("german", "ab", "V").forms}
+    forms = [*sorted(filter(str.isalpha, produced)), "bbbb"]
+    assert len(forms) > 2
+    assert "bbbb" not in produced
+    table = tmp_path / "table"
+    table.write_text("".join(f"ab\t{form}\tV\n" for form in forms), encoding="utf-8")
+    words = [table, "--out", tmp_path / "out", "--model", model, "--language"]
+    succeed("onmt_entmax", "audit", *words, "german")
+    [suspect] = (tmp_path / "out/suspects.tsv").read_text("utf-8").splitlines()
+    assert suspect.startswith(f"{len(forms)}\tab\tbbbb\tV\t")
+    # A corrected table is another table.
+    table.write_text(f"ab\t{forms[0]}\tV\n" * len(forms), encoding="utf-8")
+    assert "name another --out" in refused(audit.main, [*words, "german"])
+    assert "knows no language 'dutch'" in refused(audit.main, [*words, "dutch"])
+    assert "--model names one" in refused(audit.main, [*words, "german", "--updates", 5])
 
 
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:

@@ -2,11 +2,14 @@
 
     python -m tools.bench.audit conll2018/turkish-train-high --rows 2000 --folds 2 --updates 1500 \\
         --layers 1 --size 128 --out run/audit/turkish
+    python -m tools.bench.audit conll2018/turkish-dev --rows 1000 --seeds 1 2 3 \\
+        --model data/models/inflection-86 --language turkish --out run/audit/turkish-dev
 
-One random letter of 1 % of the forms is replaced, inserted, deleted or exchanged with the next. The
-baseline lists rows whose form has a small probability in models with softmax in attention and
-output that are otherwise trained alike: the least probable ones, as many as `audit` lists, and
-those below 0.01 and 0.001. Errors that the table had before count as wrongly listed.
+One random letter of 1 % of the forms is replaced, inserted, deleted or exchanged with the next;
+counts of several seeds are added. Rows that were wrong before count as wrongly listed. Without
+--model, models are trained, and in their likeness those of the baseline, with softmax in attention
+and output. It lists rows whose form has a small probability: the least probable ones, as many as
+`audit` lists, and those below 0.01 and 0.001.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -22,7 +25,7 @@ from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import Checked, surest_first
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.data.inflection import Row, read_rows
-from onmt_entmax.files import write_text
+from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
 
 
@@ -48,10 +51,13 @@ def plant(rows: Sequence[Row], generator: random.Random) -> tuple[list[Row], set
     return changed, lines
 
 
-def checked_by(function: str, options: argparse.Namespace) -> list[Checked]:
-    """Audit the table with models whose attention and output have `function`."""
-    words = [options.out / "table.tsv", "--out", options.out / function, "--updates"]
-    words += [options.updates, "--folds", options.folds]
+def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list[Checked]:
+    """Audit the table of a folder with models whose attention and output have `function`."""
+    words = [folder / "table.tsv", "--out", folder / function, "--language", options.language]
+    if options.model:
+        words += ["--model", options.model]
+    else:
+        words += ["--folds", options.folds, "--updates", options.updates]
 
     def written(*arguments: object) -> str:
         text = configuration(*arguments).replace("entmax15", function)  # type: ignore[arg-type]
@@ -62,46 +68,61 @@ def checked_by(function: str, options: argparse.Namespace) -> list[Checked]:
         return audit.audit(audit.parse_arguments([*map(str, words)]))
 
 
+def lists_of(
+    options: argparse.Namespace, seed: int
+) -> Iterator[tuple[str, Sequence[Checked], set[int]]]:
+    """Yield the name of each list, its rows, and the lines with planted errors."""
+    generator, folder = random.Random(seed), options.out / f"seed-{seed}"
+    rows, errors = plant(generator.sample(read_rows(options.table), options.rows), generator)
+    table = "".join(f"{row.lemma}\t{row.form}\t{';'.join(row.tags)}\n" for row in rows)
+    write_files({folder / "table.tsv": table})
+    checked = checked_by("entmax15", folder, options)
+    zero = surest_first(checked)
+    yield "probability 0", zero, errors
+    yield f"the first {2 * len(errors)}", zero[: 2 * len(errors)], errors
+    name = "p"
+    if not options.model:
+        name, checked = "softmax, p", checked_by("softmax", folder, options)
+    ranked = sorted(checked, key=log_prob)
+    if not options.model:
+        yield "softmax, as many", ranked[: len(zero)], errors
+        yield f"softmax, the first {2 * len(errors)}", ranked[: 2 * len(errors)], errors
+    for least in (0.01, 0.001):
+        below = [each for each in ranked if log_prob(each) < math.log(least)]
+        yield f"{name} < {least:g}", below, errors
+
+
+def log_prob(each: Checked) -> float:
+    """Return the logarithm of the probability of a row's form."""
+    return -math.inf if each.log_prob is None else each.log_prob
+
+
 def main() -> None:
     """Print a line for each list of rows."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("table", type=Path)
-    parser.add_argument("--out", type=Path, required=True, help="folder of tables and models")
-    for name, default in (
-        *(("rows", 2000), ("folds", 2), ("updates", 1500)),
-        *(("layers", 2), ("size", 300), ("seed", 1)),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
+    add = parser.add_argument
+    add("table", type=Path)
+    add("--out", type=Path, required=True, help="folder of tables and models")
+    add("--model", type=Path, help="that did not see the table")
+    add("--language", default="x", help="its name in the model")
+    add("--seeds", type=int, nargs="+", default=[1])
+    numbers = {"rows": 2000, "folds": 2, "updates": 1500, "layers": 2, "size": 300}
+    for name, default in numbers.items():
+        add(f"--{name}", type=int, default=default, help=f"default {default}")
     options = parser.parse_args()
-    generator = random.Random(options.seed)
-    rows, errors = plant(generator.sample(read_rows(options.table), options.rows), generator)
-    table = "".join(f"{row.lemma}\t{row.form}\t{';'.join(row.tags)}\n" for row in rows)
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_text(options.out / "table.tsv", table)
-    zero = surest_first(checked_by("entmax15", options))
-
-    def log_prob(each: Checked) -> float:
-        return -math.inf if each.log_prob is None else each.log_prob
-
-    ranked = sorted(checked_by("softmax", options), key=log_prob)
-    lists = {
-        "entmax, probability 0": zero,
-        "softmax, as many": ranked[: len(zero)],
-        **{
-            f"softmax, p < {p:g}": [each for each in ranked if log_prob(each) < math.log(p)]
-            for p in (0.01, 0.001)
-        },
-        f"entmax, first {2 * len(errors)}": zero[: 2 * len(errors)],
-        f"softmax, first {2 * len(errors)}": ranked[: 2 * len(errors)],
-    }
+    counts: dict[str, list[int]] = {}
+    for seed in options.seeds:
+        for name, listed, errors in lists_of(options, seed):
+            found = len({each.line for each in listed} & errors)
+            added = zip(counts.get(name, (0, 0, 0)), (len(listed), found, len(errors)), strict=True)
+            counts[name] = [sum(pair) for pair in added]
     lines = [["rows", "listed", "planted", "precision", "recall"]]
-    for name, listed in lists.items():
-        found = len({each.line for each in listed} & errors)
-        shares = found / max(len(listed), 1), found / len(errors)
-        counts = f"{len(listed):,}", f"{found} of {len(errors)}"
-        lines.append([name, *counts, *(f"{share:.3f}" for share in shares)])
+    for name, (listed_rows, found, planted) in counts.items():
+        shares = found / max(listed_rows, 1), found / planted
+        texts = f"{listed_rows:,}", f"{found} of {planted}"
+        lines.append([name, *texts, *(f"{100 * share:.0f} %" for share in shares)])
     print(aligned_table(lines))
 
 
