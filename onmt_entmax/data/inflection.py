@@ -246,12 +246,13 @@ def language_of(path: Path, number: int, line: str) -> str:
 
 
 def count_cells(sources: Iterable[str]) -> Cells:
-    """Return the cells of sources; those without a language do not count."""
+    """Return the cells of sources; those without a language or tags do not count."""
     cells: dict[str, Counter[tuple[str, ...]]] = {}
     for tokens in map(str.split, sources):
         if tokens and is_language(tokens[0]):
             language, tags, _ = decode_source(tokens)
-            cells.setdefault(language, Counter())[tags] += 1
+            if tags:
+                cells.setdefault(language, Counter())[tags] += 1
     return cells
 
 

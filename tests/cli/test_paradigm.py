@@ -44,7 +44,7 @@ def test_cells_are_counted_and_read_back(cells: Path) -> None:
         for tags, number in some.items()
         for _ in range(number)
     ]
-    assert count_cells(["", "a b", *sources]) == CELLS
+    assert count_cells(["", "a b", "lang=german a", *sources]) == CELLS
     assert read_cells(cells.parent) == CELLS
     assert read_cells(cells.parent / "none") == {}
 

@@ -20,7 +20,8 @@ def check_command(line: str) -> None:
     """Check that a command, its first word and its options exist."""
     words = shlex.split(line)
     name = " ".join(words[: 2 if words[0] == "prepare" else 1])
-    module = name if name.startswith("tools.") else f"onmt_entmax.cli.{COMMANDS[name]}"
+    module = name if name.startswith("tools.") else f"onmt_entmax.cli.{re.sub('[ -]', '_', name)}"
+    assert module == name or name in COMMANDS
     source = (ROOT / f"{module.replace('.', '/')}.py").read_text("utf-8")
     source += " ".join(
         {"train": training_options, "translate": translation_options}.get(name, dict)()
