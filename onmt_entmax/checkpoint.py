@@ -14,8 +14,6 @@ A run folder holds a model folder `step_N` for each checkpoint, and `best.json`,
 best one.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

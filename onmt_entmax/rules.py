@@ -1,7 +1,5 @@
 """Rules for values that people write: types, ranges and known words."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Suggest the next words of an output: what a model allows after those already written."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -19,8 +19,6 @@ command continues after an interruption; a changed table needs a new OUT. The mo
 are in OUT too.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

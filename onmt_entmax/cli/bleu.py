@@ -31,8 +31,6 @@ search with the reward may find longer outputs than these lists have: measure it
 BLEU, if all others are left to a person: by the probability of the output, and by what is proven.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -18,8 +18,6 @@ bound, `prob + slack` an upper bound; no `slack` means zero. A larger -n_best ma
 tighter. In a tie the report named first decides. --mbr is the -mbr of `translate`, for the average.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator, Sequence

@@ -16,8 +16,6 @@ The folder OUT.work holds queries and predictions. The same command continues th
 model that is done; with another --prob or --draw it selects from the same predictions again.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

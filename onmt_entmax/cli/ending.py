@@ -1,7 +1,5 @@
 """How a command reads its arguments, fails and ends: exit statuses and one-line errors."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import itertools

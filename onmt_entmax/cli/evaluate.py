@@ -14,8 +14,6 @@ how many only one of the two gets right, and the p-value of McNemar's exact test
 right, if all others are left to a person: by the probability of the output, and by what is proven.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

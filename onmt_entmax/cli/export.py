@@ -11,8 +11,6 @@ Of a model trained on targets that `prepare sigmorphon --reverse` wrote, say --r
 `translate` and `inflect` print its outputs the right way round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ checkout of the repository has the model in data/models, and this makes an archi
 Of an archive on this machine, the address is file:///FOLDER/inflection-86.zip.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Sequence

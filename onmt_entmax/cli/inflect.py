@@ -25,8 +25,6 @@ A warning names tags and characters that the training data does not have, at all
 The first one goes to the standard error too.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

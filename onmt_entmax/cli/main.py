@@ -3,8 +3,6 @@
 `train.py` and `translate.py` in a checkout run the same commands.
 """
 
-from __future__ import annotations
-
 import gc
 import re
 import signal

@@ -22,8 +22,6 @@ of positive probability (--least P: at least P in its cell):
 The last line that is printed says whether the list is complete: nothing else is possible.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import html

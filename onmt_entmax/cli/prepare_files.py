@@ -18,8 +18,6 @@ and the next commands are printed. Lines remain text: OpenNMT-py's transform `on
 segments them in training and translation, and puts translations together again.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

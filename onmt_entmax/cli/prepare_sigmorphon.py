@@ -27,8 +27,6 @@ are printed.
 model. Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

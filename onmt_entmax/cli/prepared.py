@@ -1,7 +1,5 @@
 """What `prepare` leaves besides data: a configuration to train with, and the next commands."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -13,8 +13,6 @@ are left to a person, by probability and by certificate (as `evaluate --report` 
 print it): accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

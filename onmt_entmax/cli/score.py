@@ -20,8 +20,6 @@ Prints the share of targets that the model can produce, their mean log-probabili
 of tokens that are the most probable ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -14,8 +14,6 @@ Only this machine reaches the page, unless --host names an address that others c
 that is typed is kept. Ctrl-C ends the command.
 """
 
-from __future__ import annotations
-
 import argparse
 import ipaddress
 import logging

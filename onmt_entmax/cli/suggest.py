@@ -8,8 +8,6 @@ separated by spaces; `</s>` is the end. Without --prefix, each line of the stand
 prefix; without --source, the first line is the source.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -1,7 +1,5 @@
 """`onmt-entmax train`: train a model as a YAML file and the command line say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """`onmt-entmax translate`: translate a file, with a certificate for each sentence."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -7,8 +7,6 @@ Of a run folder, all checkpoints and best.json are checked. Each file that is wr
 listed is named; the exit status is then 1.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

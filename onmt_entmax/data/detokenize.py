@@ -1,7 +1,5 @@
 """Join the tokens of Moses' tokeniser to text again, by the rules of its `detokenizer.perl`."""
 
-from __future__ import annotations
-
 import re
 
 from onmt_entmax.data.parallel import unescape_moses

@@ -1,7 +1,5 @@
 """Download files: bounded in size and time, and compared with known checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import time

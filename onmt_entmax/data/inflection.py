@@ -13,8 +13,6 @@ Niculae and Martins (2019), section 4.1, and writes the characters of the form:
   such as `U+00A0`. There are no other escapes, and decoding is exact.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

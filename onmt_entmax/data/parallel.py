@@ -1,7 +1,5 @@
 """Parallel text for translation: read, normalise, hold out a development set, learn subwords."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import io

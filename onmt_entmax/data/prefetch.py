@@ -1,7 +1,5 @@
 """Prefetching: run an iterator in another process, some items ahead of its consumer."""
 
-from __future__ import annotations
-
 import atexit
 import copyreg
 import multiprocessing

@@ -1,7 +1,5 @@
 """From text to the tokens that a model reads, and from its output to text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ It depends only on the seed and on the number of batches taken: a resumed run co
 batch, and prefetching processes give the same stream.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Generator, Iterator, Sequence

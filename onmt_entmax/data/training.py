@@ -1,7 +1,5 @@
 """All that a training reads: its corpora, checked and read once, and their vocabularies."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import random

@@ -1,7 +1,5 @@
 """OpenNMT-py's transforms, and the seeding of their random choices."""
 
-from __future__ import annotations
-
 import ast
 import os
 import random

@@ -6,8 +6,6 @@ languages knows tokens that it never saw in the language of the source, such as 
 another script; its outputs for them are guesses.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Pretrained word vectors, read from text files in the format of GloVe or word2vec."""
 
-from __future__ import annotations
-
 from itertools import chain
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Text files, and writing that leaves either the old file or the whole new one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

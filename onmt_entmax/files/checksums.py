@@ -1,7 +1,5 @@
 """The list of checksums of a model folder, as `sha256sum -c` reads it: checked on each load."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

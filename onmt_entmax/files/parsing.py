@@ -1,7 +1,5 @@
 """Reading YAML and JSON strictly: no key twice, no code, bounded work."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

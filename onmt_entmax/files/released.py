@@ -4,8 +4,6 @@ An archive is a zip file of one model folder with its checksums, such as
 `python -m zipfile -c NAME.zip NAME` makes of a folder that `onmt-entmax export` wrote.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

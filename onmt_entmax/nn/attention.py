@@ -5,8 +5,6 @@ a step of attention and of the cell; `NativeSteps` (C++, `csrc/lstm.cpp`) and `T
 (`lstm_triton.py`) equal it to rounding.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable

@@ -5,8 +5,6 @@ processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contain
 sums are float32 in both and differ in their order only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

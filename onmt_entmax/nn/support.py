@@ -1,7 +1,5 @@
 """The tokens of positive probability, which a search needs instead of whole distributions."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import NamedTuple

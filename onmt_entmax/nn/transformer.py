@@ -5,8 +5,6 @@ learned. Layers and the names of the weights are OpenNMT-py's; `use_entmax` repl
 of a built encoder and decoder.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ OpenNMT-py's parsers give the names, types and defaults of its options. They sil
 misspelt key, so the values are read here. The help and the JSON Schema list the same options.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The options of `train`: checked, and split into one configuration for each module."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

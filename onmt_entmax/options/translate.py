@@ -1,7 +1,5 @@
 """The options of `translate`: declared, checked, and turned into a search task and files."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Sequence

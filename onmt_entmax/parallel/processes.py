@@ -4,8 +4,6 @@ In training, every process reads the same stream of batches and computes its sha
 Updates therefore do not depend on the number of processes. Only the first process writes files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Which source tokens each target token attends to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

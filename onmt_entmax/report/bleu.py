@@ -1,7 +1,5 @@
 """BLEU, chrF and TER by sacrebleu, differences between systems, and BLEU by length reward."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Sequence

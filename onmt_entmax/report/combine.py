@@ -1,7 +1,5 @@
 """Combine the exactness reports of several models into that of their sequence-level ensemble."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ These are the data of Figures 1 (tree), 2 (next tokens along a sequence) and 5 (
 sequence) of Peters, Niculae and Martins (2019).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

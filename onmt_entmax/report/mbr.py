@@ -1,7 +1,5 @@
 """Choose among the hypotheses of a report's record by expected utility; count what is proven."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, get_args

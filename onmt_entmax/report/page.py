@@ -6,8 +6,6 @@ the caller computed, pictures: prefix tree, next tokens, attention. Its parts ar
 shares the style and two of the scripts.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math

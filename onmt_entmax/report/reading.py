@@ -1,7 +1,5 @@
 """Read an exactness report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables as text with aligned columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

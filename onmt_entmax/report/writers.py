@@ -1,7 +1,5 @@
 """Write translations, the exactness report and its summary."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -7,8 +7,6 @@ continues so in another: a search prunes the first with proof, and knows the sec
 without following them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce

@@ -5,8 +5,6 @@ one row of the decoder. Sentences leave the batch when they are done. What is fi
 is told to each sentence's `Proof`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any

@@ -1,7 +1,5 @@
 """Options of a search: penalties, beam search, budget of an exact search, and the task."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

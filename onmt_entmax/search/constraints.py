@@ -3,8 +3,6 @@
 They change the question that a search answers, so it counts the probability that they rule out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

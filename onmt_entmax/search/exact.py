@@ -6,8 +6,6 @@ Hansen 2005, beam-stack search; Stahlberg and Byrne 2019 for neural models). A b
 first: a good hypothesis at the start cuts off most of the tree.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Sequence

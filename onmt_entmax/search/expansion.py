@@ -1,7 +1,5 @@
 """Select the candidates for a beam from the log-probabilities of one step."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

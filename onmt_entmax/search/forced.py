@@ -1,7 +1,5 @@
 """Forced decoding: score given targets token by token, and suggest how a prefix goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

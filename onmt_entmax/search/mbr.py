@@ -19,8 +19,6 @@ listed t, where c follows from the length of t alone (see `_most`), so that
 With exact match U(y) is p(y), and the bounds of the search hold, which are narrower.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

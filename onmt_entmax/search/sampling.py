@@ -8,8 +8,6 @@ on. The result is distributed as if outputs were drawn one by one and repeated o
 The random numbers of a sentence depend on the seed and its number alone, not on its batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -16,8 +16,6 @@ and a sequence in no list has at most sum_k w_k r_k. If all r_k are 0, p is know
 a list knows its probabilities only up to a slack s_k <= r_k, each has up to w_k s_k more.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ same prefix rounds differently: two sequences of nearly equal probability may ch
 token at the very edge of the support may enter or leave it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Entmax and its loss as modules, in place of PyTorch's `Softmax` and `CrossEntropyLoss`."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from onmt_entmax.sparse.arguments import alpha_text, valid_alpha

@@ -15,8 +15,6 @@ support. Everything is computed in float64, for any alpha from 1, one number or 
 CUDA graph or a compiler records, nothing is read and all steps are taken.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Validation: measure a model on the development set while it trains."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, zip_longest

@@ -1,7 +1,5 @@
 """The log of a training run: progress bar, lines for people, metrics.jsonl and TensorBoard."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

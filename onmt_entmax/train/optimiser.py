@@ -1,7 +1,5 @@
 """The optimiser, learning-rate schedules, weight averages and the warm-up of attention."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Resuming: the checkpoint that a run continues from, and what it must have in common with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path

@@ -3,8 +3,6 @@
 It reads the data, starts anew or resumes from a compatible checkpoint, and calls the trainer.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """The training loop: updates, validation, checkpoints and the end of a run."""
 
-from __future__ import annotations
-
 import gc
 import math
 import signal

@@ -7,8 +7,6 @@ capture: what the function reads must be at the same addresses at every call, or
 silently. In the mode "check", the first replay of each graph is compared with a plain call.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager

@@ -10,8 +10,6 @@ output. The gradient needs the inputs and the weights; its pass turns gradients 
 those in scores.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
