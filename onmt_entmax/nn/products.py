@@ -249,7 +249,7 @@ class Deferred:
         self._weight, self._sizes, self._dtype = weight.detach(), sizes, dtype
         self.multiply = PreparedWeight(self._weight, dtype=dtype)
         self.summands = [] if summand is None else self._split(summand.detach())
-        self.all_inputs = self._memory(weight.size(-1), dtype or weight.dtype)
+        self.all_inputs = self._memory(weight.size(-1), weight.dtype)
         self.inputs = self._split(self.all_inputs)
         self._back: PreparedWeight | None = None
 
