@@ -295,6 +295,22 @@ def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
     assert tuple(firsts[name] for name in names) == expected
 
 
+def test_shorter_corpora_are_read_evenly_over_epochs(tmp_path: Path) -> None:
+    """Each epoch continues where the one before stopped."""
+    config = data(corpus(tmp_path, "long", 100, weight=2), corpus(tmp_path, "short", 32))
+    whole, seen = stream(config), Counter[str]()
+    words = whole.data.vocabularies.source
+    for batch in epoch_of(whole, 6):
+        for ids, length in zip(
+            batch.source[:, :, 0].t().tolist(), batch.source_lengths, strict=True
+        ):
+            first, *_, last = words.decode(ids[: int(length)])
+            seen.update([last] if first == "short" else [])
+    assert len(seen) == 32
+    assert sum(seen.values()) == 6 * 49  # the long one has its last line in a turn of the short one
+    assert max(seen.values()) - min(seen.values()) <= 1
+
+
 def test_frequencies_are_those_of_what_training_is_given(tmp_path: Path) -> None:
     """With a corpus of weight 2 that restarts within an epoch, and tokens dropped at random."""
     hidden = corpus(tmp_path, "other", size=30, transforms=("tokendrop",), weight=2)
