@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
@@ -171,6 +172,17 @@ def read_att(lines: list[str]) -> dict[tuple[str, str, str], float]:
             sides = left + symbols.get(upper, upper), right + symbols.get(lower, lower)
             stack.append((target, *sides, weight + more))
     return paths
+
+
+@pytest.mark.skipif(not shutil.which("hunspell"), reason="hunspell is not installed")
+def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
+    words = ("english", "ab", "--pos", "V", "--format", "hunspell", "--output", tmp_path / "w")
+    assert run(model, cells, *words, "--least", 0.1) == 0
+    listed = (tmp_path / "w.dic").read_text("utf-8").split("\n")[1:-1]
+    command = ["hunspell", "-d", str(tmp_path / "w"), "-l"]
+    asked = "\n".join([*listed, "bbabbabba"])
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["bbabbabba"]
 
 
 @pytest.mark.parametrize(
