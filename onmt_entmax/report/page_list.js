@@ -98,7 +98,7 @@ function drawCoverage() {
   const marks = { "optimal or more": "optimal", exhaustive: "exhaustive", "only one possible": "only" };
   const points = curve.points.filter((point) => point.quality !== null);
   const told = (p) => `${p.rule}: ${(100 * p.share).toFixed(1)} % kept, ${curve.measure} ${p.quality.toFixed(1)}`;
-  const limits = (values) => [Math.floor(Math.min(...values)), Math.ceil(Math.max(...values))];
+  const limits = (values) => [Math.floor(Math.min(...values)), Math.ceil(Math.max(...values) - 1e-9)];
   const [left, right] = limits(points.map((p) => 100 * p.share));
   const [bottom, top] = limits(points.map((p) => p.quality));
   const x = (p) => 30 + 200 * (100 * p.share - left) / (right - left || 1);
