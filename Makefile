@@ -56,9 +56,11 @@ docs: $(VENV)-docs/.installed
 	$(VENV)-docs/bin/mkdocs build --strict
 
 BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
-# An environment whose installation failed, as with a wrong PYTHON, is made anew.
-CLEAR = $(if $(wildcard $(VENV)/.installed*),,--clear)
-INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e
+# An environment whose installation failed, as with a wrong PYTHON, is made anew; not one that imports torch.
+CLEAR = $(shell $(BIN)/python -c 'import torch' 2>/dev/null || echo --clear)
+# "compat": `import onmt_entmax` works in the folder that holds the checkout, too, which has the package's name.
+INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && \
+	$(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat -c constraints.txt -e
 # pip would say ResolutionImpossible, or nothing.
 SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
 CHECK_PYTHON = @$(PYTHON) -c '$(SUPPORTED)' || \

@@ -154,11 +154,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
     add("--ask", type=following(whole(1, 10**6)), metavar="N", help="list the N least certain rows")
     add("--updates", type=following(whole(1, 10**7)), metavar="N", help="updates of each training")
-    add("--language", default="x", help="its name in the models (default x)")
+    add("--language", help="its name in --model, or in the models that are trained (default x)")
     add("--seed", type=int, default=1, help="of the division into parts (default 1)")
     options = parser.parse_args(arguments)
     if options.model and options.updates:
         raise UserError("--updates trains models, and --model names one")
+    if options.model and not options.language:
+        raise UserError("--model needs --language: the table's language, as the model names it")
+    options.language = options.language or "x"
     return options
 
 
