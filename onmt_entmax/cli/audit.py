@@ -101,7 +101,7 @@ def check_part(
     if not options.model:
         text = configuration(folder, len(train), 1, [], options.updates)
         contents[folder / CONFIGURATION] = text
-    if not (folder / "dev.src").exists():
+    if not all(path.exists() for path in contents):
         write_files(contents)
     if not options.model:
         if (folder / "scores.jsonl").exists():

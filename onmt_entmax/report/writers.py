@@ -108,7 +108,7 @@ class Answer:
     @property
     def prob(self) -> float:
         """Probability of the first of `lines`: the sum of the listed hypotheses with this text."""
-        (text,) = self.lines(1)
+        text = self.lines(1)[0]
         return sum(each.hypothesis.prob for each in self.hypotheses if each.text == text)
 
     def lines(self, n_best: int) -> list[str]:
@@ -383,7 +383,7 @@ class AnswerWriter:
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
-        if self._abstain and answer.result is not None and answer.prob < self._abstain:
+        if answer.result is not None and answer.prob < self._abstain:
             answer = replace(answer, abstained=True)
         self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
         if self._alignments is not None:

@@ -135,7 +135,7 @@ def run_training(
             done = resumed.step if resumed else 0
             log = Log(folder, done, training, model.generator_alpha, board)
             stack.enter_context(closing(log))
-        if cells := corpora.cells():
+        if processes.writes and (cells := corpora.cells()):
             # As with tokens seen, what an earlier training counted of other cells is kept.
             earlier = read_cells(resumed.loaded.folder) if resumed else {}
             both = {each: {**earlier.get(each, {}), **cells[each]} for each in cells}

@@ -232,8 +232,10 @@ class Trainer:
                 value_at(config.attention_dropout, config.dropout_steps, state.step),
             )
         size = sum(map(len, batches))
-        if config.normalization == "tokens":  # the start symbol is not predicted
-            size = sum(int(batch.target_lengths.sum()) for batch in batches) - size  # type: ignore
+        if config.normalization == "tokens":
+            # The start symbol is not predicted.
+            lengths = [each.target_lengths for each in batches]
+            size = sum(int(own.sum()) - len(own) for own in lengths if own is not None)
         with (
             named_exhaustion(
                 partial(self.batches.longest_line, batches),
