@@ -17,6 +17,7 @@ from torch.autograd import Function
 from torch.nn import functional
 
 from onmt_entmax import errors
+from onmt_entmax.nn.bf16_filter import find_by_bfloat16
 from onmt_entmax.nn.products import PreparedWeight, nonzero, product, weight_gradient
 from onmt_entmax.nn.support import Distribution, Support, join_supports, short_form
 from onmt_entmax.sparse import log_entmax
@@ -286,6 +287,7 @@ class PreparedOutput:
     def __init__(self, weight: Tensor, bias: Tensor, alpha: float) -> None:
         self._rows, self._alpha = max(_SEARCH_SCORES // max(len(weight), 1), 1), alpha
         self._scores = PreparedWeight(weight, bias)
+        self._find = find_by_bfloat16(weight, bias, alpha)
 
     @torch.inference_mode()
     def __call__(self, hidden: Tensor) -> Distribution:
@@ -293,10 +295,15 @@ class PreparedOutput:
 
         The result is a `Support` if alpha is above 1 and the supports are small, else a tensor.
         """
-        parts = [log_entmax(self._scores(h), self._alpha) for h in hidden.split(self._rows)]
-        if self._alpha > 1:
-            short = [short_form(part) for part in parts]
-            supports = [part for part in short if isinstance(part, Support)]
-            if len(supports) == len(parts):
-                return join_supports(supports)
-        return torch.cat(parts)
+        parts = [self._part(rows) for rows in hidden.split(self._rows)]
+        supports = [part for part in parts if isinstance(part, Support)]
+        if len(supports) == len(parts):
+            return join_supports(supports)
+        return torch.cat([part.dense() if isinstance(part, Support) else part for part in parts])
+
+    def _part(self, hidden: Tensor) -> Distribution:
+        found = self._find(hidden)
+        if found is not None:
+            return found
+        log_probs = log_entmax(self._scores(hidden), self._alpha)
+        return short_form(log_probs) if self._alpha > 1 else log_probs

@@ -55,9 +55,9 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
         finish, ends = np.full(rows, -np.inf), token == eos
         finish[row[ends]] = log_prob[ends]
     else:
-        inside = distribution != -torch.inf
-        # On a CPU, torch takes ten times as long for this sum.
-        support = inside.sum(1).cpu().numpy() if inside.is_cuda else np.count_nonzero(inside, 1)
+        # Comparing into floats, and summing them, is several times faster than with booleans.
+        inside = torch.ne(distribution, -torch.inf, out=torch.empty_like(distribution))
+        support = inside.sum(1, dtype=torch.float32).long().cpu().numpy()
         best, tokens = distribution.topk(kept)
         row, token = np.repeat(np.arange(rows), kept), tokens.flatten().cpu().numpy()
         log_prob, finish = _at_most_one(best.flatten()), _at_most_one(distribution[:, eos])
