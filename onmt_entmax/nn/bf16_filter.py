@@ -64,7 +64,7 @@ def find_by_bfloat16(
         cut = maxima - window - 2 * _SLACK * (factors + result)
         if not (len(hidden) and bool(cut.isfinite().all())):
             return None
-        position = nonzero(torch.ge(scores, cut, out=scores), _MOST_CANDIDATES)
+        position = nonzero(torch.ge(scores, cut.float(), out=scores), _MOST_CANDIDATES)
         if position is None:
             return None
         row = position // vocabulary
@@ -82,7 +82,8 @@ def find_by_bfloat16(
 
 
 def _norm(rows: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    """Return the norm of each row, in float64, whose squares do not underflow."""
+    return torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.float64)
 
 
 def _lost(rows: Tensor) -> Tensor:

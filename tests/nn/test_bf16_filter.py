@@ -34,7 +34,8 @@ def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: floa
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize("term", ["state", "weights", "result"])
-def test_tokens_at_the_error_bound_are_found(term: str, alpha: float) -> None:
+@pytest.mark.parametrize("scale", [1.0, 2.0**-80])  # squares of such norms underflow
+def test_tokens_at_the_error_bound_are_found(scale: float, term: str, alpha: float) -> None:
     """Rounding lowers token 300 and raises token 700 by about one term of the bound each.
 
     Exactly, token 700 is 0.98 of the window above token 300, and all others are far below.
@@ -53,7 +54,7 @@ def test_tokens_at_the_error_bound_are_found(term: str, alpha: float) -> None:
         weight[300, :2], weight[700, :2] = torch.tensor([[16.0, 1.0], [16.0, 3.0]])
     exact: Tensor = weight[[300, 700]].double() @ hidden[0].double()
     bias[[300, 700]] = -exact.float() - torch.tensor([0.98 * level, 0.0])
-    found = find_by_bfloat16(weight, bias, alpha)(hidden)
+    found = find_by_bfloat16(weight / scale, bias, alpha)(hidden * scale)
     assert found is not None
     assert found.token.tolist() == [300, 700]
 
