@@ -222,14 +222,12 @@ class Inflector:
         self._n_best = n_best
         self.folders = [model.folder for model in models]
         groups = [group for group in (left, right) if group]
-        self._directions = [
-            _Direction(
-                Translator(group, task),
-                None if n_best or not budget else Translator(group, every),
-                len(group),
-            )
-            for group in groups
-        ]
+        self._directions = []
+        for group in groups:
+            beam, lister = Translator(group, task), None
+            if budget and not n_best:
+                lister = Translator(group, every, stepper=beam.stepper)
+            self._directions.append(_Direction(beam, lister, len(group)))
         self._inventory = Inventory.of(group[0].vocabularies.source for group in groups)
         self.languages = self._inventory.languages
         """Languages in the source vocabularies of all models."""

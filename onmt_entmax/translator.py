@@ -127,6 +127,7 @@ class Translator:
         unknown: how to replace `<unk>` in texts, if at all. Certificates are about token sequences
             and do not change.
         align: whether answers have the alignments of their hypotheses.
+        stepper: that of another translator of these models and options, to share its memory.
 
     Attributes:
         folders: the model folders that were loaded.
@@ -151,6 +152,7 @@ class Translator:
         attention: bool = False,
         unknown: UnknownWords | None = None,
         align: bool = False,
+        stepper: Stepper | None = None,
     ) -> None:
         if not models:
             raise TranslationError("no model is named")
@@ -190,7 +192,7 @@ class Translator:
         self._merged = unknown is not None or self.reader.merges
         attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
-        self.stepper = make_stepper(models, attention, temperature)
+        self.stepper = stepper or make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
 
     def __reduce__(self) -> NoReturn:
