@@ -40,7 +40,7 @@ from typing import Any
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import Cells, encode_tag, encode_word, parse_cells
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
@@ -384,7 +384,9 @@ def cells_of(cells: Cells, language: str, pos: str | None) -> list[tuple[str, ..
     """
     sizes = parts_of_speech(cells, language)
     if not sizes:
-        raise UserError(f"no cells of the language {language!r} are known")
+        raise UserError(
+            f"no cells of the language {language!r} are known{nearest(language, cells)}"
+        )
     if pos is None and len(sizes) == 1:
         (pos,) = sizes
     if pos not in sizes:

@@ -191,6 +191,7 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
         (["english", "ab"], "--pos: english has N (1 cell), V (1 cell); choose one"),
         (["english", "ab", "--pos", "X"], "--pos: english has N (1 cell), V (1 cell); choose one"),
         (["dutch", "ab"], "no cells of the language 'dutch' are known"),
+        (["German", "ab"], "no cells of the language 'German' are known; did you mean 'german'?"),
         (["german"], "name one lemma, or a file of them with --lemmas"),
         (["german", "ab", "--format", "att"], "--format att needs --output"),
         (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),
