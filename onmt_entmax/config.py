@@ -523,7 +523,9 @@ class RunConfig:
     reset_optim: str = option(
         "none", one_of("none", "all"), "all: take only the weights of train_from."
     )
-    overwrite: bool = option(False, FLAG, "Delete checkpoints that are in the way.", RUN)
+    overwrite: bool = option(
+        False, FLAG, "Delete checkpoints that are in the way; only as a flag, not in a file.", RUN
+    )
     keep_checkpoint: int = option(
         -1, whole(1, 10**12, off=-1), "Checkpoints to keep besides the best; -1: all.", RUN
     )

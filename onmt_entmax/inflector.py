@@ -185,7 +185,7 @@ class Inflector:
 
     def __init__(
         self,
-        folders: Path | str | Sequence[Path | str | LoadedModel],
+        folders: Path | str | Sequence[Path | str | LoadedModel] = (),
         n_best: int = 1,
         beam_size: int = 5,
         max_length: int = 100,
@@ -200,7 +200,10 @@ class Inflector:
         reversed_folders = as_list(reversed_folders)
         models += [replace(load(each, device), right_to_left=True) for each in reversed_folders]
         if not models:
-            raise InflectionError("no model is named")
+            raise InflectionError(
+                "no model is named, such as the folder of a run, or the pretrained one, "
+                "onmt_entmax.files.released.pretrained()"
+            )
         for each in models:
             if not any(map(is_language, each.vocabularies.source.tokens)):
                 raise InflectionError(

@@ -109,7 +109,7 @@ def read_texts(
         nbest: lines for each of them.
 
     Raises:
-        UserError: one cannot be read, is empty, or has another number of lines.
+        UserError: one cannot be read, is empty or a report, or has another number of lines.
     """
     texts = []
     for path in paths:
@@ -117,6 +117,11 @@ def read_texts(
         sentences = sentences or len(text)
         if not text:
             raise UserError(f"{path}: the file is empty")
+        if text[0].startswith('{"') and '"source": ' in text[0]:
+            raise UserError(
+                f"{path}: an -exactness_report, not text; name the file that `translate` wrote to "
+                "-output (only --tune and --report read a report)"
+            )
         if len(text) != sentences * nbest:
             each = f"{nbest} for each of {counted(sentences, 'line')} of" if nbest > 1 else "as in"
             hint = ""

@@ -33,6 +33,10 @@ class _ArgumentParser(argparse.ArgumentParser):
         self._words = args or ()
         return super().parse_known_intermixed_args(args, namespace)
 
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """Return no options that a text abbreviates; `allow_abbrev` keeps those of `-model`."""
+        return []
+
     def error(self, message: str) -> NoReturn:
         """Name the first unknown option, which argparse does only if no argument is missing."""
         options = set(self._option_string_actions)
@@ -42,8 +46,7 @@ class _ArgumentParser(argparse.ArgumentParser):
                     options |= parser._option_string_actions.keys()
         for word in itertools.takewhile(lambda word: word != "--", self._words):
             name = word.partition("=")[0]
-            known = any(option.startswith(name) for option in options)
-            if re.fullmatch(r"--?[A-Za-z]\S*", name) and not known:
+            if re.fullmatch(r"--?[A-Za-z]\S*", name) and name not in options:
                 hint = nearest(name, sorted(options)) or "; -h explains the arguments"
                 raise UserError(f"{name}: no such option{hint}")
         raise UserError(f"{message}; -h explains the arguments")

@@ -30,11 +30,13 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, following, warn
 from onmt_entmax.data.inflection import split_tags
 from onmt_entmax.errors import UserError, counted, printable
@@ -141,10 +143,25 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
                 print(as_json(answer) if options.json else as_tsv(answer), flush=True)
 
 
+def _check_quotes(inflector: Inflector, question: Question) -> None:
+    """Warn if the only tag begins cells but is none, as where a shell ended the word at `;`."""
+    if len(question.tags) > 1:
+        return
+    with suppress(UserError):  # nothing else here reads cells.tsv, which may be damaged
+        cells = read_cells(inflector.folders[0]).get(question.language, ())
+        whole_cell = next((cell for cell in cells if cell[:1] == question.tags), None)
+        if whole_cell and question.tags not in cells:
+            warn(
+                f"no training source of {question.language} has the tag {question.tags[0]} alone; "
+                f'a shell needs quotes around tags, such as "{";".join(whole_cell)}"'
+            )
+
+
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
     """Yield the output for every query: that of the command line, or those of the input."""
     if options.query:
         questions = [read_question("\t".join(options.query), options.language)]
+        _check_quotes(inflector, questions[0])
     else:
         where = str(options.input or "standard input")
         lines = read_lines(options.input) if options.input else text_lines(sys.stdin.buffer, where)

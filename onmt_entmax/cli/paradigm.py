@@ -8,7 +8,7 @@ them in the model folder (`cells.tsv`), and --cells names others. A cell shows i
 model can produce no other, else every form of positive probability: `...` means that there may be
 more, `?` that training never saw a tag or a letter in this language. Tables follow UniMorph's
 dimensions: nouns have cases below each other and numbers side by side, finite verbs persons and
-tenses.
+tenses; in a terminal, forms for which a table is too wide stand below each other.
 
 --format csv, json and html have the same content. The other formats are word lists, with every form
 of positive probability (--least P: at least P in its cell):
@@ -27,20 +27,23 @@ import csv
 import html
 import io
 import json
+import re
+import shutil
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, following
 from onmt_entmax.data.inflection import Cells, encode_tag, encode_word, parse_cells
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
@@ -152,13 +155,27 @@ def _percent(prob: float) -> str:
     return "<1%" if prob < 0.005 else ">99%" if prob > 0.995 else f"{100 * prob:.0f}%"
 
 
-def as_text(cells: Sequence[Inflection]) -> str:
-    """Return the tables with aligned columns."""
+def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
+    """Return the tables with aligned columns.
+
+    Args:
+        cells: of one lemma.
+        width: of a terminal. The forms of a cell take several lines if a table is wider.
+    """
     blocks = []
     for section in sections(cells):
         rows = [["", *section.columns]] if any(section.columns) else []
         for row, line in section.lines():
             rows.append([row, *("" if each is None else cell_text(each) for each in line)])
+        first, *widths = (max(map(_width, column)) for column in zip(*rows, strict=True))
+        limits = range(max(widths), 0, -1)
+        fits = (n for n in limits if 2 + first + sum(2 + min(n, w) for w in widths) <= width)
+        limit = next(fits, 0)
+        rows = [
+            [*line]
+            for row in rows
+            for line in zip_longest(*(_wrapped(text, limit) for text in row), fillvalue="")
+        ]
         widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -168,6 +185,17 @@ def as_text(cells: Sequence[Inflection]) -> str:
         ]
         blocks.append("\n".join([section.title, *(f"  {line}".rstrip() for line in lines)]))
     return "\n\n".join(blocks)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a cell: as many forms in each as the width allows, but at least one."""
+    lines: list[str] = []
+    for form in re.split("(?<= /) ", text):
+        if lines and _width(longer := f"{lines[-1]} {form}") <= width:
+            lines[-1] = longer
+        else:
+            lines.append(form)
+    return lines
 
 
 def _width(text: str) -> int:
@@ -359,11 +387,7 @@ def _att_symbol(token: str) -> str:
     return {"@0@": "@0@", "\u2581": "@_SPACE_@"}.get(token, token)
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Inflection]], str]] = {
-    "table": as_text,
-    "csv": as_csv,
-    "json": as_json,
-}
+FORMATS = ("table", "csv", "json", "html")
 LISTS = ("hunspell", "keyman", "att")
 
 
@@ -384,7 +408,9 @@ def cells_of(cells: Cells, language: str, pos: str | None) -> list[tuple[str, ..
     """
     sizes = parts_of_speech(cells, language)
     if not sizes:
-        raise UserError(f"no cells of the language {language!r} are known")
+        raise UserError(
+            f"no cells of the language {language!r} are known{nearest(language, cells)}"
+        )
     if pos is None and len(sizes) == 1:
         (pos,) = sizes
     if pos not in sizes:
@@ -411,7 +437,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FILE",
         help="other cells: language, tags and number, between tabs",
     )
-    add("--format", choices=(*FORMATS, "html", *LISTS), default="table", help="default: table")
+    add("--format", choices=(*FORMATS, *LISTS), default="table", help="default: table")
     add("--least", type=following(positive(1)), default=0.0, metavar="P",
         help="of word lists: least probability of a form (default: all above 0)")  # fmt: skip
     add("--beam_size", type=following(whole(1, 10_000)), default=10, help="default 10")
@@ -501,20 +527,21 @@ def main(arguments: Sequence[str]) -> int:
                 file.write(text)
         print(words.completeness())
         return 0
-    text = _joined(written, options.format)
     if options.output is None:
-        sys.stdout.write(text)
+        width = shutil.get_terminal_size((sys.maxsize, 0)).columns
+        sys.stdout.write(_joined(written, options.format, width))
     else:
         with replaced_when_done([options.output]) as (file,):
-            file.write(text)
+            file.write(_joined(written, options.format))
     return 0
 
 
-def _joined(written: Iterable[Sequence[Inflection]], kind: str) -> str:
-    """Return all paradigms in one text."""
+def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:
+    """Return all paradigms in one text; tables for a terminal of a width."""
     if kind == "html":
         return as_html(written)
-    texts = [FORMATS[kind](cells) for cells in written]
+    if kind == "table":
+        return "\n\n".join(as_text(cells, width) for cells in written) + "\n"
     if kind == "csv":
-        return CSV_HEAD + "".join(texts)
-    return ("\n\n" if kind == "table" else "\n").join(texts) + "\n"
+        return CSV_HEAD + "".join(map(as_csv, written))
+    return "".join(f"{as_json(cells)}\n" for cells in written)

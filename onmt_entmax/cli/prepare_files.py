@@ -76,7 +76,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
         [path for paths in given.values() for path in paths],
         [path for paths in written.values() for path in paths],
     )
-    keep_configuration(out)
+    keep_configuration(out, options.minutes)
     pairs: dict[str, Pairs] = {}
     for part, paths in given.items():
         sides = zip(*read_pairs(*paths), strict=True)

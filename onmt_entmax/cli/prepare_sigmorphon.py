@@ -174,7 +174,7 @@ def prepare(options: argparse.Namespace) -> None:
     contents = pair_texts({options.out / name: some for name, some in pairs.items()})
     commands: list[str] = []
     if {"train", "dev"} <= pairs.keys():
-        keep_configuration(options.out)
+        keep_configuration(options.out, options.minutes)
         commands = next_commands(options.out, pairs["dev"][0][0], options.reverse)
         of_training = options.out, len(pairs["train"]), len(languages), commands
         contents[options.out / CONFIGURATION] = configuration(*of_training)

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import following
+from onmt_entmax.cli.ending import following, warn
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_bytes
 from onmt_entmax.rules import positive
 
 CONFIGURATION = "train.yaml"  # its name in the folder of the data
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
+_MEASURED = "Measured on this machine's CPU: "
 MINUTES: dict[str, Any] = {
     "type": following(positive(10**5)),
     "metavar": "N",
@@ -26,11 +27,12 @@ def next_lines(*commands: str) -> list[str]:
     return [printable(f"onmt-entmax {command}") for command in commands]
 
 
-def keep_configuration(out: Path) -> None:
-    """Refuse to replace a configuration that `prepare` did not write.
+def keep_configuration(out: Path, minutes: float | None) -> None:
+    """Refuse to replace a configuration that `prepare` did not write; warn if its plan is lost.
 
     Args:
         out: the folder of the data.
+        minutes: the time that the new plan is for, if one is given.
 
     Raises:
         UserError: names the file.
@@ -43,6 +45,8 @@ def keep_configuration(out: Path) -> None:
                 f"{path}: was changed, or made otherwise; rename it, remove it, or name another "
                 "--out"
             )
+        if minutes is None and _MEASURED.encode() in text:
+            warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
 def plan_for(minutes: float, out: Path) -> tuple[int, str]:
@@ -60,7 +64,7 @@ def plan_for(minutes: float, out: Path) -> tuple[int, str]:
     steps = max(round(60 * minutes / seconds), 100)
     time = f"{steps * seconds / 60:.3g} minutes and validations: {steps} updates of {seconds:.3g} s"
     print(time, file=sys.stderr)
-    return steps, f"Measured on this machine's CPU: {time}."
+    return steps, f"{_MEASURED}{time}."
 
 
 def training_file(

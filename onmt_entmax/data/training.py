@@ -301,6 +301,8 @@ class TrainingData:
         config: as given.
         vocabularies: of source and target, with the source tokens of each language.
         languages: the source tokens of each language; empty unless every source begins with one.
+        counts: how often the data has each token of source and target; empty if they need not be
+            counted before training.
         specials: tokens that transforms add to source and target.
         new_files: the text of each named vocabulary file that does not exist.
         sizes: number of lines of each corpus.
@@ -339,6 +341,7 @@ class TrainingData:
         first = next(read_lines(config.corpora[0])).source.split()
         if pairs is not None or is_language((first or [""])[0]):
             counts, languages = self._count(pairs)
+        self.counts = counts or (Counter(), Counter())
         self.new_files: dict[Path, str] = {}
         if vocabularies is None:
             vocabularies, self.new_files = build_vocabularies(

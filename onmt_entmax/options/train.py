@@ -193,7 +193,10 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     board = values["tensorboard_log_dir"] or os.path.join(values["save_model"], "tensorboard")
     return TrainingSetup(
         run=RunConfig(
-            **options.pick(RunConfig) | _vectors(options),
+            **options.pick(RunConfig)
+            | _vectors(options)
+            # In a file of OpenNMT-py it is about vocabularies, and deletes no checkpoints.
+            | {"overwrite": values["overwrite"] and options.origin["overwrite"] == "command line"},
             seed=seed,
             gpu=values["gpu_ranks"][0] if values["gpu_ranks"] else None,
             tensorboard=board if values["tensorboard"] else None,

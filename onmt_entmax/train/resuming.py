@@ -195,10 +195,10 @@ def _check_folder(run: RunConfig, resumed: Resumed | None) -> None:
         if steps and not run.overwrite:
             raise CheckpointError(
                 f"{folder}: holds checkpoints of later steps, up to {steps[-1]}; delete them with "
-                f"-overwrite, or choose another save_model"
+                f"-overwrite on the command line, or choose another save_model"
             )
     elif steps and not run.overwrite:
         raise CheckpointError(
             f"{folder}: already holds checkpoints; continue with -train_from {folder}, "
-            f"start anew with -overwrite, or choose another save_model"
+            f"start anew with -overwrite on the command line, or choose another save_model"
         )

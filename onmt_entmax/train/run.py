@@ -6,6 +6,7 @@ It reads the data, starts anew or resumes from a compatible checkpoint, and call
 import os
 import shlex
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -29,10 +30,11 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
-from onmt_entmax.data.inflection import cells_text, decode_source, is_language, is_tag
+from onmt_entmax.data.inflection import Cells, cells_text, decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import DataConfig, TrainingData
 from onmt_entmax.data.transforms import has_unseeded_sampling
+from onmt_entmax.data.unknown import named
 from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
 from onmt_entmax.errors import UserError, counted
@@ -51,7 +53,7 @@ from onmt_entmax.train.log import Log, measure
 from onmt_entmax.train.resuming import Resumed, resume, same_folder
 from onmt_entmax.train.trainer import Trainer
 
-_NAMED = 8  # most tokens that a warning names
+_RARE = 0.05  # share of all tokens that a vocabulary may lack on purpose, without a warning
 Tell = Callable[[str], None]
 
 
@@ -137,7 +139,11 @@ def run_training(
             stack.enter_context(closing(log))
         if processes.writes and (cells := corpora.cells()):
             # As with tokens seen, what an earlier training counted of other cells is kept.
-            earlier = read_cells(resumed.loaded.folder) if resumed else {}
+            earlier: Cells = {}
+            try:
+                earlier = read_cells(resumed.loaded.folder) if resumed else {}
+            except UserError as error:
+                tell(f"warning: {error}; only the cells of this data are kept")
             both = {each: {**earlier.get(each, {}), **cells[each]} for each in cells}
             others[CELLS] = cells_text({**earlier, **both}).encode()
         saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, others)
@@ -179,10 +185,9 @@ def time_updates(
 def _check_vocabularies(
     train_from: str, data: TrainingData, config: VocabularyConfig, tell: Tell
 ) -> None:
-    """Name what the vocabularies of the checkpoint lack, which it would read as `<unk>`.
+    """Warn of tokens that the vocabularies of the checkpoint lack, so that it reads `<unk>`.
 
-    Of languages and, unless the vocabulary lacks rare tokens on purpose, their tokens, this is a
-    warning.
+    If these lack rare tokens on purpose, then of languages alone, unless there are many others.
 
     Raises:
         CheckpointError: a transform writes a special token that they lack.
@@ -194,18 +199,24 @@ def _check_vocabularies(
                     f"{train_from}: cannot continue: a transform of the data writes "
                     f"{token!r}, which the vocabularies of that model do not have"
                 )
-    vocabulary, tokens = data.vocabularies.source, [*data.languages]
-    limited = config.src_words_min_frequency > 1 or len(vocabulary) >= config.src_vocab_size
-    if not limited and config.src_vocab is None:
-        tokens += sorted({token for some in data.languages.values() for token in some})
-    lacking = [token for token in tokens if token not in vocabulary]
-    if lacking:
-        more = ", ..." if len(lacking) > _NAMED else ""
-        tell(
-            f"warning: {train_from} reads <unk> instead of {counted(len(lacking), 'source token')} "
-            f"of the training data: {', '.join(map(repr, lacking[:_NAMED]))}{more}; only a new run "
-            "learns them"
+    sides = zip(("src", "tgt"), data.counts, data.vocabularies, strict=True)
+    for side, counts, vocabulary in sides:
+        lacking = Counter({token: n for token, n in counts.items() if token not in vocabulary})
+        limited = (
+            getattr(config, f"{side}_words_min_frequency") > 1
+            or len(vocabulary) >= getattr(config, f"{side}_vocab_size")
+            or config.src_vocab
+            or config.tgt_vocab
         )
+        if limited and lacking.total() <= _RARE * counts.total():
+            lacking = Counter({token: n for token, n in lacking.items() if token in data.languages})
+        if lacking:
+            of = {"src": "source token", "tgt": "target token"}[side]
+            tell(
+                f"warning: {train_from} reads <unk> instead of {lacking.total():,} of "
+                f"{counted(counts.total(), of)} of the training data: {named(lacking)}; only a new "
+                "run learns them"
+            )
 
 
 # --- the run folder --------------------------------------------------------------------------

@@ -95,6 +95,7 @@ def test_the_same_scores_differ_by_chance(texts: Path, tmp_path: Path, capsys) -
     ("arguments", "message"),
     [
         (["missing", "--reference", "ref"], "missing: no such file"),
+        (["report", "--reference", "ref"], "report: an -exactness_report, not text; name the file"),
         (["short", "--reference", "ref"], "short: has 1 line, expected 60"),
         (["five", "--reference", "ref"], "has 300 lines, expected 60, as in the reference (n-best"),
         (["five", "--reference", "ref", "--nbest", "4"], "expected 240, 4 for each of 60 lines of"),
@@ -103,6 +104,7 @@ def test_the_same_scores_differ_by_chance(texts: Path, tmp_path: Path, capsys) -
 def test_errors_are_one_line(texts: Path, monkeypatch, arguments: list[str], message: str) -> None:
     monkeypatch.chdir(texts)
     (texts / "short").write_text("a\n")
+    (texts / "report").write_text(f"{record('s', 'optimal', ('a', 0.5))}\n" * 60)
     (texts / "five").write_text("a\n" * 300)
     line = refused(bleu.main, arguments)
     assert message in line

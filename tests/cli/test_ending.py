@@ -104,6 +104,7 @@ def test_an_interrupt_while_libraries_load_ends_a_command() -> None:
     [
         (["--model", "a", "x"], "--model: no such option; did you mean '-model'?"),
         (["-model", "a", "x", "--n-best=3"], "--n-best: no such option; did you mean '--n_best'?"),
+        (["-mod", "a"], "-mod: no such option; did you mean '-model'?"),
         (["-model", "a", "-xyz"], "-xyz: no such option; -h explains the arguments"),
         (["--", "--model"], "the following arguments are required: -model; -h explains"),
         (["-model", "a", "--n_best", "x"], "argument --n_best: invalid int value: 'x'; -h"),

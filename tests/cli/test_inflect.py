@@ -10,6 +10,7 @@ from onmt_entmax import Inflector
 from onmt_entmax.cli import inflect
 from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.inflector import InflectionError, Question
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
@@ -60,6 +61,10 @@ class TestInflector:
         source = Vocabulary(tuple(tokens), seen)
         model = write_model(tmp_path / "tags", 3, Vocabularies(source, VOCABULARIES.target))
         assert list(Inflector([model]).inflect(language, "a", tags).warnings) == warnings
+
+    def test_without_a_model_it_names_the_pretrained_one(self):
+        with pytest.raises(InflectionError, match=r"no model is named.*released.pretrained\(\)"):
+            Inflector()
 
     def test_a_form_that_never_ends_is_no_form(self, tmp_path):
         endless = write_model(tmp_path / "endless", 1, end=-100)
@@ -121,6 +126,25 @@ class TestCommand:
         assert captured.err == (
             f"warning: {said[1]}\nwarning: ab: {said[2]} (words with warnings: 2 of 2)\n"
         )
+
+    @pytest.mark.parametrize(
+        ("cells", "tags", "more"),
+        [
+            ("german\tV;PST\t3\n", "V", '; a shell needs quotes around tags, such as "V;PST"'),
+            ("german\tV;PST\t3\ngerman\tV\t1\n", "V", ""),  # a cell
+            ("german\tV;PST;SG\t3\n", "V;PST", ""),  # was quoted
+            ("english\tV;PST\t3\n", "V", ""),
+            ("damaged\n", "V", ""),
+        ],
+    )
+    def test_tags_that_a_shell_cut_are_warned_of(self, tmp_path, capsys, cells, tags, more):
+        model = write_model(tmp_path / "model", 22)
+        (model / "cells.tsv").write_text(cells)
+        (model / LIST_NAME).unlink()
+        write_list(model)
+        assert ended(inflect.main, ["german", "ab", tags, "--model", str(model)]) == 0
+        said = f"warning: no training source of german has the tag V alone{more}\n" if more else ""
+        assert capsys.readouterr().err == said
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -126,6 +126,23 @@ def test_rows_and_columns_are_those_of_a_grammar(model, tags, titles, rows, colu
     assert sum(len(table.cells) for table in tables) == len({frozenset(t.split(";")) for t in tags})
 
 
+def test_a_table_fits_a_terminal(model, cells, tmp_path, monkeypatch, capsys) -> None:
+    answer = Inflector([model], 0).inflect("german", "ab", "V;PST")
+    object.__setattr__(answer.question, "tags", ("N", "NOM", "SG"))
+    plain = paradigm.as_text([answer]).splitlines()
+    least = max(len(f"  nominative  {form.text} 100% /") for form in answer.forms)
+    for width in (least, len(plain[2]) - 1):
+        lines = paradigm.as_text([answer], width).splitlines()
+        assert len(plain) < len(lines)
+        assert max(map(len, lines)) <= width
+        assert " ".join(lines).split() == " ".join(plain).split()
+    assert paradigm.as_text([answer], len(plain[2])).splitlines() == plain
+    monkeypatch.setenv("COLUMNS", "1")  # a file does not depend on it
+    assert run(model, cells, "german", "ab", "--output", tmp_path / "table") == 0
+    assert run(model, cells, "german", "ab") == 0
+    assert len(capsys.readouterr().out) > len((tmp_path / "table").read_text("utf-8"))
+
+
 def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) -> None:
     (tmp_path / "lemmas").write_text("ab\nb a\tV\n", encoding="utf-8")
     words = ("german", "--lemmas", tmp_path / "lemmas", "--budget", 2000)
@@ -191,6 +208,7 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
         (["english", "ab"], "--pos: english has N (1 cell), V (1 cell); choose one"),
         (["english", "ab", "--pos", "X"], "--pos: english has N (1 cell), V (1 cell); choose one"),
         (["dutch", "ab"], "no cells of the language 'dutch' are known"),
+        (["German", "ab"], "no cells of the language 'German' are known; did you mean 'german'?"),
         (["german"], "name one lemma, or a file of them with --lemmas"),
         (["german", "ab", "--format", "att"], "--format att needs --output"),
         (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),

@@ -205,7 +205,10 @@ def test_a_plan_for_a_time(kind, minutes, steps, tmp_path, capsys, monkeypatch):
     assert training.train_steps == steps
     assert 0 < training.optimizer.warmup_steps <= steps // 5
     assert training.valid_steps in (steps // 20, steps // 8)
-    assert run_command(name, words[:-2], f"onmt-entmax {name}") == 0  # it is prepare's own file
+    lost = "train.yaml: was planned for a time; without --minutes"
+    for more, warned in ((words, False), (words[:-2], True), (words[:-2], False)):
+        assert run_command(name, more, f"onmt-entmax {name}") == 0  # it is prepare's own file
+        assert (lost in capsys.readouterr().err) is warned
     assert "--minutes of `prepare`" in (out / "train.yaml").read_text()
 
 

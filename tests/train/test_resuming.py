@@ -35,8 +35,9 @@ from tests.toy import write_config
 def begun(tmp_path: Path) -> list[str]:
     """Train six updates with a checkpoint every two; return the arguments."""
     path = write_config(
-        tmp_path, train_steps=6, save_checkpoint_steps=2, valid_steps=2, rnn_size=8, report_every=1
-    )
+        tmp_path, train_steps=6, save_checkpoint_steps=2, valid_steps=2, rnn_size=8, report_every=1,
+        overwrite=True,  # has no effect in a file
+    )  # fmt: skip
     assert train(["-config", str(path)]) == 0
     return ["-config", str(path)]
 
@@ -273,20 +274,28 @@ def test_another_measure_or_folder_makes_the_best_anew(begun: list[str], tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("rare", "named"), [(0, "2 source tokens of the training data: 'lang=y', '+z'"),
-                        (2, "1 source token of the training data: 'lang=y'")],
-)  # fmt: skip
-def test_tokens_of_new_languages_are_warned_of(
-    rare: int, named: str, tmp_path: Path, capsys
+    ("rare", "tags", "named"),
+    [(0, 1, "'lang=y', '+z'"), (2, 1, "'lang=y'"), (2, 99, "'+z' (99), 'lang=y'")],
+)
+def test_tokens_of_new_data_are_warned_of(
+    rare: int, tags: int, named: str, tmp_path: Path, capsys
 ) -> None:
     """A resumed run keeps its vocabulary, which may lack rare tokens on purpose."""
     changes = {"src_words_min_frequency": rare, "rnn_size": 8}
     path = write_config(tmp_path, train_steps=1, save_checkpoint_steps=1, valid_steps=1, **changes)
-    source = tmp_path / "train.src"
-    lines = source.read_text().splitlines(keepends=True)
-    told = f"reads <unk> instead of {named}; only a new run"
-    for first, more in (("lang=x", []), ("lang=y +z", ["-train_from", tmp_path / "run"])):
+    source, target = tmp_path / "train.src", tmp_path / "train.tgt"
+    lines, last = source.read_text().splitlines(keepends=True), target.read_text()
+    new = f"lang=y {'+z ' * tags}"
+    for first, form, more in (("lang=x", "", []), (new, "z ", ["-train_from", tmp_path / "run"])):
         source.write_text("".join([f"{first} a\n", *(f"lang=x {line}" for line in lines[1:])]))
+        target.write_text(form + last)
         assert changed(["-config", str(path)], *more) == 0
-        assert (told in capsys.readouterr().err) is bool(more)
+        told = capsys.readouterr().err
+        for warning in (
+            f" source tokens of the training data: {named}; only a new run",
+            " target tokens of the training data: 'z'; only a new run",
+            "cells.tsv: its content is not what was written",  # derived data: counted again
+        ):
+            assert (warning in told) is bool(more)
+        (tmp_path / "run" / "step_1" / "cells.tsv").write_text("damaged")
     assert load(tmp_path / "run").vocabularies.source.seen == {"lang=x": frozenset("abcdef")}
