@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.cli.prepared import CONFIGURATION
 from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows
@@ -150,10 +150,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
-    add("--folds", type=following(whole(2, 100)), default=5, help="parts (default 5)")
+    add("--folds", type=whole(2, 100), default=5, help="parts (default 5)")
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
-    add("--ask", type=following(whole(1, 10**6)), metavar="N", help="list the N least certain rows")
-    add("--updates", type=following(whole(1, 10**7)), metavar="N", help="updates of each training")
+    add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
+    add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
     add("--language", help="its name in --model, or in the models that are trained (default x)")
     add("--seed", type=int, default=1, help="of the division into parts (default 1)")
     options = parser.parse_args(arguments)

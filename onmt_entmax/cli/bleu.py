@@ -40,7 +40,7 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
@@ -234,14 +234,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--detokenize", choices=LANGUAGES, help="join Moses' tokens of the systems to text")
     add(
         "--nbest",
-        type=following(whole(1, 10_000)),
+        type=whole(1, 10_000),
         default=1,
         metavar="N",
         help="the systems have N lines a sentence",
     )
     add(
         "--resamples",
-        type=following(whole(0, 100_000)),
+        type=whole(0, 100_000),
         default=1000,
         metavar="N",
         help="bootstrap samples; 0: compare nothing",

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.combine import shares
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import (
     UNKNOWN,
     decode_source,
@@ -236,7 +236,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     add("--reverse", action="store_true", help="make pairs for a right-to-left student")
-    count, share = following(whole(1, 10_000)), following(positive(1))
+    count, share = whole(1, 10_000), positive(1)
     add("--each", type=count, default=2, metavar="N", help="queries per training pair (default 2)")
     add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")
     add("--prob", type=share, default=0.3, help="least probability of a prediction (default 0.3)")

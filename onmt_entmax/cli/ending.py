@@ -8,12 +8,10 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from onmt_entmax.errors import UserError, exhaustion, nearest, printable
-from onmt_entmax.rules import Rule, shown
 
 _CUT = 200  # characters that a long message keeps at its beginning and at its end
 
@@ -27,11 +25,6 @@ class _ArgumentParser(argparse.ArgumentParser):
         """Parse the arguments, and keep them for `error`."""
         self._words = args or ()
         return super().parse_known_args(args, namespace)
-
-    def parse_known_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the arguments, and keep them for `error`."""
-        self._words = args or ()
-        return super().parse_known_intermixed_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Name the first unknown option, which argparse does only if no argument is missing."""
@@ -66,20 +59,6 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     )
     parser.register("type", Path, _path)
     return parser
-
-
-def following(rule: Rule) -> Callable[[str], Any]:
-    """Return a reader for `type=` of an argument that must follow a rule."""
-
-    def read(text: str) -> Any:
-        if text in rule.names:
-            return text
-        with suppress(ValueError):
-            if rule.fits(value := rule.kind(text)):
-                return value
-        raise argparse.ArgumentTypeError(f"{rule}, not {shown(text)}")
-
-    return read
 
 
 def run_script(main: Callable[[Sequence[str]], int]) -> None:

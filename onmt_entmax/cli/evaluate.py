@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, read_lines, refuse_overwriting, write_files
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--predictions", type=Path, required=True, help="one predicted target a line")
     add(
         "--nbest",
-        type=following(whole(1, 10_000)),
+        type=whole(1, 10_000),
         default=1,
         metavar="N",
         help="N predicted targets for each source line",

@@ -29,7 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
     MINUTES,
@@ -249,7 +249,7 @@ seed: 1
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    add, count = parser.add_argument, following(whole(1, 10**9))
+    add, count = parser.add_argument, whole(1, 10**9)
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="names of both sides")
@@ -278,7 +278,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add(
         "--max_ratio",
-        type=following(number(1, 10**6)),
+        type=number(1, 10**6),
         default=9,
         metavar="R",
         help="drop pairs whose lengths differ by a larger factor (default 9)",

@@ -23,7 +23,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
@@ -133,7 +133,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-report", type=Path, required=True, help="exactness report of `translate`")
     add("-output", type=Path, required=True, help="the HTML file to write")
     add(
-        "-details", type=following(Rule(int, 0, 10**9, names=("all",))), default=200, metavar="N",
+        "-details", type=Rule(int, 0, 10**9, names=("all",)), default=200, metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
     add("-transforms", nargs="*", help="the -transforms of `translate`")

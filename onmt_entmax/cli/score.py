@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import group_by_length, make_batch
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
@@ -198,7 +198,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add(
         "-batch_size",
-        type=following(whole(1, 10**7)),
+        type=whole(1, 10**7),
         default=64,
         metavar="N",
         help="pairs scored together (default 64)",

@@ -30,7 +30,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import BadRequest, HTTPException
 
 from onmt_entmax.checkpoint import load, read_cells
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import LIMIT
 from onmt_entmax.data.batch import make_batch
@@ -257,7 +257,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "model", type=Path, nargs="?", metavar="MODEL",
         help="run or model folder (default: the pretrained model)",
     )  # fmt: skip
-    add("--port", type=following(whole(0, 65535)), default=8000, help="0: any (default 8000)")
+    add("--port", type=whole(0, 65535), default=8000, help="0: any (default 8000)")
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--open", action="store_true", help="open the page in the browser")
     add(
@@ -265,11 +265,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="exact: also prove the listed outputs to be the most probable (default)",
     )  # fmt: skip
     add(
-        "--n_best", type=following(whole(1, 200)), default=10,
+        "--n_best", type=whole(1, 200), default=10,
         help="outputs to list, and beam size (default 10)",
     )  # fmt: skip
     add(
-        "--budget", type=following(whole(1, 10**6)), default=2000,
+        "--budget", type=whole(1, 10**6), default=2000,
         help="decoder steps of an exact search (default 2000)",
     )  # fmt: skip
     add(

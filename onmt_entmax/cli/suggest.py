@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import printable
 from onmt_entmax.files import text_lines
@@ -88,7 +88,7 @@ def converse(model: LoadedModel, options: argparse.Namespace) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    count = following(whole(1, 10**6))
+    count = whole(1, 10**6)
     parser.add_argument("model", type=Path, metavar="MODEL", help="run or model folder")
     parser.add_argument("--source", metavar="TOKENS", help="the source (default: read from input)")
     parser.add_argument("--prefix", metavar="TOKENS", help="the prefix (default: read from input)")
