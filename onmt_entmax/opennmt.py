@@ -17,7 +17,6 @@ with warnings.catch_warnings():
     from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
-    from onmt.modules.embeddings import SequenceTooLongError
     from onmt.opts import train_opts, translate_opts
     from onmt.transforms import AVAILABLE_TRANSFORMS, Transform, TransformPipe
     from onmt.transforms.tokenize import ONMTTokenizerTransform

@@ -7,7 +7,6 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,14 +14,12 @@ from typing import Any, NoReturn
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
-from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.reader import recorded_transform_options, subwords_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
@@ -53,7 +50,7 @@ _ALL = Windows()
 _ROWS = {"cpu": 1280, "cuda": 16_384}  # live prefixes of one batch
 _LONG = 1000  # tokens of a line whose memory is estimated
 _MUCH = 1 << 30  # bytes for one line of which users are warned
-_SHORTEN = "shorten or split it"
+_SHORTEN = "shorten or split it, or lower max_length"
 
 
 class TranslationError(UserError):
@@ -266,9 +263,10 @@ class Translator:
             `hypotheses` has `text` and `hypothesis.prob`.
 
         Raises:
-            TranslationError: if a line is longer than the model can read, a transform removes all
-                of it, a prefix is longer than `max_length` or has a token that no output has, or
-                constraints need too large an automaton.
+            TooLargeError: if a line is longer than the memory or a Transformer takes.
+            TranslationError: if a transform removes all of a line, a prefix is longer than
+                `max_length` or has a token that no output has, or constraints need too large an
+                automaton.
             ValueError: if there are not as many prefixes, or constraints, as lines, or batch_size
                 is below 1.
             TypeError: if a line is not a str.
@@ -351,7 +349,7 @@ class Translator:
         """Yield lines and their results in the order in which they are found."""
         if self.task.method == "enumerate":
             for line in lines:
-                with self._readable([line], 1):
+                with self.readable([line.source.example], 1):
                     result = self._exact(line)
                 yield line, result
             return
@@ -363,7 +361,7 @@ class Translator:
             (batch, [line.prefix for line in group], [line.automaton for line in group])
             for batch, group in longest_first
         )
-        with self._readable(lines, sentences):
+        with self.readable([line.source.example for line in lines], sentences):
             for place, result in stream_search(self.stepper, work, config, 4 * sentences):
                 line = order[place]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
@@ -378,7 +376,7 @@ class Translator:
         sentences = self._sentences(batch_size, samples)
         for batch, group in self._batches(lines, sentences):
             prefixes = [line.prefix for line in group]
-            with self._readable(group, sentences):
+            with self.readable([line.source.example for line in group], sentences):
                 drawn = sample(
                     self.stepper, batch, sampling, samples, longest, batch.indices, prefixes
                 )
@@ -393,26 +391,31 @@ class Translator:
     ) -> Iterator[tuple[Batch, list[_Line]]]:
         """Yield batches of lines of similar length, short ones first, each with its lines."""
         by_number = {line.source.example.index: line for line in lines}
-        for group in group_by_length([line.source.example for line in lines], sentences, "sents"):
-            batch = make_batch(group, self.vocabularies)
+        examples = [line.source.example for line in lines]
+        for batch in batches_by_length(examples, sentences, self.vocabularies):
             yield batch, [by_number[number] for number in batch.indices]
 
     @contextmanager
-    def _readable(self, lines: Sequence[_Line], sentences: int) -> Iterator[None]:
+    def readable(self, examples: Sequence[Example], sentences: int) -> Iterator[None]:
         """Name the longest line if it has more tokens than a Transformer or the memory takes.
 
-        The lines are searched inside the block, in batches of at most `sentences`.
+        Args:
+            examples: those that the block reads; of very long ones users are warned.
+            sentences: most of them that are in a batch.
+
+        Raises:
+            TooLargeError: names the line.
         """
-        examples = [line.source.example for line in lines]
-        try:
-            with named_exhaustion(lambda: _longest(examples), _SHORTEN):
-                check_memory(examples, sentences, self._networks, device_of(self._first))
-                yield
-        except SequenceTooLongError as error:
-            raise TranslationError(
-                f"{_longest(examples)}, or the max_length of its output, are more than a "
-                f"Transformer model reads ({error})"
-            ) from None
+        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
+            length = max(map(_length, examples), default=0)
+            if length >= _LONG:
+                count = min(sentences, len(examples))
+                needed = sum(search_bytes(each, count, length) for each in self._networks)
+                check_free(needed, device_of(self._first))
+                if needed > _MUCH:
+                    about = f"{_longest(examples)} need about {needed / 1e9:,.1f} GB"
+                    warnings.warn(about, stacklevel=2)
+            yield
 
     def _exact(self, line: _Line, start: SearchResult | None = None) -> SearchResult:
         task, config = self.task, self._config
@@ -484,32 +487,10 @@ class Translator:
         )
 
 
-def check_memory(
-    examples: Sequence[Example],
-    sentences: int,
-    networks: Sequence[ModelConfig],
-    device: torch.device,
-) -> None:
-    """Refuse a line that is too long for the memory that is free; warn of very long ones.
-
-    Batches have at most `sentences` of the lines.
-
-    Raises:
-        TooLargeError: names the first such line.
-    """
-    for example in examples:
-        length = len(example.source)
-        if length < _LONG:
-            continue
-        count = min(sentences, len(examples))
-        needed = sum(search_bytes(each, count, length) for each in networks)
-        line = f"line {example.index + 1}: its {length:,} tokens"
-        with named_exhaustion(partial(str, line), _SHORTEN):
-            check_free(needed, device)
-        if needed > _MUCH:
-            warnings.warn(f"{line} need about {needed / 1e9:,.1f} GB", stacklevel=2)
+def _length(example: Example) -> int:
+    return max(len(example.source), len(example.target or ()))
 
 
 def _longest(examples: Sequence[Example]) -> str:
-    longest = max(examples, key=lambda example: len(example.source))
-    return f"line {longest.index + 1}: its {counted(len(longest.source), 'token')}"
+    longest = max(examples, key=_length)
+    return f"line {longest.index + 1}: its {counted(_length(longest), 'token')}"

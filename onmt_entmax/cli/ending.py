@@ -102,14 +102,9 @@ def ending(program: str, work: Callable[[], int]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        # OpenNMT-py takes seconds to load: only a command that has loaded it can raise its error.
-        loaded = sys.modules.get("onmt_entmax.opennmt")
-        if loaded is not None and isinstance(error, loaded.SequenceTooLongError):
-            message = f"longer than a Transformer model reads ({error})"
-        elif (reason := exhaustion(error)) is not None:
-            message = f"this does not fit in memory ({reason})"
-        else:
+        if (reason := exhaustion(error)) is None:
             raise
+        message = f"this {reason}"
     if len(message) > 2 * _CUT:  # the end says what to do
         message = f"{message[:_CUT]} ... {message[-_CUT:]}"
     print(f"{program}: error: {printable(message)}", file=sys.stderr)

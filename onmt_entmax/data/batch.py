@@ -163,14 +163,11 @@ def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch
     )
 
 
-def group_by_length(
-    examples: Sequence[Example], batch_size: int, batch_type: str
-) -> Iterator[list[Example]]:
-    """Cut `examples`, in any order, into groups of similar length, short ones first.
-
-    Size and type of the groups are those of `Shapes`; a missing target counts as empty.
-    """
+def batches_by_length(
+    examples: Sequence[Example], batch_size: int, vocabularies: Vocabularies
+) -> Iterator[Batch]:
+    """Yield batches of at most `batch_size` examples of similar length, short ones first."""
     source = np.fromiter((len(e.source) for e in examples), np.int64, len(examples))
     target = np.fromiter((len(e.target or ()) for e in examples), np.int64, len(examples))
-    for group in Shapes(batch_size, batch_type, (1, 1)).group_lengths(source, target):
-        yield [examples[at] for at in group.tolist()]
+    for group in Shapes(batch_size, steps=(1, 1)).group_lengths(source, target):
+        yield make_batch([examples[at] for at in group.tolist()], vocabularies)
