@@ -14,7 +14,6 @@ with warnings.catch_warnings():
     from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
     from onmt.encoders import TransformerEncoder, str2enc
     from onmt.encoders.rnn_encoder import RNNEncoder
-    from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.opts import train_opts, translate_opts

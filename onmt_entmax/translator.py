@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count, islice, repeat
@@ -15,12 +15,12 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
-from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
-from onmt_entmax.data.transforms import build_transforms
+from onmt_entmax.data.reader import EncodedSource, Reader, replace_unknown
+from onmt_entmax.data.transforms import SUBWORDS, build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
-from onmt_entmax.options.reader import recorded_transform_options, subwords_of
+from onmt_entmax.options.reader import recorded_transform_options, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
@@ -121,8 +121,8 @@ class Translator:
             subword transforms of the first model's training.
         transform_options: their options; the first model's training options fill in the rest.
         attention: whether answers count the attended source positions.
-        unknown: how to replace `<unk>` in texts, if at all. Certificates are about token sequences
-            and do not change.
+        phrases: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
+            None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
 
     Attributes:
@@ -135,7 +135,7 @@ class Translator:
 
     Raises:
         TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
-            among them, no model has the attention that `unknown` needs, or some models write from
+            among them, no model has the attention that `phrases` needs, or some models write from
             left to right and others from right to left.
     """
 
@@ -146,7 +146,7 @@ class Translator:
         transforms: Sequence[str] | None = None,
         transform_options: Namespace | None = None,
         attention: bool = False,
-        unknown: UnknownWords | None = None,
+        phrases: Mapping[str, str] | None = None,
         align: bool = False,
     ) -> None:
         if not models:
@@ -166,7 +166,7 @@ class Translator:
         self.dense_attention = any(loaded.config.dense_attention for loaded in models)
         options = transform_options or Namespace()
         if transforms is None:
-            transforms = subwords_of(first.options)
+            transforms = [name for name in transforms_of(first.options) if name in SUBWORDS]
         if transforms:
             where = f"{first.folder / 'config.yaml'}: options"
             recorded = recorded_transform_options(first.options, where)
@@ -176,16 +176,14 @@ class Translator:
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex
         )
-        if unknown and task.sampling:
-            raise TranslationError("replace_unk goes with a search, not with sampling")
-        if align and task.sampling:
-            raise TranslationError("report_align goes with a search, not with sampling")
-        for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
+        for name, needed in (("replace_unk", phrases is not None), ("report_align", align)):
+            if needed and task.sampling:
+                raise TranslationError(f"{name} goes with a search, not with sampling")
             if needed and all(m.config.global_attention == "none" for m in models):
                 raise TranslationError(f"{name} needs a model with attention")
-        self._unknown, self._align = unknown, align
-        self._merged = unknown is not None or self.reader.merges
-        attention = attention or task.config.penalties.covers or unknown is not None or align
+        self._phrases, self._align = phrases, align
+        self._merged = phrases is not None or self.reader.merges
+        attention = attention or task.config.penalties.covers or phrases is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         self.stepper = make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
@@ -301,7 +299,10 @@ class Translator:
         words, beginning = self.reader.preprocess(text, prefix)
         source, forced = self.reader.encode(words, number), self._prefix(number, beginning)
         if words:
-            return _Line(text, source, forced, self._automaton(number, text, wish))
+            automaton = self._compiler.automaton(
+                wish, lambda phrase: self.reader.preprocess(text, phrase)[1], number + 1
+            )
+            return _Line(text, source, forced, automaton)
         if text.split():
             raise TranslationError(
                 f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
@@ -334,14 +335,6 @@ class Translator:
                 f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
             )
         return target.encode(tokens)
-
-    def _automaton(self, number: int, line: str, wish: LineConstraints) -> Automaton | None:
-        """Return the automaton of a line's constraints; None without any."""
-
-        def tokens(phrase: str) -> list[str]:
-            return self.reader.preprocess(line, phrase)[1]
-
-        return self._compiler.automaton(wish, tokens, number + 1)
 
     def _search(
         self, lines: Sequence[_Line], batch_size: int
@@ -440,12 +433,8 @@ class Translator:
             weights = best.attention[:, :length]
             counts = (weights > 0).sum(1) if not self.dense_attention else [length] * len(weights)
             attended = tuple(int(count) for count in counts)
-        answer = Answer(
-            id=source.example.index,
-            source=line.text,
-            source_tokens=length,
-            unknown=source.unknown,
-            unseen=source.unseen,
+        answer = replace(
+            self._unanswered(line),
             result=result,
             hypotheses=tuple(self._decoded(h, source) for h in result.hypotheses),
             unfinished=(
@@ -468,22 +457,25 @@ class Translator:
             aligned = alignment(
                 attention, source.words, target, self.dense_attention, self.reader.backwards
             )
-        if attention is not None and self._unknown:
-            target = self._unknown.replace(target, source.words, attention)
+        if attention is not None and self._phrases is not None:
+            target = replace_unknown(target, source.words, attention, self._phrases)
         text = self.reader.postprocess(target)
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
     def _sampled(self, line: _Line, drawn: Sequence[Sample]) -> Answer:
-        source = line.source
         as_hypotheses = [Hypothesis(each.tokens, each.log_prob, each.log_prob) for each in drawn]
-        texts = [self._decoded(hypothesis, source).text for hypothesis in as_hypotheses]
+        texts = [self._decoded(hypothesis, line.source).text for hypothesis in as_hypotheses]
+        return replace(self._unanswered(line), samples=tuple(map(Drawn, texts, drawn)))
+
+    def _unanswered(self, line: _Line) -> Answer:
+        """Return an answer that says only what was read."""
+        source = line.source
         return Answer(
-            id=source.example.index,
-            source=line.text,
+            source.example.index,
+            line.text,
             source_tokens=len(source.words),
             unknown=source.unknown,
             unseen=source.unseen,
-            samples=tuple(map(Drawn, texts, drawn)),
         )
 
 

@@ -32,7 +32,6 @@ BLEU, if all others are left to a person: by the probability of the output, and 
 """
 
 import argparse
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -44,7 +43,7 @@ from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import (
     ONMT,
     Measure,
@@ -171,7 +170,7 @@ def tune(options: argparse.Namespace) -> str:
         rows = tune_reward(records, references, metric)
         for file in files:
             content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
-            file.write(json.dumps(content, indent=2) + "\n")
+            file.write(json_text(content))
     shown = [["options of translate", name, "brevity penalty", "proven"]]
     for row in rows:
         measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
@@ -212,7 +211,7 @@ def run(options: argparse.Namespace) -> str:
             curve = coverage(records, quality_of(metric, first, references))
             content["coverage"] = [vars(each) for each in curve]
         for file in files:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            file.write(json_text(content))
     shown = table(names, measures)
     if curve:
         shown += "\n\n" + coverage_text(curve, name)

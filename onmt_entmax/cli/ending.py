@@ -5,6 +5,8 @@ import io
 import itertools
 import os
 import re
+import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -13,6 +15,7 @@ from typing import Any, NoReturn
 
 from onmt_entmax.errors import UserError, exhaustion, nearest, printable
 
+CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 _CUT = 200  # characters that a long message keeps at its beginning and at its end
 
 
@@ -61,6 +64,17 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def run_command(*words: object) -> None:
+    """Show a command of the package and run it in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: it failed, and has said why.
+    """
+    command = list(map(str, words))
+    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
+    subprocess.run([*CONSOLE, *command], check=True)
+
+
 def run_script(main: Callable[[Sequence[str]], int]) -> None:
     """Run the `main` of a script of `tools/` under the script's name, and exit."""
     sys.exit(ending(Path(sys.argv[0]).name, lambda: main(sys.argv[1:])))
@@ -70,8 +84,8 @@ def ending(program: str, work: Callable[[], int]) -> int:
     """Return the exit status of `work`, or of the error that stopped it.
 
     User errors, disk errors and text that cannot be encoded print one line and give status 2, an
-    interrupt from the keyboard gives 130, a closed pipe gives 141 and prints nothing. Other errors
-    are bugs, and keep their traceback.
+    interrupt from the keyboard gives 130, a closed pipe gives 141 and prints nothing, and a command
+    that failed gives its own status. Other errors are bugs, and keep their traceback.
 
     Args:
         program: the name that error messages begin with.
@@ -85,6 +99,8 @@ def ending(program: str, work: Callable[[], int]) -> int:
             sys.stdout.flush()  # so that errors in writing are handled here, not at exit
     except UserError as error:
         message = str(error)
+    except subprocess.CalledProcessError as error:
+        return error.returncode if error.returncode > 0 else 128 - error.returncode
     except BrokenPipeError:
         _discard_output()
         return 141

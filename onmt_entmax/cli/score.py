@@ -31,6 +31,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import batches_by_length
+from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
@@ -45,14 +46,10 @@ WINDOW = 4096  # pairs that are sorted by length together
 class Scored:
     """A target with its score, and the tokens that training never saw."""
 
+    source: EncodedSource
     target: tuple[str, ...]
     score: TargetScore
-    source_tokens: int = 0
-    unknown: tuple[str, ...] = ()
-    """Source tokens that are not in the vocabulary, which the model reads as `<unk>`."""
-    unseen: tuple[tuple[str, str], ...] = ()
-    """Source tokens that training did not see in the source's language, behind its token."""
-    unknown_target: tuple[str, ...] = ()
+    unknown_target: tuple[str, ...]
     """Target tokens that no output can have."""
 
 
@@ -70,8 +67,8 @@ class Summary:
 
     def add(self, scored: Scored) -> None:
         """Count one target."""
-        score = scored.score
-        self.unknown.add(scored.source_tokens, scored.unknown, scored.unseen)
+        score, source = scored.score, scored.source
+        self.unknown.add(len(source.words), source.unknown, source.unseen)
         self.unknown_target.add(len(scored.target), scored.unknown_target)
         self.targets += 1
         self.tokens += len(score.steps)
@@ -130,11 +127,9 @@ def score_pairs(
                 for can, step in zip(possible, steps, strict=True)
             ]
             yield Scored(
+                source,
                 tuple(target),
                 TargetScore((*steps, last)),
-                len(source.words),
-                source.unknown,
-                source.unseen,
                 tuple(t for t, can in zip(target, possible, strict=True) if not can),
             )
         done += len(window)
@@ -148,8 +143,8 @@ def record(number: int, scored: Scored) -> dict[str, object]:
         **{
             name: Counter(tokens)
             for name, tokens in (
-                ("unknown", scored.unknown),
-                ("unseen", [token for _, token in scored.unseen]),
+                ("unknown", scored.source.unknown),
+                ("unseen", [token for _, token in scored.source.unseen]),
                 ("unknown_target", scored.unknown_target),
             )
             if tokens

@@ -32,14 +32,12 @@ from werkzeug.exceptions import BadRequest, HTTPException
 from onmt_entmax.checkpoint import load, read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
-from onmt_entmax.cli.report import LIMIT
-from onmt_entmax.data.batch import make_batch
+from onmt_entmax.cli.report import picture
 from onmt_entmax.data.inflection import Cells, decode_word, encode_source, split_tags
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
-from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.page import drawing, live_page, to_json
+from onmt_entmax.report.page import live_page, to_json
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
@@ -153,14 +151,9 @@ class Answering:
             raise UserError(str(error).removeprefix("line 1: ")) from None
         if answer.result is None:
             raise UserError("the sentence is empty")
-        reader, names = translator.reader, translator.vocabularies.target
-        source = reader.encode(reader.preprocess(line)[0])
+        source = translator.reader.encode(translator.reader.preprocess(line)[0])
         outputs = [each.hypothesis.tokens for each in answer.hypotheses]
-        drawn = None
-        if outputs:
-            batch = make_batch([source.example], translator.vocabularies)
-            lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
-            drawn = drawing(lattice, source.words, names.tokens, names.eos, reader.backwards)
+        drawn = picture(translator, source, outputs)[1] if outputs else None
         record = answer.record()
         if self._inflects:
             for each in record["hypotheses"]:

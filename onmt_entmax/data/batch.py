@@ -8,7 +8,7 @@ on the examples alone, so seed and position still determine the stream of batche
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -54,12 +54,12 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`."""
-
-        def move(tensor: Any) -> Any:
-            return None if tensor is None else tensor.to(device, non_blocking=True)
-
-        source, lengths = move(self.source), move(self.source_lengths)
-        return Batch(source, lengths, move(self.target), move(self.target_lengths), self.indices)
+        moved: dict[str, Any] = {
+            name: part.to(device, non_blocking=True)
+            for name, part in vars(self).items()
+            if isinstance(part, Tensor)
+        }
+        return replace(self, **moved)
 
 
 Integers = NDArray[np.int64]

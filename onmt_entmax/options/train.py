@@ -28,13 +28,13 @@ from onmt_entmax.config import (
 )
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
+from onmt_entmax.files import no_such_file
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.reader import (
     FUNCTIONS,
     SIDES,
     OptionError,
     Options,
-    no_such_file,
     options_of,
     read_options,
     read_value,

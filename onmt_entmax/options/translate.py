@@ -2,19 +2,19 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from onmt_entmax.config import FEW, SIZE, TRANSFORMS, ConfigError, Option, declared
-from onmt_entmax.data.reader import UnknownWords, read_phrase_table
-from onmt_entmax.files import is_stream, refuse_overwriting
+from onmt_entmax.config import FEW, LIMIT, SIZE, TRANSFORMS, ConfigError, Option, declared
+from onmt_entmax.data.reader import read_phrase_table
+from onmt_entmax.data.transforms import SUBWORD_FILES
+from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.reader import (
     Options,
-    no_such_file,
     options_of,
     read_options,
     transform_options,
@@ -52,7 +52,7 @@ OPTIONS = {
     ),
     "budget": Option(
         Budget.expansions,
-        declared(Budget)["expansions"].rule,
+        LIMIT,
         "Prefixes per sentence that may be computed.",
         _SEARCH,
         "search: exact or search: enumerate or verify",
@@ -103,7 +103,6 @@ OPTIONS = {
         "hypotheses with its text).",
         _OUTPUTS,
     ),
-    "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
     "ignore_when_blocking": Option(
         [], _TEXT, "Tokens that may repeat.", _OUTPUTS, "block_ngram_repeat"
     ),
@@ -117,10 +116,7 @@ OPTIONS = {
     "phrase_table": Option("", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, "replace_unk"),
 }
 # Options that name an input file.
-_READ = (
-    "config src tgt phrase_table constraints src_subword_model tgt_subword_model src_subword_vocab "
-    "tgt_subword_vocab"
-).split()
+_READ = ("config", "src", "tgt", "phrase_table", "constraints", *SUBWORD_FILES)
 
 
 @dataclass(frozen=True)
@@ -142,7 +138,7 @@ class TranslationSetup:
     gpu: int | None
     transforms: tuple[str, ...] | None  # None: the subword transforms of the model's training
     transform_options: Namespace  # only those given; the model's own options are the rest
-    unknown: UnknownWords | None
+    phrases: Mapping[str, str] | None  # replaces <unk>; None: nothing does
 
 
 def translation_options() -> dict[str, Option]:
@@ -169,9 +165,9 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         [Path(options[name]) for name in _READ if options[name]],
         [output, *with_summary(report), *([] if aligned is None else [aligned])],
     )
-    unknown, table = None, options["phrase_table"]
+    phrases, table = None, options["phrase_table"]
     if options["replace_unk"]:
-        unknown = UnknownWords(read_phrase_table(Path(table)) if table else {})
+        phrases = read_phrase_table(Path(table)) if table else {}
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=Path(options["src"]),
@@ -190,7 +186,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         transform_options=Namespace(
             **{name: options[name] for name in transform_options() if options.given(name)}
         ),
-        unknown=unknown,
+        phrases=phrases,
     )
 
 

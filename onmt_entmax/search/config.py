@@ -71,13 +71,6 @@ class Penalties(Checked):
         """Whether scores depend on attention."""
         return self.coverage_penalty != "none" and self.beta > 0
 
-    def is_finite(self, max_length: int) -> bool:
-        """Tell whether the length penalty of up to `max_length` tokens is a finite number."""
-        try:
-            return math.isfinite(self.length(max_length))
-        except OverflowError:
-            return False
-
     def length(self, tokens: Any) -> Any:
         """Return the length penalty.
 
@@ -152,7 +145,7 @@ class SearchConfig(Checked):
     beam_size: int = option(5, FEW, "Prefixes kept per sentence.", "Outputs")
     n_best: int = 1
     """Hypotheses returned for each sentence; 0 returns all that finished."""
-    max_length: int = option(100, whole(0, 10**6), "Longest output, in tokens.", "Outputs")
+    max_length: int = option(100, whole(1, 10**6), "Longest output, in tokens.", "Outputs")
     """Longest sequence, without its end symbol; longer prefixes are cut, and the certificate counts
     them."""
     stop: Stop = option(
@@ -179,8 +172,9 @@ class SearchConfig(Checked):
     def misfits(self) -> Iterator[tuple[object, str, str]]:
         """Yield whether a value does not fit others, its name, and why."""
         yield self.n_best < 0, "n_best", f"must be at least 0, not {self.n_best}"
-        finite = self.penalties.is_finite(self.max_length)
-        yield not finite, "alpha", "too large: the penalty of max_length overflows"
+        with np.errstate(over="ignore"):
+            longest = self.penalties.length(np.float64(self.max_length))
+        yield longest == np.inf, "alpha", "too large: the penalty of max_length overflows"
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
     message = fail("translate.py", *arguments, "-tgt_prefix")
     assert "prefix of line 1: 'Q' is not in the target vocabulary" in message
     (tmp_path / "prefixes").write_text("a\nb\nc\n")
-    assert "must have 1 line, as" in fail("translate.py", *arguments, "-tgt_prefix")
+    assert "has 1; they must correspond" in fail("translate.py", *arguments, "-tgt_prefix")
 
 
 @pytest.fixture
