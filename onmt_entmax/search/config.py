@@ -56,10 +56,10 @@ class Penalties(Checked):
         "length_reward",
     )
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
-        both = self.length_reward and self.length_penalty != "none"
-        yield both, "length_reward", "does not go with length_penalty: choose one of them"
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        if self.length_reward and self.length_penalty != "none":
+            yield "length_reward", "does not go with length_penalty: choose one of them"
 
     @property
     def any(self) -> bool:
@@ -145,7 +145,7 @@ class SearchConfig(Checked):
     beam_size: int = option(5, FEW, "Prefixes kept per sentence.", "Outputs")
     n_best: int = 1
     """Hypotheses returned for each sentence; 0 returns all that finished."""
-    max_length: int = option(100, whole(1, 10**6), "Longest output, in tokens.", "Outputs")
+    max_length: int = option(100, whole(0, 10**6), "Longest output, in tokens.", "Outputs")
     """Longest sequence, without its end symbol; longer prefixes are cut, and the certificate counts
     them."""
     stop: Stop = option(
@@ -169,12 +169,14 @@ class SearchConfig(Checked):
     all_found: bool = False
     """Whether to return all that finished, though only the `n_best` are searched for."""
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
-        yield self.n_best < 0, "n_best", f"must be at least 0, not {self.n_best}"
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        if self.n_best < 0:
+            yield "n_best", f"must be at least 0, not {self.n_best}"
         with np.errstate(over="ignore"):
             longest = self.penalties.length(np.float64(self.max_length))
-        yield longest == np.inf, "alpha", "too large: the penalty of max_length overflows"
+        if longest == np.inf:
+            yield "alpha", "too large: the penalty of max_length overflows"
 
 
 @dataclass(frozen=True)
@@ -235,22 +237,22 @@ class SearchTask(Checked):
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
         config, mbr, exact = self.config, self.mbr is not None, self.method == "exact"
         enumerates, penalties = self.method == "enumerate", config.penalties.any
-        known = self.method in get_args(Method)
-        yield not known, "search", f"must be beam, exact or enumerate, not {self.method!r}"
-        yield exact and config.stop == "first", "stop", "first goes with search: beam"
-        yield (
-            enumerates and penalties,
-            "search",
-            "enumerate lists by probability, without penalties",
-        )
-        yield mbr and exact, "mbr", "goes with search: beam or enumerate"
-        yield mbr and penalties, "mbr", "is by probability, without penalties"
+        if self.method not in get_args(Method):
+            yield "search", f"must be beam, exact or enumerate, not {self.method!r}"
+        if exact and config.stop == "first":
+            yield "stop", "first goes with search: beam"
+        if enumerates and penalties:
+            yield "search", "enumerate lists by probability, without penalties"
+        if mbr and exact:
+            yield "mbr", "goes with search: beam or enumerate"
+        if mbr and penalties:
+            yield "mbr", "is by probability, without penalties"
         if self.sampling is not None:
             plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
             used = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
-            alone = used == (plain, "beam", False, False, None, None)
-            yield not alone, "random_sampling", "takes n_best and max_length, no other options"
+            if used != (plain, "beam", False, False, None, None):
+                yield "random_sampling", "takes n_best and max_length, no other options"
