@@ -36,9 +36,10 @@ from torch import Tensor
 from onmt_entmax import __version__
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.inflection import Cells, parse_cells
+from onmt_entmax.data.transforms import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import FileError, read_bytes, text_lines, write_folder, write_text
+from onmt_entmax.files import FileError, read_bytes, remove, text_lines, write_folder, write_text
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
 from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
@@ -47,10 +48,6 @@ from onmt_entmax.rules import shown
 FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"
 CELLS = "cells.tsv"
-# Options that name files of a subword model, which decoding reads again. A model folder has a copy.
-_SUBWORD_OPTIONS = tuple(
-    f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
-)
 _LARGEST = 2**34  # bytes of weights or a training state
 _LARGEST_TEXT = 2**28
 # The option with which an exported folder says that its outputs begin with their last token.
@@ -281,7 +278,7 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
     config, options, version = read_config(folder)
-    for name in _SUBWORD_OPTIONS:  # the folder's own files
+    for name in SUBWORD_FILES:  # the folder's own, which decoding reads again
         value = options.get(name)
         if isinstance(value, str) and Path(value).name == value and (folder / value).is_file():
             with _naming(folder / value):
@@ -333,7 +330,7 @@ def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict
     """
     changed, contents = dict(options), {}
     names: dict[str, str] = {}  # by path: both sides may share a file
-    for option in _SUBWORD_OPTIONS:
+    for option in SUBWORD_FILES:
         path = options.get(option)
         if isinstance(path, str) and path:
             changed[option] = name = names.setdefault(path, option + Path(path).suffix)
@@ -426,10 +423,8 @@ def remove_leftovers(run: Path) -> None:
             continue
         if path.suffix == ".old" and not (named := path.with_name(path.stem[1:])).exists():
             path.rename(named)
-        elif path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
         else:
-            path.unlink()
+            remove(path)
 
 
 def prune(run: Path, keep: int, newest: int) -> None:
@@ -454,10 +449,7 @@ def remove_checkpoint(run: Path, step: int) -> None:
     """Delete a checkpoint, of a link only the link; readers find it whole or not at all."""
     hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
     (run / f"step_{step}").rename(hidden)
-    if hidden.is_symlink():
-        hidden.unlink()
-    else:
-        shutil.rmtree(hidden)
+    remove(hidden)
 
 
 def clear(folder: Path, step: int) -> None:

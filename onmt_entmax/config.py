@@ -98,12 +98,11 @@ class Checked:
         for name, each in declared(type(self)).items():
             if not each.rule.fits(value := getattr(self, name)):
                 raise ConfigError(name, f"{each.rule}, not {shown(value)}")
-        for misfit, name, reason in self.misfits():
-            if misfit:
-                raise ConfigError(name, reason)
+        for name, reason in self.misfits():
+            raise ConfigError(name, reason)
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
         yield from ()
 
 
@@ -184,93 +183,64 @@ class ModelConfig(Checked):
     freeze_word_vecs_enc: bool = option(False, FLAG, "Freeze source embeddings.")
     freeze_word_vecs_dec: bool = option(False, FLAG, "Freeze target embeddings.")
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
         size, transformer = self.rnn_size, self.decoder_type == "transformer"
         source, target = self.src_word_vec_size, self.tgt_word_vec_size
-        yield (
-            (self.encoder_type == "transformer") is not transformer,
-            "encoder_type",
-            "a Transformer needs it on both sides",
-        )
-        yield (
-            self.encoder_type == "brnn" and size % 2,
-            "rnn_size",
-            f"must be even for the two directions of brnn, not {size}",
-        )
+        if (self.encoder_type == "transformer") is not transformer:
+            yield "encoder_type", "a Transformer needs it on both sides"
+        if self.encoder_type == "brnn" and size % 2:
+            yield "rnn_size", f"must be even for the two directions of brnn, not {size}"
         fits = self.enc_layers == self.dec_layers
         fits |= self.input_feed and self.enc_layers > self.dec_layers
-        yield (
-            not transformer and not fits,
-            "dec_layers",
-            f"{self.dec_layers} of a recurrent decoder do not fit enc_layers: {self.enc_layers}, "
-            "whose last states they begin with; make them equal",
-        )
-        yield (
-            self.encoder_type == "mean" and source != size,
-            "src_word_vec_size",
-            f"must equal rnn_size {size} with encoder_type: mean",
-        )
-        yield (
-            self.position_encoding and (source % 2 or target % 2),
-            "position_encoding",
-            f"needs even sizes of embeddings, not {source} and {target}",
-        )
-        yield transformer and size % self.heads, "heads", f"must divide rnn_size {size}"
+        if not transformer and not fits:
+            yield (
+                "dec_layers",
+                f"{self.dec_layers} of a recurrent decoder do not fit enc_layers: "
+                f"{self.enc_layers}, whose last states they begin with; make them equal",
+            )
+        if self.encoder_type == "mean" and source != size:
+            yield "src_word_vec_size", f"must equal rnn_size {size} with encoder_type: mean"
+        if self.position_encoding and (source % 2 or target % 2):
+            yield "position_encoding", f"needs even sizes of embeddings, not {source} and {target}"
+        if transformer and size % self.heads:
+            yield "heads", f"must divide rnn_size {size}"
         for side, words in (("src", source), ("tgt", target)):
-            yield (
-                transformer and words != size,
-                f"{side}_word_vec_size",
-                f"must equal rnn_size {size} in a Transformer",
-            )
+            if transformer and words != size:
+                yield f"{side}_word_vec_size", f"must equal rnn_size {size} in a Transformer"
         for kind, alpha in self.attention_alphas.items():
+            if alpha != 1 and not transformer:
+                yield (
+                    f"{kind}_attention_alpha",
+                    "is of a Transformer; a recurrent decoder has global_attention_function",
+                )
+        if self.self_attn_type == "average" and self.decoder_attention_alpha != 1:
             yield (
-                alpha != 1 and not transformer,
-                f"{kind}_attention_alpha",
-                "is of a Transformer; a recurrent decoder has global_attention_function",
+                "decoder_attention_alpha",
+                "needs self_attn_type: scaled-dot; average attention has no alpha",
             )
-        yield (
-            self.self_attn_type == "average" and self.decoder_attention_alpha != 1,
-            "decoder_attention_alpha",
-            "needs self_attn_type: scaled-dot; average attention has no alpha",
-        )
-        yield (
-            self.bridge and self.enc_layers > 1,
-            "bridge",
-            "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
-        )
-        share, share_decoder = self.share_embeddings, self.share_decoder_embeddings
-        frozen = self.freeze_word_vecs_dec
-        yield (
-            share and source != target,
-            "share_embeddings",
-            "needs equal word_vec_size on both sides",
-        )
-        yield (
-            share and self.freeze_word_vecs_enc != frozen,
-            "share_embeddings",
-            "is one table: freeze it for both sides or neither",
-        )
-        yield (
-            share_decoder and frozen,
-            "freeze_word_vecs_dec",
-            "would freeze the output layer that shares it",
-        )
-        yield (
-            share_decoder and target != size,
-            "share_decoder_embeddings",
-            "needs tgt_word_vec_size equal to rnn_size",
-        )
+        if self.bridge and self.enc_layers > 1:
+            yield (
+                "bridge",
+                "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
+            )
+        share, frozen = self.share_embeddings, self.freeze_word_vecs_dec
+        if share and source != target:
+            yield "share_embeddings", "needs equal word_vec_size on both sides"
+        if share and self.freeze_word_vecs_enc != frozen:
+            yield "share_embeddings", "is one table: freeze it for both sides or neither"
+        if self.share_decoder_embeddings and frozen:
+            yield "freeze_word_vecs_dec", "would freeze the output layer that shares it"
+        if self.share_decoder_embeddings and target != size:
+            yield "share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size"
 
     @classmethod
-    def read(cls, values: object) -> ModelConfig:
+    def read(cls, values: Mapping[Any, Any]) -> ModelConfig:
         """Return the network that a file describes; keys that it lacks have their defaults.
 
         Raises:
             ConfigError: a key is unknown, or see the class.
         """
-        if not isinstance(values, Mapping):
-            raise ConfigError("model", f"must be a mapping, not {shown(values)}")
         known = {field.name for field in fields(cls)}
         for key in values:
             if key not in known:

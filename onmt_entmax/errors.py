@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
+_FAILED = "an allocation failed"
 _DIRECTION = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
@@ -56,7 +57,7 @@ def counted(number: int, noun: str) -> str:
 
 
 class TooLargeError(UserError):
-    """A network or a batch that does not fit in memory; the message names its largest part."""
+    """A network or a batch that is too large; the message names its largest part."""
 
 
 def check_free(needed: int, device: torch.device) -> None:
@@ -85,30 +86,34 @@ def check_free(needed: int, device: torch.device) -> None:
 
 @contextmanager
 def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
-    """Turn out-of-memory errors of the block into TooLargeError.
+    """Turn errors of a block that is too large for the memory or the model into TooLargeError.
 
     Args:
         what: returns the beginning of the message.
         advice: the end of the message.
 
     Raises:
-        TooLargeError: memory ran out.
+        TooLargeError: memory ran out, or a sentence is longer than a Transformer's positions.
     """
     try:
         yield
-    except (MemoryError, RuntimeError) as error:
+    except Exception as error:
         if (reason := exhaustion(error)) is None:
             raise
-        raise TooLargeError(f"{what()}: does not fit in memory ({reason}); {advice}") from None
+        raise TooLargeError(f"{what()}: {reason}; {advice}") from None
 
 
 def exhaustion(error: Exception) -> str | None:
-    """Return in a few words that memory ran out; None for other errors."""
+    """Return in a few words what is too large; None for other errors."""
+    # By its name, because OpenNMT-py takes seconds to load.
+    if type(error).__name__ == "SequenceTooLongError":
+        return f"is longer than a Transformer model reads ({error})"
     if isinstance(error, MemoryError):
-        return str(error) or "an allocation failed"
+        return f"does not fit in memory ({str(error) or _FAILED})"
     # The CPU has no class of its own for it; the last text is oneDNN's.
     texts = r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
     if not isinstance(error, RuntimeError) or not re.search(texts, str(error)):
         return None
     size = re.search(r"you tried to allocate (\d+) bytes", str(error))
-    return f"needs {int(size[1]) / 1e9:,.1f} GB more" if size else "an allocation failed"
+    reason = f"needs {int(size[1]) / 1e9:,.1f} GB more" if size else _FAILED
+    return f"does not fit in memory ({reason})"

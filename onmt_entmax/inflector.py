@@ -7,10 +7,10 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, starmap
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -28,7 +28,7 @@ from onmt_entmax.data.inflection import (
 from onmt_entmax.data.unknown import readable, unseen_text
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
-from onmt_entmax.report.combine import combined
+from onmt_entmax.report.combine import ensemble_of, excluded_by
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
@@ -146,8 +146,6 @@ class _Direction:
     translator: Translator
     enumerator: Translator | None
     """Lists what the beam of `translator` did not find."""
-    models: int
-    """Number of models."""
 
     def answers(self, lines: Sequence[str], batch_size: int) -> Iterator[Answer]:
         """Search the lines; enumerate where that is asked for and the beam did not find all."""
@@ -230,7 +228,7 @@ class Inflector:
             beam, lister = Translator(group, task), None
             if budget and not n_best:
                 lister = Translator(group, every, stepper=beam.stepper)
-            self._directions.append(_Direction(beam, lister, len(group)))
+            self._directions.append(_Direction(beam, lister))
         self._inventory = Inventory.of(group[0].vocabularies.source for group in groups)
         self.languages = self._inventory.languages
         """Languages in the source vocabularies of all models."""
@@ -301,18 +299,31 @@ class Inflector:
 
     def _ensemble(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
         """Return the same of a sequence-level ensemble of both directions."""
-        total = sum(each.models for each in self._directions)
-        weights = [each.models / total for each in self._directions]
+        counts = [len(each.translator.folders) for each in self._directions]
+        weights = [count / sum(counts) for count in counts]
         records = [answer.record() for answer in answers]
-        record = combined(records, [False] * len(records), weights)
-        forms = tuple(
-            _form(each["text"], -math.inf if each["log_prob"] is None else each["log_prob"])
-            for each in record["hypotheses"][: self._n_best or None]
+        ensemble = ensemble_of(records, [False] * len(records), weights)
+        pairs = zip(ensemble.sequences, map(_log, ensemble.probabilities), strict=True)
+        forms = tuple(starmap(_form, islice(pairs, self._n_best or None)))
+        parts = [answer.result.certificate for answer in answers if answer.result is not None]
+        # For its bound see `SequenceEnsemble`.
+        bounds = [max(part.log_excluded_bound, part.log_bound) for part in parts]
+        forbidden = sum(w * math.exp(bound) for w, bound in zip(weights, bounds, strict=True))
+        if max(bounds) > -math.inf:
+            forbidden = max(forbidden, sys.float_info.min)  # underflow must not give 0
+        certificate = Certificate(
+            level=ensemble.level,
+            log_bound=_log(ensemble.bound),
+            gap=ensemble.gap,
+            proven=min(ensemble.proven, len(forms)),
+            mass=min(sum(ensemble.probabilities), 1.0),
+            dropped=sum(part.dropped for part in parts),
+            truncated=sum(part.truncated for part in parts),
+            excluded=excluded_by(records, weights),
+            log_excluded_bound=_log(forbidden),
+            strict=all(part.strict for part in parts),
         )
-        results = [answer.result for answer in answers if answer.result is not None]
-        certificate = _certificate(record, [result.certificate for result in results], weights)
-        certificate = replace(certificate, proven=min(certificate.proven, len(forms)))
-        return forms, certificate, record["finished"]
+        return forms, certificate, len(ensemble.sequences)
 
     def _warnings(
         self, language: str, answers: Sequence[Answer], forms: Sequence[Form]
@@ -363,25 +374,5 @@ def _form(text: str, log_prob: float) -> Form:
     return Form(decode_word(text.split()), log_prob, math.exp(log_prob))
 
 
-def _certificate(
-    record: Mapping[str, Any], parts: Sequence[Certificate], weights: Sequence[float]
-) -> Certificate:
-    """Return the certificate of a sequence-level ensemble; for its bound see `SequenceEnsemble`."""
-    pairs = list(zip(weights, parts, strict=True))
-    possible = [(w, max(c.log_excluded_bound, c.log_bound)) for w, c in pairs]
-    forbidden = sum(w * math.exp(log_prob) for w, log_prob in possible)
-    if any(log_prob > -math.inf for _, log_prob in possible):
-        forbidden = max(forbidden, sys.float_info.min)  # underflow must not give 0
-    first = math.inf if record["certificate"] == "exhaustive" else -math.inf
-    return Certificate(
-        level=record["certificate"],
-        log_bound=math.log(record["bound"]) if record["bound"] else -math.inf,
-        gap=first if record["gap"] is None else record["gap"],
-        proven=record["proven"],
-        mass=record["mass"],
-        dropped=sum(part.dropped for part in parts),
-        truncated=sum(part.truncated for part in parts),
-        excluded=record["excluded"],
-        log_excluded_bound=math.log(forbidden) if forbidden else -math.inf,
-        strict=all(part.strict for part in parts),
-    )
+def _log(prob: float) -> float:
+    return math.log(prob) if prob else -math.inf

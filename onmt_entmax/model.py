@@ -103,11 +103,10 @@ class SparseNMTModel(NMTModel):
             # Without gradients, little is kept.
             check_free(size if self.training else size // 4, batch.source.device)
         inputs, targets = batch.target[:-1], batch.target[1:].flatten()
+        lengths = batch.source_lengths.to(batch.source.device)
         if not isinstance(self.decoder, FastInputFeedRNNDecoder):
-            lengths = batch.source_lengths.to(batch.source.device)
             outputs, _ = self(batch.source, batch.target, lengths)
             return outputs.flatten(0, 1), targets
-        lengths = batch.source_lengths.to(batch.source.device)
         state, memory_bank, lengths = self.encoder(batch.source, lengths)
         self.decoder.init_state(batch.source, memory_bank, state)
         outputs, index = self.decoder.teacher_forced(
@@ -141,14 +140,13 @@ def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embedd
     A recurrent decoder gets no positions: its state counts steps, and OpenNMT-py 2.3.0 trains it
     with all positions but searches with the first one only.
     """
-    sizes = (config.src_word_vec_size, config.tgt_word_vec_size)
-    positions = (
-        config.position_encoding,
-        config.position_encoding and config.decoder_type == "transformer",
-    )
+    positions, transformer = config.position_encoding, config.decoder_type == "transformer"
     source, target = (
         Embeddings(size, len(words), words.pad, position_encoding=encoded, dropout=config.dropout)
-        for size, words, encoded in zip(sizes, vocabularies, positions, strict=True)
+        for size, words, encoded in (
+            (config.src_word_vec_size, vocabularies.source, positions),
+            (config.tgt_word_vec_size, vocabularies.target, positions and transformer),
+        )
     )
     return source, target
 
@@ -275,7 +273,6 @@ def with_tokens_in_order(
     distinct = {id(table): (table, before, after) for table, before, after in tables}
     with torch.no_grad():
         for table, before, after in distinct.values():  # shared tables once
-            assert set(before.tokens) == set(after.tokens)
             table.copy_(table[before.encode(after.tokens)])
     return changed.to(device_of(model)).eval()
 

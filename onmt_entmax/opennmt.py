@@ -14,10 +14,8 @@ with warnings.catch_warnings():
     from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
     from onmt.encoders import TransformerEncoder, str2enc
     from onmt.encoders.rnn_encoder import RNNEncoder
-    from onmt.inputters.corpus import ParallelCorpus
     from onmt.models import NMTModel
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
-    from onmt.modules.embeddings import SequenceTooLongError
     from onmt.opts import train_opts, translate_opts
     from onmt.transforms import AVAILABLE_TRANSFORMS, Transform, TransformPipe
     from onmt.transforms.tokenize import ONMTTokenizerTransform

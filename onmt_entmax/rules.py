@@ -1,6 +1,8 @@
 """Rules for values that people write: types, ranges and known words."""
 
 import math
+from argparse import ArgumentTypeError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +46,19 @@ class Rule:
         over = value > self.low if self.above else value >= self.low
         under = value < self.high if self.below else value <= self.high
         return over and under
+
+    def __call__(self, text: str) -> Any:
+        """Return the number that a text stands for; for `type=` of an argument of argparse.
+
+        Raises:
+            ArgumentTypeError: it does not follow the rule.
+        """
+        if text in self.names:
+            return text
+        with suppress(ValueError):
+            if self.fits(value := self.kind(text)):
+                return value
+        raise ArgumentTypeError(f"{self}, not {shown(text)}")
 
     def __str__(self) -> str:
         words = [] if self.off is ... else [str(self.off).lower()]

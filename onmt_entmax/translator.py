@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,15 +14,13 @@ from typing import Any, NoReturn
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
-from onmt_entmax.data.reader import EncodedSource, Reader, UnknownWords
-from onmt_entmax.data.transforms import build_transforms
+from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
+from onmt_entmax.data.reader import EncodedSource, Reader, replace_unknown
+from onmt_entmax.data.transforms import SUBWORDS, build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
-from onmt_entmax.opennmt import SequenceTooLongError
-from onmt_entmax.options.reader import recorded_transform_options, subwords_of
+from onmt_entmax.options.reader import recorded_transform_options, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
@@ -53,7 +50,7 @@ _ALL = Windows()
 _ROWS = {"cpu": 1280, "cuda": 16_384}  # live prefixes of one batch
 _LONG = 1000  # tokens of a line whose memory is estimated
 _MUCH = 1 << 30  # bytes for one line of which users are warned
-_SHORTEN = "shorten or split it"
+_SHORTEN = "shorten or split it, or lower max_length"
 
 
 class TranslationError(UserError):
@@ -124,8 +121,8 @@ class Translator:
             subword transforms of the first model's training.
         transform_options: their options; the first model's training options fill in the rest.
         attention: whether answers count the attended source positions.
-        unknown: how to replace `<unk>` in texts, if at all. Certificates are about token sequences
-            and do not change.
+        phrases: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
+            None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
         stepper: that of another translator of these models and options, to share its memory.
 
@@ -139,7 +136,7 @@ class Translator:
 
     Raises:
         TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
-            among them, no model has the attention that `unknown` needs, or some models write from
+            among them, no model has the attention that `phrases` needs, or some models write from
             left to right and others from right to left.
     """
 
@@ -150,7 +147,7 @@ class Translator:
         transforms: Sequence[str] | None = None,
         transform_options: Namespace | None = None,
         attention: bool = False,
-        unknown: UnknownWords | None = None,
+        phrases: Mapping[str, str] | None = None,
         align: bool = False,
         stepper: Stepper | None = None,
     ) -> None:
@@ -171,7 +168,7 @@ class Translator:
         self.dense_attention = any(loaded.config.dense_attention for loaded in models)
         options = transform_options or Namespace()
         if transforms is None:
-            transforms = subwords_of(first.options)
+            transforms = [name for name in transforms_of(first.options) if name in SUBWORDS]
         if transforms:
             where = f"{first.folder / 'config.yaml'}: options"
             recorded = recorded_transform_options(first.options, where)
@@ -181,16 +178,14 @@ class Translator:
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex
         )
-        if unknown and task.sampling:
-            raise TranslationError("replace_unk goes with a search, not with sampling")
-        if align and task.sampling:
-            raise TranslationError("report_align goes with a search, not with sampling")
-        for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
+        for name, needed in (("replace_unk", phrases is not None), ("report_align", align)):
+            if needed and task.sampling:
+                raise TranslationError(f"{name} goes with a search, not with sampling")
             if needed and all(m.config.global_attention == "none" for m in models):
                 raise TranslationError(f"{name} needs a model with attention")
-        self._unknown, self._align = unknown, align
-        self._merged = unknown is not None or self.reader.merges
-        attention = attention or task.config.penalties.covers or unknown is not None or align
+        self._phrases, self._align = phrases, align
+        self._merged = phrases is not None or self.reader.merges
+        attention = attention or task.config.penalties.covers or phrases is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         self.stepper = stepper or make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
@@ -268,9 +263,10 @@ class Translator:
             `hypotheses` has `text` and `hypothesis.prob`.
 
         Raises:
-            TranslationError: if a line is longer than the model can read, a transform removes all
-                of it, a prefix is longer than `max_length` or has a token that no output has, or
-                constraints need too large an automaton.
+            TooLargeError: if a line is longer than the memory or a Transformer takes.
+            TranslationError: if a transform removes all of a line, a prefix is longer than
+                `max_length` or has a token that no output has, or constraints need too large an
+                automaton.
             ValueError: if there are not as many prefixes, or constraints, as lines, or batch_size
                 is below 1.
             TypeError: if a line is not a str.
@@ -305,7 +301,10 @@ class Translator:
         words, beginning = self.reader.preprocess(text, prefix)
         source, forced = self.reader.encode(words, number), self._prefix(number, beginning)
         if words:
-            return _Line(text, source, forced, self._automaton(number, text, wish))
+            automaton = self._compiler.automaton(
+                wish, lambda phrase: self.reader.preprocess(text, phrase)[1], number + 1
+            )
+            return _Line(text, source, forced, automaton)
         if text.split():
             raise TranslationError(
                 f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
@@ -339,21 +338,13 @@ class Translator:
             )
         return target.encode(tokens)
 
-    def _automaton(self, number: int, line: str, wish: LineConstraints) -> Automaton | None:
-        """Return the automaton of a line's constraints; None without any."""
-
-        def tokens(phrase: str) -> list[str]:
-            return self.reader.preprocess(line, phrase)[1]
-
-        return self._compiler.automaton(wish, tokens, number + 1)
-
     def _search(
         self, lines: Sequence[_Line], batch_size: int
     ) -> Iterator[tuple[_Line, SearchResult]]:
         """Yield lines and their results in the order in which they are found."""
         if self.task.method == "enumerate":
             for line in lines:
-                with self._readable([line], 1):
+                with self.readable([line.source.example], 1):
                     result = self._exact(line)
                 yield line, result
             return
@@ -365,7 +356,7 @@ class Translator:
             (batch, [line.prefix for line in group], [line.automaton for line in group])
             for batch, group in longest_first
         )
-        with self._readable(lines, sentences):
+        with self.readable([line.source.example for line in lines], sentences):
             for place, result in stream_search(self.stepper, work, config, 4 * sentences):
                 line = order[place]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
@@ -380,7 +371,7 @@ class Translator:
         sentences = self._sentences(batch_size, samples)
         for batch, group in self._batches(lines, sentences):
             prefixes = [line.prefix for line in group]
-            with self._readable(group, sentences):
+            with self.readable([line.source.example for line in group], sentences):
                 drawn = sample(
                     self.stepper, batch, sampling, samples, longest, batch.indices, prefixes
                 )
@@ -395,26 +386,31 @@ class Translator:
     ) -> Iterator[tuple[Batch, list[_Line]]]:
         """Yield batches of lines of similar length, short ones first, each with its lines."""
         by_number = {line.source.example.index: line for line in lines}
-        for group in group_by_length([line.source.example for line in lines], sentences, "sents"):
-            batch = make_batch(group, self.vocabularies)
+        examples = [line.source.example for line in lines]
+        for batch in batches_by_length(examples, sentences, self.vocabularies):
             yield batch, [by_number[number] for number in batch.indices]
 
     @contextmanager
-    def _readable(self, lines: Sequence[_Line], sentences: int) -> Iterator[None]:
+    def readable(self, examples: Sequence[Example], sentences: int) -> Iterator[None]:
         """Name the longest line if it has more tokens than a Transformer or the memory takes.
 
-        The lines are searched inside the block, in batches of at most `sentences`.
+        Args:
+            examples: those that the block reads; of very long ones users are warned.
+            sentences: most of them that are in a batch.
+
+        Raises:
+            TooLargeError: names the line.
         """
-        examples = [line.source.example for line in lines]
-        try:
-            with named_exhaustion(lambda: _longest(examples), _SHORTEN):
-                check_memory(examples, sentences, self._networks, device_of(self._first))
-                yield
-        except SequenceTooLongError as error:
-            raise TranslationError(
-                f"{_longest(examples)}, or the max_length of its output, are more than a "
-                f"Transformer model reads ({error})"
-            ) from None
+        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
+            length = max(map(_length, examples), default=0)
+            if length >= _LONG:
+                count = min(sentences, len(examples))
+                needed = sum(search_bytes(each, count, length) for each in self._networks)
+                check_free(needed, device_of(self._first))
+                if needed > _MUCH:
+                    about = f"{_longest(examples)} need about {needed / 1e9:,.1f} GB"
+                    warnings.warn(about, stacklevel=2)
+            yield
 
     def _exact(self, line: _Line, start: SearchResult | None = None) -> SearchResult:
         task, config = self.task, self._config
@@ -439,12 +435,8 @@ class Translator:
             weights = best.attention[:, :length]
             counts = (weights > 0).sum(1) if not self.dense_attention else [length] * len(weights)
             attended = tuple(int(count) for count in counts)
-        answer = Answer(
-            id=source.example.index,
-            source=line.text,
-            source_tokens=length,
-            unknown=source.unknown,
-            unseen=source.unseen,
+        answer = replace(
+            self._unanswered(line),
             result=result,
             hypotheses=tuple(self._decoded(h, source) for h in result.hypotheses),
             unfinished=(
@@ -467,51 +459,32 @@ class Translator:
             aligned = alignment(
                 attention, source.words, target, self.dense_attention, self.reader.backwards
             )
-        if attention is not None and self._unknown:
-            target = self._unknown.replace(target, source.words, attention)
+        if attention is not None and self._phrases is not None:
+            target = replace_unknown(target, source.words, attention, self._phrases)
         text = self.reader.postprocess(target)
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
     def _sampled(self, line: _Line, drawn: Sequence[Sample]) -> Answer:
-        source = line.source
         as_hypotheses = [Hypothesis(each.tokens, each.log_prob, each.log_prob) for each in drawn]
-        texts = [self._decoded(hypothesis, source).text for hypothesis in as_hypotheses]
+        texts = [self._decoded(hypothesis, line.source).text for hypothesis in as_hypotheses]
+        return replace(self._unanswered(line), samples=tuple(map(Drawn, texts, drawn)))
+
+    def _unanswered(self, line: _Line) -> Answer:
+        """Return an answer that says only what was read."""
+        source = line.source
         return Answer(
-            id=source.example.index,
-            source=line.text,
+            source.example.index,
+            line.text,
             source_tokens=len(source.words),
             unknown=source.unknown,
             unseen=source.unseen,
-            samples=tuple(map(Drawn, texts, drawn)),
         )
 
 
-def check_memory(
-    examples: Sequence[Example],
-    sentences: int,
-    networks: Sequence[ModelConfig],
-    device: torch.device,
-) -> None:
-    """Refuse a line that is too long for the memory that is free; warn of very long ones.
-
-    Batches have at most `sentences` of the lines.
-
-    Raises:
-        TooLargeError: names the first such line.
-    """
-    for example in examples:
-        length = len(example.source)
-        if length < _LONG:
-            continue
-        count = min(sentences, len(examples))
-        needed = sum(search_bytes(each, count, length) for each in networks)
-        line = f"line {example.index + 1}: its {length:,} tokens"
-        with named_exhaustion(partial(str, line), _SHORTEN):
-            check_free(needed, device)
-        if needed > _MUCH:
-            warnings.warn(f"{line} need about {needed / 1e9:,.1f} GB", stacklevel=2)
+def _length(example: Example) -> int:
+    return max(len(example.source), len(example.target or ()))
 
 
 def _longest(examples: Sequence[Example]) -> str:
-    longest = max(examples, key=lambda example: len(example.source))
-    return f"line {longest.index + 1}: its {counted(len(longest.source), 'token')}"
+    longest = max(examples, key=_length)
+    return f"line {longest.index + 1}: its {counted(_length(longest), 'token')}"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.parallel.processes import ProcessError, device_for
+from onmt_entmax.parallel.processes import ProcessError, Processes
 from tests.commands import ENVIRONMENT, ROOT, succeed, weights
 from tests.toy import write_config
 
@@ -145,9 +145,12 @@ def test_the_chosen_gpu_becomes_the_current_one(
     current = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_device", current.append)
-    assert device_for(gpu, local_rank) == torch.device("cuda", expected)
+    if local_rank is not None:
+        monkeypatch.setenv("WORLD_SIZE", "4")
+        monkeypatch.setenv("LOCAL_RANK", str(local_rank))
+    assert Processes().device(gpu) == torch.device("cuda", expected)
     assert current == [torch.device("cuda", expected)]
-    assert device_for(None) == torch.device("cpu")
+    assert Processes().device(None) == torch.device("cpu")
 
 
 _CHILD = """
@@ -160,8 +163,7 @@ time.sleep(60)
 """
 _KILLED = """
 import os, subprocess, sys, time
-from onmt_entmax.parallel.processes import PARENT
-environment = {**os.environ, PARENT: str(os.getpid())}
+environment = {**os.environ, "WORLD_SIZE": "1"}
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], env=environment)
 time.sleep(60)
 """

@@ -9,7 +9,7 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.transforms import TransformError
-from onmt_entmax.options.reader import subwords_of
+from onmt_entmax.options.reader import transforms_of
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.toy import write_config
@@ -68,9 +68,10 @@ def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
 
 def test_a_model_reads_text_by_the_subword_transforms_of_its_training(run: Path) -> None:
     """Unless others are named; other transforms of training are not applied."""
-    assert not subwords_of({"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}})
+    named = {"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}}
+    assert transforms_of(named) == ["filtertoolong"]
     own = {"transforms": ["bpe"], "data": {"c": {"transforms": ["tokendrop", "onmt_tokenize"]}}}
-    assert subwords_of(own) == ["bpe", "onmt_tokenize"]
+    assert transforms_of(own) == ["bpe", "tokendrop", "onmt_tokenize"]
     source, tokens = run.parent / "source", run.parent / "tokens"
     source.write_text("abc\n")
     tokens.write_text("a ￭b ￭c\n")

@@ -177,8 +177,7 @@ def _become(request: dict[str, Any], server: str) -> None:
 
     import numpy
 
-    from onmt_entmax.cli import distill
-    from onmt_entmax.parallel.processes import PARENT
+    from onmt_entmax.cli import ending
     from tools.papers import tables
 
     random.seed()
@@ -186,11 +185,10 @@ def _become(request: dict[str, Any], server: str) -> None:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    os.environ.pop(PARENT, None)  # whose number is not that of this process's parent, the server
     script = request["script"]
     sys.argv = [script, *request["arguments"]]
     # Commands that this one starts are run by the same server.
-    distill.CONSOLE = tables.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
+    ending.CONSOLE = tables.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
     try:
         if script == CONSOLE:
             runpy.run_module(script, run_name="__main__", alter_sys=True)

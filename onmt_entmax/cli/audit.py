@@ -22,16 +22,13 @@ are in OUT too.
 import argparse
 import json
 import random
-import shlex
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser, run_command
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.cli.prepared import CONFIGURATION
 from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows
@@ -69,17 +66,6 @@ class Checked:
         return "\t".join(map(printable, [str(self.line), *texts, self.record["certificate"]]))
 
 
-def run(*words: object) -> None:
-    """Show a command of the package and run it in a process of its own.
-
-    Raises:
-        subprocess.CalledProcessError: it failed, and has said why.
-    """
-    command = list(map(str, words))
-    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
-    subprocess.run([sys.executable, "-m", "onmt_entmax", *command], check=True)
-
-
 def check_part(
     folder: Path, train: Sequence[Row], held_out: Sequence[Row], options: argparse.Namespace
 ) -> None:
@@ -107,11 +93,11 @@ def check_part(
         if (folder / "scores.jsonl").exists():
             return
         resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
-        run("train", "-config", folder / CONFIGURATION, *resumed)
+        run_command("train", "-config", folder / CONFIGURATION, *resumed)
     source = ("-model", model, "-src", folder / "dev.src")
-    run("translate", *source, "-output", folder / "dev.out", "-n_best", 10, "-beam_size", 10,
-        "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
-    run("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
+    run_command("translate", *source, "-output", folder / "dev.out", "-n_best", 10,
+        "-beam_size", 10, "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
+    run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
 
 
 def audit(options: argparse.Namespace) -> list[Checked]:
@@ -150,10 +136,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
-    add("--folds", type=following(whole(2, 100)), default=5, help="parts (default 5)")
+    add("--folds", type=whole(2, 100), default=5, help="parts (default 5)")
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
-    add("--ask", type=following(whole(1, 10**6)), metavar="N", help="list the N least certain rows")
-    add("--updates", type=following(whole(1, 10**7)), metavar="N", help="updates of each training")
+    add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
+    add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
     add("--language", help="its name in --model, or in the models that are trained (default x)")
     add("--seed", type=int, default=1, help="of the division into parts (default 1)")
     options = parser.parse_args(arguments)
@@ -170,11 +156,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     suspects, ask = options.out / "suspects.tsv", options.out / "ask.tsv"
     refuse_overwriting([options.file], [suspects, ask])
-    try:
-        checked = audit(options)
-    except subprocess.CalledProcessError as error:
-        status = int(error.returncode)
-        return status if status > 0 else 128 - status  # as a shell has it, after a signal
+    checked = audit(options)
     excluded = surest_first(checked)
     contents = {suspects: "".join(f"{each.columns()}\n" for each in excluded)}
     if options.ask:

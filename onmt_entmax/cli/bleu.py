@@ -32,7 +32,6 @@ BLEU, if all others are left to a person: by the probability of the output, and 
 """
 
 import argparse
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -40,11 +39,11 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import (
     ONMT,
     Measure,
@@ -176,7 +175,7 @@ def tune(options: argparse.Namespace) -> str:
         rows = tune_reward(records, references, metric)
         for file in files:
             content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
-            file.write(json.dumps(content, indent=2) + "\n")
+            file.write(json_text(content))
     shown = [["options of translate", name, "brevity penalty", "proven"]]
     for row in rows:
         measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
@@ -217,7 +216,7 @@ def run(options: argparse.Namespace) -> str:
             curve = coverage(records, quality_of(metric, first, references))
             content["coverage"] = [vars(each) for each in curve]
         for file in files:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            file.write(json_text(content))
     shown = table(names, measures)
     if curve:
         shown += "\n\n" + coverage_text(curve, name)
@@ -239,14 +238,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--detokenize", choices=LANGUAGES, help="join Moses' tokens of the systems to text")
     add(
         "--nbest",
-        type=following(whole(1, 10_000)),
+        type=whole(1, 10_000),
         default=1,
         metavar="N",
         help="the systems have N lines a sentence",
     )
     add(
         "--resamples",
-        type=following(whole(0, 100_000)),
+        type=whole(0, 100_000),
         default=1000,
         metavar="N",
         help="bootstrap samples; 0: compare nothing",

@@ -28,10 +28,10 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.inflection import order_tokens
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
-from onmt_entmax.report.measures import Counts
+from onmt_entmax.report.measures import Counts, rate_lines
 from onmt_entmax.report.reading import count_record, is_blank, read_report
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search.mbr import UTILITIES
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
         found = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
         for file in files[2:]:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}
-            print(json.dumps(found | of, indent=2, ensure_ascii=False), file=file)
+            file.write(json_text(found | of))
     for path, more in zip(paths, backwards, strict=True):
         if more > 0:
             warn(
@@ -151,12 +151,5 @@ def main(arguments: Sequence[str]) -> int:
                 "for reports whose texts stand from right to left, and for no others"
             )
     print(f"{options.output}: {counted(found['sentences'], 'sentence')}")
-    print(f"  every possible output found    {found['exhaustive_percent']:6.2f} %")
-    print(f"  most probable output proven    {found['argmax_proven_percent']:6.2f} %")
-    print(f"  only one output possible       {found['single_hypothesis_percent']:6.2f} %")
-    if options.mbr:
-        print(f"  minimum Bayes risk proven      {found['mbr_proven_percent']:6.2f} %")
-        print(f"  not the most probable output   {found['mbr_other_percent']:6.2f} %")
-    if counts.source.counts:
-        print(f"  source tokens unknown          {found['unknown_percent']:6.2f} %")
+    print(*rate_lines(found), sep="\n")
     return 0

@@ -18,18 +18,14 @@ model that is done; with another --prob or --draw it selects from the same predi
 
 import argparse
 import hashlib
-import json
 import random
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.combine import shares
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser, run_command
 from onmt_entmax.data.inflection import (
     UNKNOWN,
     decode_source,
@@ -40,6 +36,7 @@ from onmt_entmax.data.inflection import (
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import (
     followed,
+    json_text,
     read_lines,
     read_object,
     refuse_overwriting,
@@ -50,7 +47,6 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import one_line
 from onmt_entmax.rules import positive, whole
 
-CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 _TRIES = 20  # random draws for each new query, before there are taken to be no more
 
 
@@ -116,17 +112,6 @@ def pseudo_labels(
                 [text] = generator.choices(texts, probs)
             if UNKNOWN not in text.split():
                 yield one_line(record["source"]), text
-
-
-def run(name: str, *words: object) -> None:
-    """Show a console command and run it in a process of its own.
-
-    Raises:
-        subprocess.CalledProcessError: it failed, and has said why.
-    """
-    command = [name, *map(str, words)]
-    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
-    subprocess.run([*CONSOLE, *command], check=True)
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -197,7 +182,7 @@ def distill(options: argparse.Namespace) -> None:
     if not record.exists():
         write_queries(options, work / "queries.src")
         # Last: without it, the next run writes the queries again.
-        write_text(record, json.dumps(wanted, indent=2) + "\n")
+        write_text(record, json_text(wanted))
     elif (known := read_object(record)) != wanted:
         other = sorted(key for key in wanted if wanted[key] != known.get(key))
         raise UserError(
@@ -209,13 +194,13 @@ def distill(options: argparse.Namespace) -> None:
         if report.exists():
             print(f"{report}: {model} is done already")
             continue
-        run(
+        run_command(
             *("translate", "-model", model, "-src", work / "queries.src"),
             *("-beam_size", options.beam, "-n_best", options.beam),
             *("-output", report.with_suffix(".pred"), "-exactness_report", report),
         )
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
-    run(
+    run_command(
         "combine",
         *(["--reports", *forward] if forward else []),
         *(["--reversed", *backward] if backward else []),
@@ -236,7 +221,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     add("--reverse", action="store_true", help="make pairs for a right-to-left student")
-    count, share = following(whole(1, 10_000)), following(positive(1))
+    count, share = whole(1, 10_000), positive(1)
     add("--each", type=count, default=2, metavar="N", help="queries per training pair (default 2)")
     add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")
     add("--prob", type=share, default=0.3, help="least probability of a prediction (default 0.3)")
@@ -258,10 +243,5 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the pairs; return the exit status."""
-    options = parse_arguments(arguments)
-    try:
-        distill(options)
-    except subprocess.CalledProcessError as error:
-        status = int(error.returncode)
-        return status if status > 0 else 128 - status  # as a shell has it, after a signal
+    distill(parse_arguments(arguments))
     return 0

@@ -5,16 +5,17 @@ import io
 import itertools
 import os
 import re
+import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from onmt_entmax.errors import UserError, exhaustion, nearest, printable
-from onmt_entmax.rules import Rule, shown
 
+CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 _CUT = 200  # characters that a long message keeps at its beginning and at its end
 
 
@@ -27,11 +28,6 @@ class _ArgumentParser(argparse.ArgumentParser):
         """Parse the arguments, and keep them for `error`."""
         self._words = args or ()
         return super().parse_known_args(args, namespace)
-
-    def parse_known_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the arguments, and keep them for `error`."""
-        self._words = args or ()
-        return super().parse_known_intermixed_args(args, namespace)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         """Return no options that a text abbreviates; `allow_abbrev` keeps those of `-model`."""
@@ -71,18 +67,15 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def following(rule: Rule) -> Callable[[str], Any]:
-    """Return a reader for `type=` of an argument that must follow a rule."""
+def run_command(*words: object) -> None:
+    """Show a command of the package and run it in a process of its own.
 
-    def read(text: str) -> Any:
-        if text in rule.names:
-            return text
-        with suppress(ValueError):
-            if rule.fits(value := rule.kind(text)):
-                return value
-        raise argparse.ArgumentTypeError(f"{rule}, not {shown(text)}")
-
-    return read
+    Raises:
+        subprocess.CalledProcessError: it failed, and has said why.
+    """
+    command = list(map(str, words))
+    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
+    subprocess.run([*CONSOLE, *command], check=True)
 
 
 def run_script(main: Callable[[Sequence[str]], int]) -> None:
@@ -94,8 +87,8 @@ def ending(program: str, work: Callable[[], int]) -> int:
     """Return the exit status of `work`, or of the error that stopped it.
 
     User errors, disk errors and text that cannot be encoded print one line and give status 2, an
-    interrupt from the keyboard gives 130, a closed pipe gives 141 and prints nothing. Other errors
-    are bugs, and keep their traceback.
+    interrupt from the keyboard gives 130, a closed pipe gives 141 and prints nothing, and a command
+    that failed gives its own status. Other errors are bugs, and keep their traceback.
 
     Args:
         program: the name that error messages begin with.
@@ -109,6 +102,8 @@ def ending(program: str, work: Callable[[], int]) -> int:
             sys.stdout.flush()  # so that errors in writing are handled here, not at exit
     except UserError as error:
         message = str(error)
+    except subprocess.CalledProcessError as error:
+        return error.returncode if error.returncode > 0 else 128 - error.returncode
     except BrokenPipeError:
         _discard_output()
         return 141
@@ -126,14 +121,9 @@ def ending(program: str, work: Callable[[], int]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        # OpenNMT-py takes seconds to load: only a command that has loaded it can raise its error.
-        loaded = sys.modules.get("onmt_entmax.opennmt")
-        if loaded is not None and isinstance(error, loaded.SequenceTooLongError):
-            message = f"longer than a Transformer model reads ({error})"
-        elif (reason := exhaustion(error)) is not None:
-            message = f"this does not fit in memory ({reason})"
-        else:
+        if (reason := exhaustion(error)) is None:
             raise
+        message = f"this {reason}"
     if len(message) > 2 * _CUT:  # the end says what to do
         message = f"{message[:_CUT]} ... {message[-_CUT:]}"
     print(f"{program}: error: {printable(message)}", file=sys.stderr)

@@ -15,15 +15,15 @@ right, if all others are left to a person: by the probability of the output, and
 """
 
 import argparse
-import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import read_aligned, read_lines, refuse_overwriting, write_files
+from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import (
     LanguageScores,
     Score,
@@ -116,7 +116,7 @@ def evaluate(options: argparse.Namespace) -> str:
     languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
     forms = [decode_word(line.split()) for line in references]
     scores, best = score_by_language(languages, forms, words[::nbest]), None
-    content = _as_json(scores)
+    content = asdict(scores)
     if nbest > 1:
         # Blank lines fill up a list of fewer predictions.
         starts = range(0, len(words), nbest)
@@ -126,7 +126,7 @@ def evaluate(options: argparse.Namespace) -> str:
             for form, each in zip(forms, lists, strict=True)
         ]
         best = score_by_language(languages, forms, nearest)
-        content[f"best of {nbest}"] = _as_json(best)
+        content[f"best of {nbest}"] = asdict(best)
     texts = [table(scores, best, nbest)]
     right = [form == word for form, word in zip(forms, words[::nbest], strict=True)]
     if options.against:
@@ -143,15 +143,8 @@ def evaluate(options: argparse.Namespace) -> str:
         content["coverage"] = [vars(each) for each in curve]
         texts.append(coverage_text(curve, "accuracy"))
     if options.json:
-        write_files({options.json: json.dumps(content, indent=2, ensure_ascii=False) + "\n"})
+        write_files({options.json: json_text(content)})
     return "\n\n".join(texts)
-
-
-def _as_json(scores: LanguageScores) -> dict[str, Any]:
-    return {
-        "average": vars(scores.average),
-        "languages": {name: vars(each) for name, each in scores.languages.items()},
-    }
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -163,7 +156,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--predictions", type=Path, required=True, help="one predicted target a line")
     add(
         "--nbest",
-        type=following(whole(1, 10_000)),
+        type=whole(1, 10_000),
         default=1,
         metavar="N",
         help="N predicted targets for each source line",

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     add("address", metavar="ADDRESS", help="of the archive, a zip file")
     add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
     options = parser.parse_args(arguments)
-    content = download(options.address, Limits(30, 3600, LARGEST), progress=True)
+    content = download(options.address, Limits(30, 3600, LARGEST))
     check(content, options.sha256, options.address)
     folder = unpack(content, options.address, cache_folder())
     print(f"{folder}: fetched, {len(content) / 1e6:.1f} MB, checksums as released")

@@ -24,6 +24,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
+import yaml
 
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser
@@ -31,6 +32,7 @@ from onmt_entmax.config import ConfigError as NetworkError
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
 from onmt_entmax.options.reader import SIDES
 from onmt_entmax.options.train import training_options
@@ -113,22 +115,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return content
 
 
-def plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a value can be written to config.yaml, as those of options can."""
-    if depth > 5:  # levels, of which `data` has three
+def plain(value: Any) -> bool:
+    """Return whether config.yaml can hold a value: written and read, it is the same."""
+    try:
+        text = yaml.safe_dump(value, allow_unicode=True).encode().decode()
+        return bool(parse_yaml(text) == value)
+    except (yaml.YAMLError, ValueError, RecursionError):
         return False
-    if isinstance(value, dict):
-        return all(
-            isinstance(key, str) and plain(key) and plain(inner, depth + 1)
-            for key, inner in value.items()
-        )
-    if isinstance(value, list):
-        return all(plain(inner, depth + 1) for inner in value)
-    if isinstance(value, str):
-        return all(char.isprintable() or char in "\t\n" for char in value)
-    if type(value) is int:
-        return abs(value) < 2**63
-    return value is None or type(value) in (bool, float)
 
 
 def options_of(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.inflection import split_tags
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
@@ -182,7 +182,7 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    beam = following(whole(1, 10_000))
+    beam = whole(1, 10_000)
     parser.add_argument("query", nargs="*", metavar="LANGUAGE LEMMA TAGS", help="one query")
     parser.add_argument(
         "--model",
@@ -207,7 +207,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--beam_size", type=beam, default=5, help="beam size (default 5)")
     parser.add_argument(
         "--batch_size",
-        type=following(whole(1, 10**7)),
+        type=whole(1, 10**7),
         default=64,
         help="queries searched together (default 64)",
     )

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser, following
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import Cells, encode_tag, encode_word, parse_cells
 from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
@@ -438,10 +438,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="other cells: language, tags and number, between tabs",
     )
     add("--format", choices=(*FORMATS, *LISTS), default="table", help="default: table")
-    add("--least", type=following(positive(1)), default=0.0, metavar="P",
+    add("--least", type=positive(1), default=0.0, metavar="P",
         help="of word lists: least probability of a form (default: all above 0)")  # fmt: skip
-    add("--beam_size", type=following(whole(1, 10_000)), default=10, help="default 10")
-    add("--budget", type=following(whole(0, 10**7)), default=0, metavar="N",
+    add("--beam_size", type=whole(1, 10_000), default=10, help="default 10")
+    add("--budget", type=whole(0, 10**7), default=0, metavar="N",
         help="decoder steps that enumerate a cell of which the beam does not find all (default 0)",
     )  # fmt: skip
     add("--output", type=Path, help="file to write (default: standard output)")

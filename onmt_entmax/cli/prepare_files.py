@@ -20,7 +20,6 @@ segments them in training and translation, and puts translations together again.
 
 import argparse
 import hashlib
-import json
 import math
 import shlex
 import sys
@@ -29,7 +28,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser, following
+import pyonmttok
+
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
     MINUTES,
@@ -39,9 +40,9 @@ from onmt_entmax.cli.prepared import (
     quoted,
     training_file,
 )
-from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, pyonmttok, read_pairs
+from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import refuse_overwriting, write_files
+from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.rules import number, whole
 
 PARTS = ("train", "val", "test")
@@ -128,11 +129,11 @@ def prepare(options: argparse.Namespace) -> list[str]:
             **{part: len(some) for part, some in pairs.items()},
         },
         "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
-        "pyonmttok": pyonmttok().__version__,
+        "pyonmttok": pyonmttok.__version__,
         "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},  # type: ignore[arg-type]
     }
     # Old files are replaced only when all new ones are there: trained models may use them.
-    write_files({**contents, out / "prepare.json": json.dumps(record, indent=2) + "\n"})
+    write_files({**contents, out / "prepare.json": json_text(record)})
     print(
         f"{out}: {counted(len(kept), 'pair')} to train on, {len(pairs['val'])} to validate on, "
         f"{len(pairs.get('test', ()))} to test on; left out: {shared} with a sentence of the "
@@ -249,7 +250,7 @@ seed: 1
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    add, count = parser.add_argument, following(whole(1, 10**9))
+    add, count = parser.add_argument, whole(1, 10**9)
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="names of both sides")
@@ -278,7 +279,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add(
         "--max_ratio",
-        type=following(number(1, 10**6)),
+        type=number(1, 10**6),
         default=9,
         metavar="R",
         help="drop pairs whose lengths differ by a larger factor (default 9)",

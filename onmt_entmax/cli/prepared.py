@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import following, warn
+from onmt_entmax.cli.ending import warn
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import read_bytes
 from onmt_entmax.rules import positive
@@ -16,7 +16,7 @@ CONFIGURATION = "train.yaml"  # its name in the folder of the data
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
 _MEASURED = "Measured on this machine's CPU: "
 MINUTES: dict[str, Any] = {
-    "type": following(positive(10**5)),
+    "type": positive(10**5),
     "metavar": "N",
     "help": "plan a training of this time on this machine's CPU, whose updates are measured",
 }

@@ -23,12 +23,13 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
-from onmt_entmax.report.lattice import build_lattice
+from onmt_entmax.report.lattice import Lattice, build_lattice
 from onmt_entmax.report.measures import Counts, coverage
 from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import count_record, read_report
@@ -36,6 +37,17 @@ from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
 LIMIT = 100  # next tokens listed at a prefix; the rest is counted
+
+
+def picture(
+    translator: Translator, source: EncodedSource, outputs: Sequence[tuple[int, ...]]
+) -> tuple[Lattice, Any]:
+    """Return the lattice of the outputs of a source, and its drawing."""
+    names = translator.vocabularies.target
+    batch = make_batch([source.example], translator.vocabularies)
+    lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
+    backwards = translator.reader.backwards
+    return lattice, drawing(lattice, source.words, names.tokens, names.eos, backwards)
 
 
 def draw(translator: Translator, record: dict[str, Any]) -> Any:
@@ -51,8 +63,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     outputs = [tuple(names.encode(target)) for target in targets]
     if not question.words or len(set(outputs)) < len(outputs):
         return None
-    batch = make_batch([question.example], translator.vocabularies)
-    lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
+    lattice, content = picture(translator, question, outputs)
     for i, hypothesis in enumerate(record["hypotheses"]):
         known = math.log(max(hypothesis["prob"], sys.float_info.min))
         now = max(lattice.log_prob(i), math.log(sys.float_info.min))
@@ -61,7 +72,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
         alike = abs(now - known) <= 1e-3 or abs(math.exp(now) - math.exp(known)) <= 1e-6
         if not alike:  # a nan is not
             return None
-    return drawing(lattice, question.words, names.tokens, names.eos, reader.backwards)
+    return content
 
 
 def drawings(
@@ -133,7 +144,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-report", type=Path, required=True, help="exactness report of `translate`")
     add("-output", type=Path, required=True, help="the HTML file to write")
     add(
-        "-details", type=following(Rule(int, 0, 10**9, names=("all",))), default=200, metavar="N",
+        "-details", type=Rule(int, 0, 10**9, names=("all",)), default=200, metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )  # fmt: skip
     add("-transforms", nargs="*", help="the -transforms of `translate`")

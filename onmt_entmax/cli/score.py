@@ -29,17 +29,15 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.cli.ending import argument_parser, following, warn
-from onmt_entmax.data.batch import group_by_length, make_batch
+from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.data.batch import batches_by_length
+from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
-from onmt_entmax.model import device_of
-from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.rules import whole
-from onmt_entmax.search import SearchTask, TargetScore, TokenScore, score_targets
-from onmt_entmax.translator import Translator, check_memory
+from onmt_entmax.search import TargetScore, TokenScore, score_targets
+from onmt_entmax.translator import Translator
 
 WINDOW = 4096  # pairs that are sorted by length together
 
@@ -48,14 +46,10 @@ WINDOW = 4096  # pairs that are sorted by length together
 class Scored:
     """A target with its score, and the tokens that training never saw."""
 
+    source: EncodedSource
     target: tuple[str, ...]
     score: TargetScore
-    source_tokens: int = 0
-    unknown: tuple[str, ...] = ()
-    """Source tokens that are not in the vocabulary, which the model reads as `<unk>`."""
-    unseen: tuple[tuple[str, str], ...] = ()
-    """Source tokens that training did not see in the source's language, behind its token."""
-    unknown_target: tuple[str, ...] = ()
+    unknown_target: tuple[str, ...]
     """Target tokens that no output can have."""
 
 
@@ -73,8 +67,8 @@ class Summary:
 
     def add(self, scored: Scored) -> None:
         """Count one target."""
-        score = scored.score
-        self.unknown.add(scored.source_tokens, scored.unknown, scored.unseen)
+        score, source = scored.score, scored.source
+        self.unknown.add(len(source.words), source.unknown, source.unseen)
         self.unknown_target.add(len(scored.target), scored.unknown_target)
         self.targets += 1
         self.tokens += len(score.steps)
@@ -102,17 +96,15 @@ class Summary:
 
 def score_pairs(
     pairs: Iterable[tuple[str, str]],
-    models: Sequence[LoadedModel],
     translator: Translator,
     batch_size: int,
 ) -> Iterator[Scored]:
-    """Score each pair of source and target, in order, as a translator of the models reads them.
+    """Score each pair of source and target, in order, as a translator reads them.
 
     Raises:
-        UserError: a pair is longer than a Transformer model reads or the memory takes.
+        TooLargeError: a pair is longer than a Transformer model reads or the memory takes.
     """
     reader, stepper, vocabularies = translator.reader, translator.stepper, translator.vocabularies
-    networks, device = [each.config for each in models], device_of(models[0].model)
     supply = (reader.preprocess(source, target) for source, target in pairs)
     done = 0
     while window := list(islice(supply, WINDOW)):
@@ -122,18 +114,11 @@ def score_pairs(
             for source, (_, target) in zip(sources, window, strict=True)
         ]
         scores: dict[int, TargetScore] = {}
-        for group in group_by_length(examples, batch_size, "sents"):
-            check_memory(group, batch_size, networks, device)
-            batch = make_batch(group, vocabularies)
-            targets = [examples[i - done].target or () for i in batch.indices]
-            try:
+        with translator.readable(examples, batch_size):
+            for batch in batches_by_length(examples, batch_size, vocabularies):
+                targets = [examples[i - done].target or () for i in batch.indices]
                 found = score_targets(stepper, batch, targets)
-            except SequenceTooLongError as error:
-                longest = 1 + max(batch.indices, key=lambda i: max(map(len, window[i - done])))
-                raise UserError(
-                    f"line {longest}: longer than a Transformer model reads ({error})"
-                ) from None
-            scores.update(zip(batch.indices, found, strict=True))
+                scores.update(zip(batch.indices, found, strict=True))
         for source, (_, target) in zip(sources, window, strict=True):
             possible = [vocabularies.target.can_write(token) for token in target]
             *steps, last = scores[source.example.index].steps
@@ -142,11 +127,9 @@ def score_pairs(
                 for can, step in zip(possible, steps, strict=True)
             ]
             yield Scored(
+                source,
                 tuple(target),
                 TargetScore((*steps, last)),
-                len(source.words),
-                source.unknown,
-                source.unseen,
                 tuple(t for t, can in zip(target, possible, strict=True) if not can),
             )
         done += len(window)
@@ -160,8 +143,8 @@ def record(number: int, scored: Scored) -> dict[str, object]:
         **{
             name: Counter(tokens)
             for name, tokens in (
-                ("unknown", scored.unknown),
-                ("unseen", [token for _, token in scored.unseen]),
+                ("unknown", scored.source.unknown),
+                ("unseen", [token for _, token in scored.source.unseen]),
                 ("unknown_target", scored.unknown_target),
             )
             if tokens
@@ -198,7 +181,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add(
         "-batch_size",
-        type=following(whole(1, 10**7)),
+        type=whole(1, 10**7),
         default=64,
         metavar="N",
         help="pairs scored together (default 64)",
@@ -211,15 +194,14 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     refuse_overwriting([options.src, options.tgt], [options.output])
     summary = Summary()
-    models = [load(folder) for folder in options.model]
-    translator = Translator(models, SearchTask(), options.transforms)
+    translator = Translator.from_folders(options.model, transforms=options.transforms)
     sources, targets = read_aligned(options.src, options.tgt)
     for line, source in enumerate(sources, 1):
         if not source.strip():
             raise UserError(f"{options.src}:{line}: the line is blank")
     with replaced_when_done([options.output]) as (output,):
         pairs = zip(sources, targets, strict=True)
-        found = score_pairs(pairs, models, translator, options.batch_size)
+        found = score_pairs(pairs, translator, options.batch_size)
         for number, scored in enumerate(found):
             summary.add(scored)
             output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")

@@ -30,16 +30,14 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import BadRequest, HTTPException
 
 from onmt_entmax.checkpoint import load, read_cells
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
-from onmt_entmax.cli.report import LIMIT
-from onmt_entmax.data.batch import make_batch
+from onmt_entmax.cli.report import picture
 from onmt_entmax.data.inflection import Cells, decode_word, encode_source, split_tags
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector, Inventory, Question, described
-from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.page import drawing, live_page, to_json
+from onmt_entmax.report.page import live_page, to_json
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
@@ -153,14 +151,9 @@ class Answering:
             raise UserError(str(error).removeprefix("line 1: ")) from None
         if answer.result is None:
             raise UserError("the sentence is empty")
-        reader, names = translator.reader, translator.vocabularies.target
-        source = reader.encode(reader.preprocess(line)[0])
+        source = translator.reader.encode(translator.reader.preprocess(line)[0])
         outputs = [each.hypothesis.tokens for each in answer.hypotheses]
-        drawn = None
-        if outputs:
-            batch = make_batch([source.example], translator.vocabularies)
-            lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
-            drawn = drawing(lattice, source.words, names.tokens, names.eos, reader.backwards)
+        drawn = picture(translator, source, outputs)[1] if outputs else None
         record = answer.record()
         if self._inflects:
             for each in record["hypotheses"]:
@@ -257,7 +250,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "model", type=Path, nargs="?", metavar="MODEL",
         help="run or model folder (default: the pretrained model)",
     )  # fmt: skip
-    add("--port", type=following(whole(0, 65535)), default=8000, help="0: any (default 8000)")
+    add("--port", type=whole(0, 65535), default=8000, help="0: any (default 8000)")
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--open", action="store_true", help="open the page in the browser")
     add(
@@ -265,11 +258,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="exact: also prove the listed outputs to be the most probable (default)",
     )  # fmt: skip
     add(
-        "--n_best", type=following(whole(1, 200)), default=10,
+        "--n_best", type=whole(1, 200), default=10,
         help="outputs to list, and beam size (default 10)",
     )  # fmt: skip
     add(
-        "--budget", type=following(whole(1, 10**6)), default=2000,
+        "--budget", type=whole(1, 10**6), default=2000,
         help="decoder steps of an exact search (default 2000)",
     )  # fmt: skip
     add(

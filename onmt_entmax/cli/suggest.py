@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.cli.ending import argument_parser, following, warn
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import printable
 from onmt_entmax.files import text_lines
@@ -88,16 +88,12 @@ def converse(model: LoadedModel, options: argparse.Namespace) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    count = following(whole(1, 10**6))
-    parser.add_argument("model", type=Path, metavar="MODEL", help="run or model folder")
-    parser.add_argument("--source", metavar="TOKENS", help="the source (default: read from input)")
-    parser.add_argument("--prefix", metavar="TOKENS", help="the prefix (default: read from input)")
-    parser.add_argument(
-        "--max_length", type=count, default=100, metavar="N", help="longest output (default 100)"
-    )
-    parser.add_argument(
-        "--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)"
-    )
+    add, count = parser.add_argument, whole(1, 10**6)
+    add("model", type=Path, metavar="MODEL", help="run or model folder")
+    add("--source", metavar="TOKENS", help="the source (default: read from input)")
+    add("--prefix", metavar="TOKENS", help="the prefix (default: read from input)")
+    add("--max_length", type=count, default=100, metavar="N", help="longest output (default 100)")
+    add("--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:

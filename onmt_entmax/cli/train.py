@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import torch
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.data.training import CorpusError
-from onmt_entmax.opennmt import SequenceTooLongError
 from onmt_entmax.options.reader import OptionError, described
 from onmt_entmax.options.train import TOPICS, training_options, training_setup
 from onmt_entmax.parallel.processes import end_with_parent
@@ -30,12 +28,6 @@ def main(arguments: Sequence[str]) -> int:
             "gpu_ranks: no GPU here; to train on the CPU, leave gpu_ranks out, or give -gpu_ranks "
             "without a number"
         )
-    try:
-        settings = dict(vars(setup))
-        warn(*settings.pop("warnings"))
-        return run_training(**settings)
-    except SequenceTooLongError:
-        raise CorpusError(
-            "a sentence is longer than the 5000 positions of a Transformer: use the transform "
-            "filtertoolong, or src_seq_length_trunc and tgt_seq_length_trunc"
-        ) from None
+    settings = dict(vars(setup))
+    warn(*settings.pop("warnings"))
+    return run_training(**settings)

@@ -1,18 +1,18 @@
 """`onmt-entmax translate`: translate a file, with a certificate for each sentence."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import count_lines, read_lines, replaced_when_done
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
 from onmt_entmax.options.reader import described
 from onmt_entmax.options.translate import (
     TOPICS,
@@ -20,7 +20,7 @@ from onmt_entmax.options.translate import (
     translation_options,
     translation_setup,
 )
-from onmt_entmax.parallel.processes import Processes, device_for, end_with_parent
+from onmt_entmax.parallel.processes import Processes, end_with_parent
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.search import LineConstraints
@@ -69,46 +69,44 @@ def _predictions(
     lines = count_lines(setup.src)
     if lines == 0:
         raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
-    for path in filter(None, (setup.prefixes, setup.constraints)):
-        if count_lines(path) != lines:
-            raise UserError(f"{path}: must have {counted(lines, 'line')}, as many as {setup.src}")
-    for _ in _constraints(setup) or ():  # a line that is wrong ends the command before it works
+    others = filter(None, (setup.prefixes, setup.constraints))
+    check_aligned({setup.src: lines, **{path: count_lines(path) for path in others}})
+    constraints = setup.constraints and partial(_parsed, setup.constraints, setup.src)
+    for _ in constraints() if constraints else ():  # a wrong line ends the command before it works
         pass
     translator = Translator.from_folders(
         setup.models,
         setup.task,
-        device_for(setup.gpu, processes.local_rank if processes.count > 1 else None),
+        processes.device(setup.gpu),
         transforms=setup.transforms,
         transform_options=setup.transform_options,
         attention=setup.exactness_report is not None,
         align=setup.alignments is not None,
-        unknown=setup.unknown,
+        phrases=setup.phrases,
     )
     prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)
     predictions = translator.answers(
-        read_lines(setup.src), setup.batch_size, prefixes, windows, _constraints(setup)
+        read_lines(setup.src),
+        setup.batch_size,
+        prefixes,
+        windows,
+        constraints() if constraints else None,
     )
     return predictions, lines, windows, translator
 
 
-def _constraints(setup: TranslationSetup) -> Iterator[LineConstraints] | None:
-    """Return the constraints of each line, if there is a file of them.
+def _parsed(path: Path, sources: Path) -> Iterator[LineConstraints]:
+    """Yield the constraints of each line.
 
     Raises:
-        UserError: from the iterator, names the first line that is wrong.
+        UserError: names the first line that is wrong.
     """
-    if setup.constraints is None:
-        return None
-    pairs = zip(read_lines(setup.constraints), read_lines(setup.src), strict=True)
-    return (_parsed(setup.constraints, number, *pair) for number, pair in enumerate(pairs, 1))
-
-
-def _parsed(path: Path, number: int, line: str, source: str) -> LineConstraints:
-    try:
-        return LineConstraints.parse(line, source)
-    except UserError as error:
-        raise UserError(f"{path}: line {number}: {error}") from None
+    for number, pair in enumerate(zip(read_lines(path), read_lines(sources), strict=True), 1):
+        try:
+            yield LineConstraints.parse(*pair)
+        except UserError as error:
+            raise UserError(f"{path}: line {number}: {error}") from None
 
 
 def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
@@ -145,6 +143,6 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             "models": [str(folder) for folder in translator.folders],
         }
         for file in files[2 : len(files) - len(aligned)]:
-            print(json.dumps(described, indent=2, ensure_ascii=False), file=file)
+            file.write(json_text(described))
     warn(*writer.summary.source.warnings())
     return writer.summary

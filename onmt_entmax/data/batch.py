@@ -8,7 +8,7 @@ on the examples alone, so seed and position still determine the stream of batche
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -54,12 +54,12 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`."""
-
-        def move(tensor: Any) -> Any:
-            return None if tensor is None else tensor.to(device, non_blocking=True)
-
-        source, lengths = move(self.source), move(self.source_lengths)
-        return Batch(source, lengths, move(self.target), move(self.target_lengths), self.indices)
+        moved: dict[str, Any] = {
+            name: part.to(device, non_blocking=True)
+            for name, part in vars(self).items()
+            if isinstance(part, Tensor)
+        }
+        return replace(self, **moved)
 
 
 Integers = NDArray[np.int64]
@@ -163,14 +163,11 @@ def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch
     )
 
 
-def group_by_length(
-    examples: Sequence[Example], batch_size: int, batch_type: str
-) -> Iterator[list[Example]]:
-    """Cut `examples`, in any order, into groups of similar length, short ones first.
-
-    Size and type of the groups are those of `Shapes`; a missing target counts as empty.
-    """
+def batches_by_length(
+    examples: Sequence[Example], batch_size: int, vocabularies: Vocabularies
+) -> Iterator[Batch]:
+    """Yield batches of at most `batch_size` examples of similar length, short ones first."""
     source = np.fromiter((len(e.source) for e in examples), np.int64, len(examples))
     target = np.fromiter((len(e.target or ()) for e in examples), np.int64, len(examples))
-    for group in Shapes(batch_size, batch_type, (1, 1)).group_lengths(source, target):
-        yield [examples[at] for at in group.tolist()]
+    for group in Shapes(batch_size, steps=(1, 1)).group_lengths(source, target):
+        yield make_batch([examples[at] for at in group.tolist()], vocabularies)

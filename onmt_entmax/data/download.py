@@ -12,10 +12,6 @@ from tqdm import tqdm
 from onmt_entmax.errors import UserError
 
 
-class DownloadError(UserError):
-    """A file that cannot be downloaded; the message names its address."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """Bounds of a download.
@@ -31,19 +27,18 @@ class Limits:
     size: int
 
 
-def download(address: str, limits: Limits, progress: bool = False) -> bytes:
+def download(address: str, limits: Limits) -> bytes:
     """Return the content of a file.
 
     Args:
         address: an encrypted connection (https) is never continued without encryption.
         limits: bounds of the download.
-        progress: whether to show a bar on a terminal.
 
     Raises:
-        DownloadError: there is no connection, another response, or a limit was reached.
+        UserError: there is no connection, another response, or a limit was reached.
     """
     if "://" not in address:
-        raise DownloadError(
+        raise UserError(
             f"{address}: is no address: it begins with https://, or with file:// for a local file"
         )
     content, end = bytearray(), time.monotonic() + limits.seconds
@@ -52,8 +47,8 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
             if address.startswith("https:") and not answer.geturl().startswith("https:"):
                 raise ValueError(f"leads to {answer.geturl()}, which is not encrypted")
             total = int(answer.headers.get("Content-Length") or 0)
-            name, hidden = address.rsplit("/", 1)[-1], None if progress else True
-            with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=hidden) as bar:
+            name = address.rsplit("/", 1)[-1]
+            with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=None) as bar:
                 while block := answer.read1(2**16):
                     content += block
                     bar.update(len(block))
@@ -67,20 +62,20 @@ def download(address: str, limits: Limits, progress: bool = False) -> bytes:
         reason: object = error
         if not isinstance(error, urllib.error.HTTPError):
             reason = getattr(error, "reason", "") or error or type(error)
-        raise DownloadError(
+        raise UserError(
             f"{address}: cannot download: {reason}; run again, or use a local copy (-h says how)"
         ) from None
     return bytes(content)
 
 
-def check(content: bytes, sha256: str | None, name: str) -> None:
-    """Compare content with its known checksum; None: it has none.
+def check(content: bytes, sha256: str, name: str) -> None:
+    """Compare content with its known checksum.
 
     Raises:
-        DownloadError: the checksum is another one.
+        UserError: the checksum is another one.
     """
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-        raise DownloadError(
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise UserError(
             f"{name}: has another checksum than the known file; the copy is cut, damaged or "
             "another one"
         )

@@ -1,7 +1,6 @@
 """Parallel text for translation: read, normalise, hold out a development set, learn subwords."""
 
 import gzip
-import importlib
 import io
 import lzma
 import random
@@ -10,11 +9,12 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
+import pyonmttok
+
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import text_lines
+from onmt_entmax.files import check_aligned, text_lines
 
 Pairs = list[tuple[str, str]]
 
@@ -67,9 +67,7 @@ def read_pairs(source: Path, target: Path) -> Pairs:
         UserError: a file cannot be read, or they differ in length.
     """
     sides = read_lines(source), read_lines(target)
-    if len(sides[0]) != len(sides[1]):
-        counts = " and ".join(counted(len(side), "line") for side in sides)
-        raise UserError(f"{source} and {target}: {counts}; they must correspond line by line")
+    check_aligned({source: len(sides[0]), target: len(sides[1])})
     return list(zip(*sides, strict=True))
 
 
@@ -108,18 +106,6 @@ def hold_out(pairs: Pairs, size: int, seed: int) -> tuple[Pairs, Pairs]:
     chosen = random.Random(seed).sample(distinct, size)
     sources, targets = ({pair[side] for pair in chosen} for side in range(2))
     return [pair for pair in pairs if pair[0] not in sources and pair[1] not in targets], chosen
-
-
-def pyonmttok() -> ModuleType:
-    """Import pyonmttok, on which OpenNMT-py depends.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        return importlib.import_module("pyonmttok")
-    except ImportError as error:
-        raise UserError(f"pyonmttok is needed ({error}): pip install pyonmttok") from None
 
 
 class Subwords(NamedTuple):
@@ -162,12 +148,11 @@ class Subwords(NamedTuple):
         Raises:
             UserError: the text is too small for so many symbols.
         """
-        module = pyonmttok()
         if self.kind == "bpe":
-            words = module.Tokenizer(**self.settings)
-            learner = module.BPELearner(tokenizer=words, symbols=self.symbols)
+            words = pyonmttok.Tokenizer(**self.settings)
+            learner = pyonmttok.BPELearner(tokenizer=words, symbols=self.symbols)
         else:
-            learner = module.SentencePieceLearner(
+            learner = pyonmttok.SentencePieceLearner(
                 vocab_size=self.symbols,
                 model_type="bpe",
                 character_coverage=0.9995,
@@ -182,4 +167,4 @@ class Subwords(NamedTuple):
         except RuntimeError as error:
             raise UserError(f"cannot learn {counted(self.symbols, 'subword')}: {error}") from None
         key = "bpe_model_path" if self.kind == "bpe" else "sp_model_path"
-        return module.Tokenizer(**self.settings, **{key: str(model)})
+        return pyonmttok.Tokenizer(**self.settings, **{key: str(model)})

@@ -22,10 +22,6 @@ START_METHOD: str | None = None  # "fork" or "spawn"; None: the default of the p
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class ReaderError(UserError):
-    """A prefetching process has died."""
-
-
 class PrefetchProcess(Iterator[Any]):
     """Iterate over the items of an iterator that runs in another process.
 
@@ -56,13 +52,13 @@ class PrefetchProcess(Iterator[Any]):
 
         Raises:
             UserError: raised by the iterator.
-            ReaderError: the process has died.
+            UserError: the process has died.
         """
         try:
             item, error = pickle.loads(self._inlet.recv_bytes())
         except (EOFError, OSError):
             self._process.join()
-            raise ReaderError(
+            raise UserError(
                 f"the process that reads the corpora has died (exit code "
                 f"{self._process.exitcode}; -9 is often a lack of memory); num_workers: 0 does "
                 f"without one"

@@ -82,33 +82,29 @@ class Reader:
         return list(reversed(tokens) if self.backwards else tokens)
 
 
-@dataclass(frozen=True)
-class UnknownWords:
-    """Replacement of unknown tokens of an output by the source words with the most attention.
+def replace_unknown(
+    tokens: Sequence[str],
+    source: Sequence[str],
+    attention: Tensor,
+    phrase_table: Mapping[str, str],
+) -> list[str]:
+    """Return an output whose unknown tokens are the source words with the most attention.
 
     As OpenNMT-py's `replace_unk` and `phrase_table`, after Jean et al. (2015), "On Using Very Large
     Target Vocabulary", section 4.1.3, with attention instead of an alignment.
 
-    Attributes:
+    Args:
+        tokens: the output.
+        source: tokens of its source.
+        attention: weights, at least ``(len(tokens), len(source))``.
         phrase_table: target words for some source words; other source words are copied.
     """
-
-    phrase_table: Mapping[str, str]
-
-    def replace(self, tokens: Sequence[str], source: Sequence[str], attention: Tensor) -> list[str]:
-        """Return the tokens with unknown ones replaced.
-
-        Args:
-            tokens: an output.
-            source: tokens of its source.
-            attention: weights, at least ``(len(tokens), len(source))``.
-        """
-        replaced = list(tokens)
-        for step, token in enumerate(tokens):
-            if token == DefaultTokens.UNK:
-                word = source[int(attention[step, : len(source)].argmax())]
-                replaced[step] = self.phrase_table.get(word, word)
-        return replaced
+    replaced = list(tokens)
+    for step, token in enumerate(tokens):
+        if token == DefaultTokens.UNK:
+            word = source[int(attention[step, : len(source)].argmax())]
+            replaced[step] = phrase_table.get(word, word)
+    return replaced
 
 
 def read_phrase_table(path: Path) -> dict[str, str]:

@@ -72,7 +72,7 @@ class TrainingBatches:
     def longest_line(self, batches: Sequence[Batch]) -> str:
         """Return corpus, line and tokens of the longest pair of the last batches, for an error."""
         _, source, target, index = max(
-            (source + target - 2, source, target - 2, index)
+            (source + target, source, target - 2, index)
             for batch in batches
             if batch.target_lengths is not None
             for source, target, index in zip(

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from onmt_entmax import files
 from onmt_entmax.config import CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Batch, Integers
 from onmt_entmax.data.inflection import Cells, count_cells, is_language
 from onmt_entmax.data.transforms import build_transforms, with_seed
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import count_lines
-from onmt_entmax.opennmt import ParallelCorpus, TransformPipe
+from onmt_entmax.errors import UserError
+from onmt_entmax.opennmt import TransformPipe
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
@@ -63,23 +63,11 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
     """Yield the untransformed lines of one corpus, in order.
 
     Raises:
-        CorpusError: a file is missing or not UTF-8.
+        FileError: a file is missing or not UTF-8.
     """
-    number = 0
-    try:
-        for raw in ParallelCorpus(corpus.name, corpus.path_src, corpus.path_tgt).load():
-            number += 1
-            source, target = raw["src"], raw["tgt"]
-            if number == 1:  # a byte order mark is not text
-                source, target = source.removeprefix("\ufeff"), target.removeprefix("\ufeff")
-            yield Line(corpus, number, source, target)
-    except UnicodeDecodeError as error:
-        files = f"{corpus.path_src} or {corpus.path_tgt}"
-        raise CorpusError(
-            f"{files}: line {number + 1} is not valid UTF-8 ({error.reason})"
-        ) from None
-    except OSError as error:
-        raise CorpusError(f"{error.filename}: {error.strerror}") from None
+    sides = (files.read_lines(Path(path)) for path in (corpus.path_src, corpus.path_tgt))
+    for number, pair in enumerate(zip(*sides, strict=False), 1):
+        yield Line(corpus, number, *pair)
 
 
 def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -> Pair | None:
@@ -120,17 +108,15 @@ def count_pairs(corpus: CorpusConfig) -> int:
     OpenNMT-py silently stops at the end of the shorter file.
 
     Raises:
-        CorpusError: a file is missing or empty, or their numbers of lines differ.
+        CorpusError: the files are empty.
+        FileError: one is missing, or their numbers of lines differ.
     """
-    source, target = (count_lines(Path(path)) for path in (corpus.path_src, corpus.path_tgt))
-    if source != target:
-        raise CorpusError(
-            f"corpus {corpus.name!r}: {corpus.path_src} has {counted(source, 'line')} and "
-            f"{corpus.path_tgt} has {target:,}; they must correspond line by line"
-        )
-    if source == 0:
+    paths = (Path(corpus.path_src), Path(corpus.path_tgt))
+    lengths = {path: files.count_lines(path) for path in paths}
+    files.check_aligned(lengths)
+    if not any(lengths.values()):
         raise CorpusError(f"corpus {corpus.name!r}: {corpus.path_src} is empty")
-    return source
+    return lengths[paths[0]]
 
 
 @dataclass(frozen=True)
@@ -333,8 +319,8 @@ class TrainingData:
             sorted({token for _, target in added for token in target}),
         )
         transforms = {name for corpus in config.corpora for name in corpus.transforms}
-        files = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
-        fits = sum(Path(path).stat().st_size for path in files) <= MAX_BYTES
+        paths = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
+        fits = sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
         pairs = NumberedPairs() if fits and transforms <= _FIXED_TRANSFORMS else None
         counts: tuple[Counter[str], Counter[str]] | None = None
         languages: dict[str, set[str]] | None = None

@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy
@@ -15,6 +14,7 @@ import torch
 
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import no_such_file
 from onmt_entmax.opennmt import (
     AVAILABLE_TRANSFORMS,
     ONMTTokenizerTransform,
@@ -26,6 +26,10 @@ T = TypeVar("T")
 
 # Options of `onmt_tokenize` that hold a mapping as text.
 _MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
+# Options that name files of a subword model.
+SUBWORD_FILES = tuple(
+    f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
+)
 SUBWORDS = {"sentencepiece", "bpe", "onmt_tokenize"}  # transforms that read files
 
 
@@ -121,19 +125,13 @@ def _check_files(options: Namespace) -> None:
     Raises:
         TransformError: names the first.
     """
-    named = [
-        (f"{side}_subword_{kind}", getattr(options, f"{side}_subword_{kind}", None))
-        for side in ("src", "tgt")
-        for kind in ("model", "vocab")
-    ]
+    named = [(name, getattr(options, name, None)) for name in SUBWORD_FILES]
     for option in _MAPPINGS:
         mapping = getattr(options, option, None) or {}
         named += [(f"{option}: {key}", mapping[key]) for key in mapping if key.endswith("_path")]
     for name, path in named:
-        if path and os.path.exists(path) and not os.path.isfile(path):
-            raise TransformError(f"{name}: {path}: is not a regular file")
-        if path and not os.path.exists(path):
-            raise TransformError(f"{name}: no such file: {path} (searched in {Path.cwd()})")
+        if path and not os.path.isfile(path):
+            raise TransformError(f"{name}: {no_such_file(path)}")
 
 
 # --- seeding ---------------------------------------------------------------------------------

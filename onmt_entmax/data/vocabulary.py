@@ -172,24 +172,20 @@ def read_vocabularies(source: object, target: object, seen: object = None) -> Vo
         VocabularyError: names the part and what is wrong.
     """
     sides = []
-    for side, tokens, specials in (
-        ("source", source, SOURCE_SPECIALS),
-        ("target", target, TARGET_SPECIALS),
-    ):
+    for side, tokens in (("source", source), ("target", target)):
         if not isinstance(tokens, list):
             raise VocabularyError(f"{side}: must be a list of tokens, not {shown(tokens)}")
         for token in tokens:
             if not isinstance(token, str):
                 raise VocabularyError(f"{side}: {shown(token)} is no token, which is a string")
         try:
-            vocabulary = Vocabulary(tuple(tokens))
+            sides.append(Vocabulary(tuple(tokens)))
         except VocabularyError as error:
             raise VocabularyError(f"{side}: {error}") from None
-        for special in specials:
-            if special not in vocabulary:
-                raise VocabularyError(f"{side}: the special token {special!r} is missing")
-        sides.append(vocabulary)
     first, second = sides
+    for special in TARGET_SPECIALS:
+        if special not in second:
+            raise VocabularyError(f"target: the special token {special!r} is missing")
     if seen is not None:
         if not isinstance(seen, dict) or not all(isinstance(text, str) for text in seen.values()):
             raise VocabularyError(

@@ -54,6 +54,16 @@ def followed(path: Path) -> Path:
         return Path(os.path.realpath(path))
 
 
+def no_such_file(path: str | Path) -> str:
+    """Return a message that says why a path is not a file."""
+    if os.path.isdir(path):
+        return f"{path} is a folder; name a file"
+    if os.path.exists(path):
+        return f"{path} is a pipe or a device, but is read more than once; name a file"
+    searched = "" if os.path.isabs(path) else f" (searched in {Path.cwd()})"
+    return f"no such file: {path}{searched}"
+
+
 # --- reading ---------------------------------------------------------------------------------
 
 
@@ -87,13 +97,23 @@ def read_aligned(*paths: Path) -> list[list[str]]:
         FileError: a file cannot be read, or has another number of lines than the first.
     """
     columns = [list(read_lines(path)) for path in paths]
-    for path, lines in zip(paths, columns, strict=True):
-        if len(lines) != len(columns[0]):
-            raise FileError(
-                f"{path}: {counted(len(lines), 'line')}, but {paths[0]} has {len(columns[0]):,}; "
-                "they must correspond line by line"
-            )
+    check_aligned(dict(zip(paths, map(len, columns), strict=True)))
     return columns
+
+
+def check_aligned(lengths: Mapping[Path, int]) -> None:
+    """Check that files have as many lines as the first of them.
+
+    Raises:
+        FileError: names the first that has not.
+    """
+    (first, expected), *others = lengths.items()
+    for path, length in others:
+        if length != expected:
+            raise FileError(
+                f"{path}: {counted(length, 'line')}, but {first} has {expected:,}; they must "
+                "correspond line by line"
+            )
 
 
 def count_lines(path: Path) -> int:
@@ -208,7 +228,7 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
                     target, temporary = _temporary(path)
                     if target in renamed:
                         raise FileError(f"{path}: is to be written twice; name two files")
-                    stack.callback(_remove, temporary)
+                    stack.callback(remove, temporary)
                     # Not `tempfile`, whose files only their owner can read.
                     files.append(open(temporary, "x", encoding="utf-8"))  # noqa: SIM115
                     renamed[target] = files[-1]
@@ -245,6 +265,11 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
             file.buffer.write(content.encode() if isinstance(content, str) else content)
 
 
+def json_text(content: Any) -> str:
+    """Return an object as the text of a JSON file for people."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file: see `replaced_when_done`."""
     write_files({path: text})
@@ -271,15 +296,15 @@ def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
             for path in [*temporary.rglob("*"), temporary]:
                 _flush(path)
             if target.exists():
-                _remove(old)
+                remove(old)
                 os.replace(target, old)
             os.replace(temporary, target)
         except BaseException:  # also an interrupt
             if old.exists() and not target.exists():
                 os.replace(old, target)
-            _remove(temporary)
+            remove(temporary)
             raise
-        _remove(old)
+        remove(old)
         _flush(target.parent)
 
 
@@ -353,7 +378,7 @@ def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | Non
             raise FileError(f"{path}: is read, and would be overwritten; name another output")
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a file or a folder, if possible."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():

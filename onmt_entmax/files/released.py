@@ -23,10 +23,6 @@ PRETRAINED = "inflection-86"
 LARGEST = 1 << 30  # bytes of an archive, and of what it holds
 
 
-class ReleaseError(UserError):
-    """A model that is not here, or an archive that cannot be used."""
-
-
 def cache_folder() -> Path:
     """Return the folder of fetched models, by the XDG base directory specification."""
     root = os.environ.get("XDG_CACHE_HOME", "")
@@ -38,7 +34,7 @@ def pretrained() -> Path:
     """Return the folder of the pretrained model: a checkout's, the wheel's, or the fetched one.
 
     Raises:
-        ReleaseError: no folder has it; says what to do.
+        UserError: no folder has it; says what to do.
     """
     checkout = Path(__file__).resolve().parents[2] / "data" / "models"
     roots = (sysconfig.get_path("data"), site.getuserbase())
@@ -46,7 +42,7 @@ def pretrained() -> Path:
     for folder in (checkout, *installed, cache_folder()):
         if (folder / PRETRAINED).is_dir():
             return folder / PRETRAINED
-    raise ReleaseError(
+    raise UserError(
         f"{installed[0] / PRETRAINED}: the pretrained model is missing, though the wheel has it; "
         "reinstall the package, or name another model (`inflect --model PATH`, `serve PATH`)"
     )
@@ -61,7 +57,7 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
         into: folder of the new folder, which replaces one of its name.
 
     Raises:
-        ReleaseError: it is not an archive of one model folder, is damaged or too large, or a file
+        UserError: it is not an archive of one model folder, is damaged or too large, or a file
             differs from its checksum.
         FileError: the folder cannot be written.
     """
@@ -72,12 +68,12 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
                     raise ValueError(f"it holds more than {LARGEST:,} bytes")
                 archive.extractall(place)  # follows no links, and stays in `place`
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
-            raise ReleaseError(f"{name}: not a zip archive of a model ({error})") from None
+            raise UserError(f"{name}: not a zip archive of a model ({error})") from None
         folders = [*Path(place).iterdir()]
         if len(folders) != 1 or not folders[0].is_dir():
-            raise ReleaseError(f"{name}: not a zip archive of one model folder")
+            raise UserError(f"{name}: not a zip archive of one model folder")
         for line in differences(folders[0]):
-            raise ReleaseError(f"{name}: {line.removeprefix(f'{place}/')}")
+            raise UserError(f"{name}: {line.removeprefix(f'{place}/')}")
         folder = into / folders[0].name
         write_folder(folder, partial(shutil.copytree, folders[0]))
     return folder

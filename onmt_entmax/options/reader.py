@@ -5,7 +5,6 @@ misspelt key, so the values are read here. The help and the JSON Schema list the
 """
 
 import json
-import os
 import re
 import sys
 import textwrap
@@ -13,12 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from onmt_entmax.config import COUNT, KINDS, LIMIT, CorpusConfig, Option, declared
-from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import ParseError, parse_yaml
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts, translate_opts
 from onmt_entmax.rules import Rule, number, one_of, shown, whole
@@ -146,16 +144,6 @@ class Options:
         return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
 
 
-def no_such_file(path: str | Path) -> str:
-    """Return a message that says why a path is not a file."""
-    if os.path.isdir(path):
-        return f"{path} is a folder; name a file"
-    if os.path.exists(path):
-        return f"{path} is a pipe or a device, but is read more than once; name a file"
-    searched = "" if os.path.isabs(path) else f" (searched in {Path.cwd()})"
-    return f"no such file: {path}{searched}"
-
-
 # --- the options of a command ------------------------------------------------------------------
 
 
@@ -210,11 +198,6 @@ def transforms_of(recorded: Mapping[str, Any]) -> list[str]:
         lists = (corpus.get("transforms") or [] for corpus in (recorded, *data.values()))
         return [str(name) for name in dict.fromkeys(chain(*lists))]
     return []
-
-
-def subwords_of(recorded: Mapping[str, Any]) -> list[str]:
-    """Return those transforms of a training that turn text into what the model reads."""
-    return [name for name in transforms_of(recorded) if name in SUBWORDS]
 
 
 def recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -393,16 +376,12 @@ def read_yaml(path: str) -> dict[str, Any]:
 
 # --- options that exclude each other -----------------------------------------------------------
 
-# Each of these replaces those after it.
-_RIVALS = {
-    "train_steps": {"train_epochs"},
-    "train_epochs": {"train_steps"},
-    "valid_steps": {"valid_epochs"},
-    "valid_epochs": {"valid_steps"},
-    "both_embeddings": {"src_embeddings", "tgt_embeddings"},
-    "src_embeddings": {"both_embeddings"},
-    "tgt_embeddings": {"both_embeddings"},
-}
+# Options on one side of a pair replace those on the other.
+_RIVALS = (
+    ({"train_steps"}, {"train_epochs"}),
+    ({"valid_steps"}, {"valid_epochs"}),
+    ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
+)
 # An option of both sides, and those of each side. In one place, that of both sides wins.
 SIDES = {
     "layers": ("enc_layers", "dec_layers"),
@@ -422,7 +401,13 @@ def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict
     Raises:
         UserError: `batch_size` would change its meaning.
     """
-    dropped = {rival for name in later for rival in _RIVALS.get(name, ())}
+    dropped = {
+        name
+        for pair in _RIVALS
+        for given, others in (pair, pair[::-1])
+        if not given.isdisjoint(later)
+        for name in others
+    }
     dropped |= {
         f"{name}_alpha" for name in FUNCTIONS if later.get(f"{name}_function", "entmax") != "entmax"
     }

@@ -1,7 +1,7 @@
 """The options of `train`: checked, and split into one configuration for each module."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,13 +28,13 @@ from onmt_entmax.config import (
 )
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
+from onmt_entmax.files import no_such_file
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.reader import (
     FUNCTIONS,
     SIDES,
     OptionError,
     Options,
-    no_such_file,
     options_of,
     read_options,
     read_value,
@@ -54,8 +54,14 @@ ATTENTION_ALPHAS: Mapping[str, Any] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARE
 
 _SPARSE, _ATTENTION = "Sparse attention and output", "Attention of a Transformer"
 TOPICS = (
-    *(_SPARSE, "Validation", "Limits and speed", "Smoothing"),
-    *(RUN, "Corpora and batches", "Model", "Optimiser"),
+    _SPARSE,
+    "Validation",
+    "Limits and speed",
+    "Smoothing",
+    RUN,
+    "Corpora and batches",
+    "Model",
+    "Optimiser",
 )
 _TEXT = Rule(str)
 
@@ -149,11 +155,16 @@ class TrainingSetup:
 
 def training_options() -> dict[str, Option]:
     """Return the options of `train`."""
-    configurations = (
-        *(TrainingConfig, ValidationConfig, DataConfig, RunConfig, VocabularyConfig),
-        *(ModelConfig, OptimizerConfig),
+    ours = declared(
+        TrainingConfig,
+        ValidationConfig,
+        DataConfig,
+        RunConfig,
+        VocabularyConfig,
+        ModelConfig,
+        OptimizerConfig,
     )
-    return options_of(train_opts, OPTIONS | declared(*configurations) | OPTIONS)
+    return options_of(train_opts, OPTIONS | ours | OPTIONS)
 
 
 def training_setup(arguments: Sequence[str]) -> TrainingSetup:
@@ -177,7 +188,8 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     if values["train_epochs"] and not options.given("train_steps"):
         values["train_steps"] = None
     options = Options(values, options.origin)
-    _check(options)
+    for name, reason in _misfits(options):
+        raise options.error(name, reason)
     schedules = ("dropout", "attention_dropout")
     try:
         model = ModelConfig(**options.pick(ModelConfig) | {n: values[n][0] for n in schedules})
@@ -222,61 +234,42 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     )
 
 
-def _check(options: Options) -> None:
-    """Refuse what cannot be trained."""
+def _misfits(options: Options) -> Iterator[tuple[str, str]]:
+    """Yield the name of each option that cannot be trained with, and why."""
     get: Callable[[str], Any] = options.values.get
     schedules = {"accum_count": "accum_steps"}
     schedules |= dict.fromkeys(("dropout", "attention_dropout"), "dropout_steps")
     for name, starts in schedules.items():
         if len(options[name]) != len(options[starts]):
-            raise options.error(name, f"needs as many values as {starts}")
+            yield name, f"needs as many values as {starts}"
     recurrent = get("encoder_type") in ("rnn", "brnn") or (
         get("decoder_type") == "rnn" and get("input_feed")
     )
     ranks, files = options["gpu_ranks"], (get("src_vocab"), get("tgt_vocab"))
     one_file = files[0] if files[0] == files[1] and not get("share_vocab") else None
-    for wrong, name, reason in (
-        (not set(options["data"]) - {VALID}, "data", "needs a corpus besides valid"),
-        (not get("save_model").strip(), "save_model", "must name a folder"),
-        (os.path.isfile(get("save_model")), "save_model", "is a file; name a folder"),
-        (
-            one_file and not os.path.isfile(one_file),
-            "tgt_vocab",
-            "is src_vocab, and not there yet: name two files",
-        ),
-        (
-            get("decay_method") == "cosine" and get("train_steps") is None,
-            "decay_method",
-            "cosine ends at train_steps: set them too, or name another method",
-        ),
-        (
-            options.given("valid_epochs") and options.given("valid_steps"),
-            "valid_epochs",
-            "give valid_steps or valid_epochs, not both",
-        ),
-        (
-            get("matmul_dtype") == "tf32" and not ranks,
-            "matmul_dtype",
-            "tf32 needs a GPU: give gpu_ranks",
-        ),
-        (
-            get("matmul_dtype") == "bfloat16" and not (recurrent and get("rnn_type") == "LSTM"),
-            "matmul_dtype",
-            "bfloat16 is of LSTM encoders and input-feeding LSTM decoders",
-        ),
-        (
-            get("decay_method") == "plateau" and VALID not in options["data"],
-            "decay_method",
-            "plateau needs a corpus named valid under data",
-        ),
-        (
-            len(ranks) > max(get("world_size"), int(os.environ.get("WORLD_SIZE", "1"))),
+    if not set(options["data"]) - {VALID}:
+        yield "data", "needs a corpus besides valid"
+    if not get("save_model").strip():
+        yield "save_model", "must name a folder"
+    if os.path.isfile(get("save_model")):
+        yield "save_model", "is a file; name a folder"
+    if one_file and not os.path.isfile(one_file):
+        yield "tgt_vocab", "is src_vocab, and not there yet: name two files"
+    if get("decay_method") == "cosine" and get("train_steps") is None:
+        yield "decay_method", "cosine ends at train_steps: set them too, or name another method"
+    if options.given("valid_epochs") and options.given("valid_steps"):
+        yield "valid_epochs", "give valid_steps or valid_epochs, not both"
+    if get("matmul_dtype") == "tf32" and not ranks:
+        yield "matmul_dtype", "tf32 needs a GPU: give gpu_ranks"
+    if get("matmul_dtype") == "bfloat16" and not (recurrent and get("rnn_type") == "LSTM"):
+        yield "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
+    if get("decay_method") == "plateau" and VALID not in options["data"]:
+        yield "decay_method", "plateau needs a corpus named valid under data"
+    if len(ranks) > max(get("world_size"), int(os.environ.get("WORLD_SIZE", "1"))):
+        yield (
             "gpu_ranks",
             f"names {counted(len(ranks), 'GPU')}: start as many processes with torchrun",
-        ),
-    ):
-        if wrong:
-            raise options.error(name, reason)
+        )
 
 
 def _corpus(options: Options, name: object, entry: object) -> CorpusConfig:

@@ -2,25 +2,25 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from onmt_entmax.config import FEW, SIZE, TRANSFORMS, ConfigError, Option, declared
-from onmt_entmax.data.reader import UnknownWords, read_phrase_table
-from onmt_entmax.files import is_stream, refuse_overwriting
+from onmt_entmax.config import FEW, LIMIT, SIZE, TRANSFORMS, ConfigError, Option, declared
+from onmt_entmax.data.reader import read_phrase_table
+from onmt_entmax.data.transforms import SUBWORD_FILES
+from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.reader import (
     Options,
-    no_such_file,
     options_of,
     read_options,
     transform_options,
 )
 from onmt_entmax.report.writers import with_summary
-from onmt_entmax.rules import FLAG, Rule, number, one_of, positive, whole
+from onmt_entmax.rules import FLAG, Rule, number, one_of, whole
 from onmt_entmax.search import (
     Budget,
     Constraints,
@@ -39,7 +39,6 @@ _SEARCH, _SAMPLING, _FILES, _OUTPUTS = TOPICS = (
     "Outputs",
 )
 _TEXT = Rule(str)
-_NEEDS_SAMPLING = "random_sampling_topk or random_sampling_topp"
 
 OPTIONS = {
     "exactness_report": Option(
@@ -53,7 +52,7 @@ OPTIONS = {
     ),
     "budget": Option(
         Budget.expansions,
-        declared(Budget)["expansions"].rule,
+        LIMIT,
         "Prefixes per sentence that may be computed.",
         _SEARCH,
         "search: exact or search: enumerate or verify",
@@ -67,21 +66,7 @@ OPTIONS = {
     "constraint_regex": Option(
         None, _TEXT, "Regular expression over tokens that every output must match.", _SEARCH
     ),
-    "random_sampling_distinct": Option(
-        False, FLAG, "Draw samples without replacement.", _SEARCH, _NEEDS_SAMPLING
-    ),
-    "random_sampling_topk": Option(
-        0,
-        whole(-1, 10**6),
-        "Draw n_best outputs, each token of the k best; -1: of all.",
-        _SAMPLING,
-    ),
-    "random_sampling_topp": Option(
-        0.0, number(0, 1), "Draw each token of the best that reach this probability.", _SAMPLING
-    ),
-    "random_sampling_temp": Option(
-        1.0, positive(1000), "Temperature: divides the scores.", _SAMPLING, _NEEDS_SAMPLING
-    ),
+    **{f"random_sampling_{name}": each for name, each in declared(Sampling).items()},
     "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of the samples; -1 is 0.", _SAMPLING),
     "config": Option(None, _TEXT, "YAML file with any of these options.", _FILES),
     "model": Option(
@@ -103,7 +88,7 @@ OPTIONS = {
     "batch_size": Option(64, SIZE, "Sentences searched together.", _FILES),
     "batch_type": Option("sents", one_of("sents")),
     "gpu": Option(-1, whole(0, 10_000, off=-1), "The GPU to use; -1: the CPU.", _FILES),
-    **declared(SearchTask, SearchConfig, Penalties),
+    **declared(SearchTask, SearchConfig, Penalties, Constraints),
     "n_best": Option(
         1,
         FEW,
@@ -116,14 +101,6 @@ OPTIONS = {
         number(0, 1),
         "Write an empty line if the best output has less probability (the sum of the n_best "
         "hypotheses with its text).",
-        _OUTPUTS,
-    ),
-    "min_length": Option(0, whole(0, 10**6), "Shortest output, in tokens.", _OUTPUTS),
-    "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
-    "block_ngram_repeat": Option(
-        0,
-        whole(0, 10**6),
-        "Exclude outputs that repeat an n-gram of this size; 0: none.",
         _OUTPUTS,
     ),
     "ignore_when_blocking": Option(
@@ -139,10 +116,7 @@ OPTIONS = {
     "phrase_table": Option("", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, "replace_unk"),
 }
 # Options that name an input file.
-_READ = (
-    "config src tgt phrase_table constraints src_subword_model tgt_subword_model src_subword_vocab "
-    "tgt_subword_vocab"
-).split()
+_READ = ("config", "src", "tgt", "phrase_table", "constraints", *SUBWORD_FILES)
 
 
 @dataclass(frozen=True)
@@ -164,7 +138,7 @@ class TranslationSetup:
     gpu: int | None
     transforms: tuple[str, ...] | None  # None: the subword transforms of the model's training
     transform_options: Namespace  # only those given; the model's own options are the rest
-    unknown: UnknownWords | None
+    phrases: Mapping[str, str] | None  # replaces <unk>; None: nothing does
 
 
 def translation_options() -> dict[str, Option]:
@@ -191,9 +165,9 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         [Path(options[name]) for name in _READ if options[name]],
         [output, *with_summary(report), *([] if aligned is None else [aligned])],
     )
-    unknown, table = None, options["phrase_table"]
+    phrases, table = None, options["phrase_table"]
     if options["replace_unk"]:
-        unknown = UnknownWords(read_phrase_table(Path(table)) if table else {})
+        phrases = read_phrase_table(Path(table)) if table else {}
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=Path(options["src"]),
@@ -212,7 +186,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         transform_options=Namespace(
             **{name: options[name] for name in transform_options() if options.given(name)}
         ),
-        unknown=unknown,
+        phrases=phrases,
     )
 
 
@@ -228,13 +202,8 @@ def _task(options: Options) -> SearchTask:
     """
     sampling, length = None, options["max_length"]
     if options["random_sampling_topk"] or options["random_sampling_topp"]:
-        sampling = Sampling(
-            options["random_sampling_topk"] or -1,
-            options["random_sampling_topp"],
-            options["random_sampling_temp"],
-            options["random_sampling_distinct"],
-            max(options["seed"], 0),
-        )
+        values = {name: options[f"random_sampling_{name}"] for name in declared(Sampling)}
+        sampling = Sampling(**values, seed=max(options["seed"], 0))
         for name in ("replace_unk", "report_align", "constraints", "abstain"):
             if options[name]:
                 raise options.error(name, "goes with a search, not with random sampling")
@@ -252,7 +221,7 @@ def _task(options: Options) -> SearchTask:
             config=SearchConfig(
                 **options.pick(SearchConfig),
                 n_best=0 if search == "enumerate" else options["n_best"],
-                constraints=Constraints(options["min_length"], options["block_ngram_repeat"]),
+                constraints=Constraints(**options.pick(Constraints)),
                 penalties=Penalties(**options.pick(Penalties)),
             ),
             method=search,

@@ -21,8 +21,6 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 
-# Environment variable: the number of the process that this one is to end with.
-PARENT = "ONMT_ENTMAX_PARENT"
 # How long processes wait for the first one, which validates alone.
 _TIMEOUT = timedelta(hours=2)
 
@@ -44,6 +42,23 @@ class Processes:
         self.rank = int(os.environ.get("RANK", "0"))
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+
+    def device(self, gpu: int | None) -> torch.device:
+        """Return the device of this process; a GPU also becomes PyTorch's current device.
+
+        Args:
+            gpu: number of the GPU; None for the CPU. Of several processes, each takes the GPU of
+                its number on the machine instead.
+        """
+        if gpu is None:
+            return torch.device("cpu")
+        if not torch.cuda.is_available():
+            if self.local_rank == 0:
+                say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
+            return torch.device("cpu")
+        device = torch.device("cuda", gpu if self.count == 1 else self.local_rank)
+        torch.cuda.set_device(device)
+        return device
 
     @property
     def writes(self) -> bool:
@@ -123,15 +138,14 @@ class Processes:
 
 
 def end_with_parent() -> None:
-    """Send this process SIGTERM when the process ends that started it, even if that is killed.
+    """Send this process SIGTERM when the `torchrun` ends that started it, even if that is killed.
 
-    So that no process of `onmt-entmax experiment` or `torchrun` goes on without it: training saves
-    its state and ends. All other processes may outlive their parent, such as a shell.
+    Training then saves its state and ends. Other processes may outlive their parent, such as a
+    shell.
     """
-    named = os.environ.pop(PARENT, None)  # not for the children of this process
-    if named is None and "WORLD_SIZE" not in os.environ:
+    if "WORLD_SIZE" not in os.environ:
         return
-    parent = os.getppid() if named is None else int(named)
+    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -144,22 +158,3 @@ def end_with_parent() -> None:
 def say(message: str) -> None:
     """Print a message to stderr."""
     print(message, file=sys.stderr, flush=True)
-
-
-def device_for(gpu: int | None, local_rank: int | None = None) -> torch.device:
-    """Return the device to use; a GPU also becomes PyTorch's current device.
-
-    Args:
-        gpu: number of the GPU; None for the CPU.
-        local_rank: number of this process on its machine, if there are several: takes the GPU of
-            that number instead.
-    """
-    if gpu is None:
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        if not local_rank:
-            say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
-        return torch.device("cpu")
-    device = torch.device("cuda", gpu if local_rank is None else local_rank)
-    torch.cuda.set_device(device)
-    return device

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from torch import Tensor
@@ -24,11 +26,8 @@ class Alignment:
         """Return the pairs as `i-j`: all, or if dense for each target token its largest weight."""
         links = self.links
         if self.dense:
-            best: dict[int, tuple[int, int, float]] = {}
-            for link in links:
-                if link[1] not in best or link[2] > best[link[1]][2]:
-                    best[link[1]] = link
-            links = tuple(best.values())
+            by_target = groupby(links, itemgetter(1))  # links are in the order of the targets
+            links = tuple(max(own, key=itemgetter(2)) for _, own in by_target)
         return " ".join(f"{i}-{j}" for i, j, _ in sorted(links))
 
     def as_dict(self) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import pyonmttok
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from onmt_entmax.data.parallel import pyonmttok
 from onmt_entmax.errors import UserError
 from onmt_entmax.search.config import Penalties
 
@@ -24,7 +24,7 @@ class _OpenNMTWords:
     """A tokeniser of sacrebleu's interface: the words that `prepare` splits into subwords."""
 
     def __init__(self) -> None:
-        self._tokenizer = pyonmttok().Tokenizer("aggressive", no_substitution=True)
+        self._tokenizer = pyonmttok.Tokenizer("aggressive", no_substitution=True)
 
     def signature(self) -> str:
         return "onmt-aggressive"

@@ -27,18 +27,44 @@ def combined(
         reverse: whether each model's texts are reversed, token by token.
         weights: of the models, positive, with sum 1.
     """
-    pairs = list(zip(records, reverse, strict=True))
-    ensemble = average_sequences([_listed(*pair) for pair in pairs], weights)
+    ensemble = ensemble_of(records, reverse, weights)
     # Vocabularies may differ: the average is as good as the input of the worst.
     worst = max(records, key=lambda record: sum(record.get("unknown", {}).values()))
-    excluded = sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
-    head = {key: records[0][key] for key in ("id", "source")}
-    head |= {key: worst[key] for key in ("source_tokens", "unknown", "unseen") if key in worst}
-    record = head | _found(ensemble, excluded)
-    unfinished = [order_tokens(r["unfinished"], each) for r, each in pairs if "unfinished" in r]
-    if unfinished and not ensemble.sequences:
-        record["unfinished"] = unfinished[0]
+    record = {key: records[0][key] for key in ("id", "source")}
+    record |= {key: worst[key] for key in ("source_tokens", "unknown", "unseen") if key in worst}
+    pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
+    record |= {
+        "certificate": ensemble.level,
+        "bound": ensemble.bound,
+        "gap": ensemble.gap if math.isfinite(ensemble.gap) else None,
+        "proven": ensemble.proven,
+        "mass": min(sum(ensemble.probabilities), 1.0),
+        "excluded": excluded_by(records, weights),
+        "finished": len(ensemble.sequences),
+        "hypotheses": [
+            {"text": text, "log_prob": math.log(prob) if prob else None, "prob": prob}
+            for text, prob in pairs
+        ],
+    }
+    if ensemble.bound:
+        record["slack"] = ensemble.bound
+    if not ensemble.sequences:
+        for each, backwards in zip(records, reverse, strict=True):
+            if "unfinished" in each:
+                record.setdefault("unfinished", order_tokens(each["unfinished"], backwards))
     return record
+
+
+def ensemble_of(
+    records: Sequence[dict[str, Any]], reverse: Sequence[bool], weights: Sequence[float]
+) -> SequenceEnsemble:
+    """Return the sequence-level ensemble of several records; see `combined` for the arguments."""
+    return average_sequences(list(map(_listed, records, reverse)), weights)
+
+
+def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> float:
+    """Return the average probability that the constraints of several records ruled out."""
+    return sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
 
 
 def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
@@ -62,22 +88,3 @@ def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
     if record["certificate"] != "exhaustive":
         rest = max(rest, sys.float_info.min)  # a bound too small for a float must not be 0
     return ListedSequences(found, rest, slack)
-
-
-def _found(ensemble: SequenceEnsemble, excluded: float) -> dict[str, Any]:
-    """Return the part of a record that says what was found."""
-    pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
-    record = {
-        "certificate": ensemble.level,
-        "bound": ensemble.bound,
-        "gap": ensemble.gap if math.isfinite(ensemble.gap) else None,
-        "proven": ensemble.proven,
-        "mass": min(sum(ensemble.probabilities), 1.0),
-        "excluded": excluded,
-        "finished": len(ensemble.sequences),
-        "hypotheses": [
-            {"text": text, "log_prob": math.log(prob) if prob else None, "prob": prob}
-            for text, prob in pairs
-        ],
-    }
-    return record | ({"slack": ensemble.bound} if ensemble.bound else {})

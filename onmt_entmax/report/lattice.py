@@ -14,6 +14,9 @@ from torch import Tensor
 
 from onmt_entmax.search import Stepper
 
+# Less probable tokens of a dense model (softmax) go into `others`.
+_DENSE_MINIMUM = 1e-3
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -85,7 +88,6 @@ def build_lattice(
     stepper: Stepper,
     batch: Any,
     hypotheses: Sequence[Sequence[int]],
-    dense_minimum: float = 1e-3,
     limit: int | None = None,
 ) -> Lattice:
     """Compute the lattice of hypotheses; all prefixes of one length are computed together.
@@ -94,8 +96,6 @@ def build_lattice(
         stepper: the model.
         batch: one sentence.
         hypotheses: token ids without start and end symbol; at least one, all different.
-        dense_minimum: tokens of a dense model (softmax) less probable than this go into `others`;
-            those of a sparse model are all listed.
         limit: largest number of next tokens listed for a prefix, except those of hypotheses.
 
     Raises:
@@ -108,9 +108,7 @@ def build_lattice(
         sorted({sequence[:length] for sequence in sequences if len(sequence) >= length})
         for length in range(1 + max(len(sequence) for sequence in sequences))
     ]
-    listing = _Listing(
-        stepper, _continuations(levels, sequences, stepper.eos), dense_minimum, limit
-    )
+    kept = _continuations(levels, sequences, stepper.eos)
     nodes: list[Node] = []
     log_probs: dict[tuple[int, ...], float] = {(): 0.0}
     state = stepper.start(batch)
@@ -123,7 +121,7 @@ def build_lattice(
         step = stepper.step(state, torch.tensor(last))
         state = step.state
         for row, prefix in enumerate(level):
-            branches, others, count = listing.of(prefix, step.log_probs[row])
+            branches, others, count = _listed(stepper, kept[prefix], step.log_probs[row], limit)
             attention = None if step.attention is None else tuple(step.attention[row].tolist())
             nodes.append(Node(prefix, log_probs[prefix], branches, others, count, attention))
             for branch in branches:
@@ -145,36 +143,31 @@ def _continuations(
     return found
 
 
-@dataclass(frozen=True)
-class _Listing:
-    """Decides which next tokens of a prefix are listed, and which go into `others`."""
+def _listed(
+    stepper: Stepper,
+    kept: Mapping[int, Mapping[str, int]],
+    log_probs: Tensor,
+    limit: int | None,
+) -> tuple[tuple[Branch, ...], float, int]:
+    """Return the branches of a prefix, and probability and number of the other tokens.
 
-    stepper: Stepper
-    continuations: Mapping[tuple[int, ...], Mapping[int, Mapping[str, int]]]
-    dense_minimum: float
-    limit: int | None
-
-    def of(
-        self, prefix: tuple[int, ...], log_probs: Tensor
-    ) -> tuple[tuple[Branch, ...], float, int]:
-        """Return the branches of a prefix, and probability and number of the other tokens.
-
-        Args:
-            prefix: one of the tree.
-            log_probs: `(vocabulary,)` of its next tokens.
-        """
-        values = log_probs.double().cpu().clamp(max=0.0)  # a sum may round above 1, as in search
-        inside = values > -torch.inf
-        kept = self.continuations[prefix]
-        free = inside.clone()
-        free[[*self.stepper.excluded, *kept]] = False
-        if self.stepper.dense:
-            free &= values >= math.log(self.dense_minimum)
-        tokens = free.nonzero()[:, 0]
-        order = values[tokens].argsort(descending=True, stable=True)
-        room = len(tokens) if self.limit is None else max(self.limit - len(kept), 0)
-        listed = [*kept, *tokens[order[:room]].tolist()]
-        inside[listed] = False
-        branches = [Branch(t, float(values[t]), **kept.get(t, {})) for t in listed]
-        branches.sort(key=lambda branch: (-branch.log_prob, branch.token))
-        return tuple(branches), float(values[inside].exp().sum()), int(inside.sum())
+    Args:
+        stepper: the model.
+        kept: the next tokens of hypotheses, and where they lead.
+        log_probs: `(vocabulary,)` of the next tokens.
+        limit: see `build_lattice`.
+    """
+    values = log_probs.double().cpu().clamp(max=0.0)  # a sum may round above 1, as in search
+    inside = values > -torch.inf
+    free = inside.clone()
+    free[[*stepper.excluded, *kept]] = False
+    if stepper.dense:
+        free &= values >= math.log(_DENSE_MINIMUM)
+    tokens = free.nonzero()[:, 0]
+    order = values[tokens].argsort(descending=True, stable=True)
+    room = len(tokens) if limit is None else max(limit - len(kept), 0)
+    listed = [*kept, *tokens[order[:room]].tolist()]
+    inside[listed] = False
+    branches = [Branch(t, float(values[t]), **kept.get(t, {})) for t in listed]
+    branches.sort(key=lambda branch: (-branch.log_prob, branch.token))
+    return tuple(branches), float(values[inside].exp().sum()), int(inside.sum())

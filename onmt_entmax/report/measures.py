@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, get_args
 
 from onmt_entmax.data.unknown import UnknownTokens
-from onmt_entmax.errors import counted
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.search.certificate import Level
 from onmt_entmax.search.mbr import edit_distance
@@ -87,6 +87,26 @@ class Counts:
             advice = "try -search exact, with a larger -budget if need be, or train longer"
             found["nothing is certified"] = advice
         return found
+
+
+def rate_lines(rates: Mapping[str, Any], best: str = "most probable") -> list[str]:
+    """Return the rates of a summary as aligned lines; `best` names the first hypotheses."""
+    described = {
+        "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
+        f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
+        "minimum Bayes risk proven": ("mbr_proven_percent", "%"),
+        "not the most probable output": ("mbr_other_percent", "%"),
+        "only one output possible": ("single_hypothesis_percent", "%"),
+        "more than one output found": ("several_hypotheses_percent", "%"),
+        "source tokens outside the vocabulary": ("unknown_percent", "%"),
+        "next tokens of nonzero probability": ("mean_output_support", "per prefix searched"),
+        "source positions of nonzero attention": ("mean_attention_support", "per step"),
+    }
+    return [
+        f"  {label:43} {rates[name]:6.2f} {unit}"
+        for label, (name, unit) in described.items()
+        if name in rates and (name != "unknown_percent" or rates["unknown_tokens"])
+    ]
 
 
 def coverage_text(curve: Sequence[Coverage], measure: str) -> str:
@@ -194,26 +214,12 @@ def is_only(record: dict[str, Any]) -> bool:
     return alone and not record.get("excluded")
 
 
-def score(references: Sequence[str], predictions: Sequence[str]) -> Score:
-    """Return accuracy and mean edit distance of predictions, one for each reference.
-
-    Raises:
-        ValueError: if the numbers of words differ, or there are none.
-    """
-    if len(references) != len(predictions):
-        raise ValueError(
-            f"{counted(len(references), 'reference')} but "
-            f"{counted(len(predictions), 'prediction')}: "
-            "give one prediction for each reference"
-        )
-    if not references:
-        raise ValueError("there are no words to score")
-    pairs = list(zip(references, predictions, strict=True))
-    wrong = [(reference, guess) for reference, guess in pairs if reference != guess]
+def score(pairs: Sequence[tuple[str, str]]) -> Score:
+    """Return the scores of pairs of reference and prediction, of which there is at least one."""
     return Score(
         words=len(pairs),
-        accuracy=(len(pairs) - len(wrong)) / len(pairs),
-        edit_distance=sum(edit_distance(*pair) for pair in wrong) / len(pairs),
+        accuracy=fmean(a == b for a, b in pairs),
+        edit_distance=fmean(0 if a == b else edit_distance(a, b) for a, b in pairs),
     )
 
 
@@ -223,30 +229,20 @@ def score_by_language(
     """Score each language by itself and average.
 
     Args:
-        languages: the language of each word.
+        languages: the language of each word; at least one.
         references: the correct form of each word.
         predictions: the predicted form of each word.
 
     Raises:
-        ValueError: if the three lengths differ, or there are no words.
+        ValueError: if the three lengths differ.
     """
-    if not len(languages) == len(references) == len(predictions):
-        raise ValueError(
-            f"{counted(len(languages), 'language')}, {counted(len(references), 'reference')} and "
-            f"{counted(len(predictions), 'prediction')}: give one of each for every word"
-        )
     words: dict[str, list[tuple[str, str]]] = {name: [] for name in sorted(set(languages))}
     for language, *pair in zip(languages, references, predictions, strict=True):
         words[language].append((pair[0], pair[1]))
-    scores = {
-        language: score([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-        for language, pairs in words.items()
-    }
-    if not scores:
-        raise ValueError("there are no words to score")
+    scores = {language: score(pairs) for language, pairs in words.items()}
     average = Score(
         words=len(references),
-        accuracy=sum(each.accuracy for each in scores.values()) / len(scores),
-        edit_distance=sum(each.edit_distance for each in scores.values()) / len(scores),
+        accuracy=fmean(each.accuracy for each in scores.values()),
+        edit_distance=fmean(each.edit_distance for each in scores.values()),
     )
     return LanguageScores(scores, average)

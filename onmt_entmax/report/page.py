@@ -88,8 +88,11 @@ def write_page(
         curve: `measure`, its name, and `points`, what `measures.coverage` returns; the records have
             `reference` and `right` then.
     """
-    before, style, between, after_data, end = _skeleton(title)
-    file.write(before + style + between)
+    script = "\n".join(map(_part, _SCRIPTS))
+    text = _part("page.html").replace("/*style*/", _part("page.css")).replace("/*script*/", script)
+    before, after = text.split("<!--data-->")
+    # Last, because the title may contain anything.
+    file.write(before.replace("<!--title-->", html.escape(title)))
     _write_data(file, "records", records)
     if notes:
         _write_data(file, "notes", notes)
@@ -97,7 +100,7 @@ def write_page(
         _write_data(file, "coverage", curve)
     for position, content in drawings:
         _write_data(file, f"drawing-{position}", content)
-    file.write(after_data + end)
+    file.write(after)
 
 
 def _write_data(file: IO[str], name: str, content: Any) -> None:
@@ -105,38 +108,12 @@ def _write_data(file: IO[str], name: str, content: Any) -> None:
 
 
 def to_json(content: Any) -> str:
-    """Return JSON for a script element: nothing in it can end the element or start a comment.
-
-    JSON has no infinity and no nan: they become null.
-    """
-    text = json.dumps(_finite(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """Return JSON for a script element: nothing in it can end the element or start a comment."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     # Half of a surrogate pair cannot be written as UTF-8.
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, float):
-        return content if math.isfinite(content) else None
-    if isinstance(content, Mapping):
-        return {str(key): _finite(value) for key, value in content.items()}
-    if isinstance(content, Sequence) and not isinstance(content, str):
-        return [_finite(value) for value in content]
-    return content
-
-
-def _skeleton(title: str) -> tuple[str, str, str, str, str]:
-    """Return the page without its data: three parts before the data, two after."""
-    # The title may contain anything, so it is filled in after the page is divided.
-    before, rest = _part("page.html").split("/*style*/")
-    between, rest = rest.split("<!--data-->")
-    after_data, end = rest.split("/*script*/")
-    before, between = (
-        part.replace("<!--title-->", html.escape(title)) for part in (before, between)
-    )
-    script = "\n".join(map(_part, _SCRIPTS))
-    return before, _part("page.css"), between, after_data + script, end
 
 
 def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:

@@ -27,7 +27,7 @@ def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, 
     number = 0
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            record = json.loads(line)
+            record = json.loads(line, parse_constant=_refuse)
         except (ValueError, RecursionError):
             raise UserError(f"{path}:{number}: not JSON; is it an -exactness_report?") from None
         if not _is_record(record):
@@ -39,6 +39,10 @@ def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, 
         raise UserError(f"{path}: the report is empty")
     if sentences is not None and number != sentences:
         raise UserError(f"{path}: {counted(number, 'record')}, expected {sentences:,}")
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)  # NaN and infinities, which are no JSON
 
 
 def is_blank(record: dict[str, Any]) -> bool:

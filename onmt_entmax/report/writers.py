@@ -13,7 +13,7 @@ from onmt_entmax.errors import counted
 from onmt_entmax.files import is_stream
 from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.mbr import MbrCounts, as_dict
-from onmt_entmax.report.measures import Counts
+from onmt_entmax.report.measures import Counts, rate_lines
 from onmt_entmax.search.certificate import ROUNDING, Hypothesis, SearchResult
 from onmt_entmax.search.config import Penalties
 from onmt_entmax.search.mbr import Decision
@@ -111,28 +111,27 @@ class Answer:
         text = self.lines(1)[0]
         return sum(each.hypothesis.prob for each in self.hypotheses if each.text == text)
 
+    def _chosen(self, n_best: int) -> list[Decoded]:
+        """Return the hypotheses whose texts are written."""
+        if self.abstained:
+            return []
+        if self.mbr is None:
+            return list(self.hypotheses[:n_best])
+        of_text = {decoded.text: decoded for decoded in self.hypotheses[::-1]}
+        return [of_text[text] for text in self.mbr.texts[:n_best]]
+
     def lines(self, n_best: int) -> list[str]:
         """Return `n_best` lines of the output file, blank where there is no hypothesis."""
-        texts = [decoded.text for decoded in self.hypotheses[:n_best]]
-        if self.mbr is not None:
-            texts = list(self.mbr.texts[:n_best])
-        if self.samples is not None:
-            texts = [drawn.text for drawn in self.samples]
-        if not texts and self.unfinished is not None:
+        texts = [decoded.text for decoded in self._chosen(n_best)]
+        texts += [drawn.text for drawn in self.samples or ()]
+        if not texts and self.unfinished is not None and not self.abstained:
             texts = [self.unfinished]
-        if self.abstained:
-            texts = []
         return texts + [""] * (n_best - len(texts))
 
     def alignments(self, n_best: int) -> list[str]:
         """Return the alignments of `lines`, blank where there is none."""
-        of_text = {decoded.text: decoded.alignment for decoded in self.hypotheses[::-1]}
-        chosen = [decoded.alignment for decoded in self.hypotheses[:n_best]]
-        if self.mbr is not None:
-            chosen = [of_text[text] for text in self.mbr.texts[:n_best]]
-        if self.abstained:
-            chosen = []
-        found = ["" if each is None else each.pharaoh() for each in chosen]
+        links = [each.alignment for each in self._chosen(n_best)]
+        found = ["" if each is None else each.pharaoh() for each in links]
         return found + [""] * (n_best - len(found))
 
     def _read(self) -> dict[str, Any]:
@@ -296,18 +295,6 @@ class Summary(Counts):
                 f"({self.distinct} different in their sentence), {self.cut} cut by the length limit"
             )
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
-        lacks = bool(self.source.counts)
-        described = {
-            "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
-            f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
-            "minimum Bayes risk proven": ("mbr_proven_percent", "%"),
-            "not the most probable output": ("mbr_other_percent", "%"),
-            "only one output possible": ("single_hypothesis_percent", "%"),
-            "more than one output found": ("several_hypotheses_percent", "%"),
-            **({"source tokens outside the vocabulary": ("unknown_percent", "%")} if lacks else {}),
-            "next tokens of nonzero probability": ("mean_output_support", "per prefix searched"),
-            "source positions of nonzero attention": ("mean_attention_support", "per step"),
-        }
         rare = [
             (self.unfinished, "without a finished output"),
             (self.impossible, "whose prefix or constraints allow no output"),
@@ -326,13 +313,7 @@ class Summary(Counts):
             label = "mean probability that the constraints hold"
             satisfied = [f"  {label:43} {least} %{until}"]
         return "\n".join(
-            [", ".join(numbers)]
-            + [
-                f"  {label:43} {rates[name]:6.2f} {unit}"
-                for label, (name, unit) in described.items()
-                if name in rates
-            ]
-            + satisfied
+            [", ".join(numbers), *rate_lines(rates, best), *satisfied]
             + [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         )
 

@@ -1,6 +1,5 @@
 """Search with certificates, scoring and ensembles; models are seen as a `Stepper` only."""
 
-from onmt_entmax.nn.support import Support
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
@@ -8,14 +7,13 @@ from onmt_entmax.search.config import Budget, Penalties, SearchConfig, SearchTas
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.ensemble import EnsembleStepper
 from onmt_entmax.search.exact import exact_search, is_settled
-from onmt_entmax.search.forced import Suggestion, TargetScore, TokenScore, score_targets, suggest
+from onmt_entmax.search.forced import TargetScore, TokenScore, score_targets, suggest
 from onmt_entmax.search.lexical import ConstraintCompiler, LineConstraints
-from onmt_entmax.search.mbr import Decision, Utility, decide
+from onmt_entmax.search.mbr import Decision, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.sampling import Sample, Sampling, sample
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,
-    SequenceEnsemble,
     average_sequences,
 )
 from onmt_entmax.search.stepper import Step, Stepper
@@ -39,14 +37,10 @@ __all__ = [
     "SearchConfig",
     "SearchResult",
     "SearchTask",
-    "SequenceEnsemble",
     "Step",
     "Stepper",
-    "Suggestion",
-    "Support",
     "TargetScore",
     "TokenScore",
-    "Utility",
     "Verification",
     "average_sequences",
     "beam_search",

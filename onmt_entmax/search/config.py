@@ -56,10 +56,10 @@ class Penalties(Checked):
         "length_reward",
     )
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
-        both = self.length_reward and self.length_penalty != "none"
-        yield both, "length_reward", "does not go with length_penalty: choose one of them"
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        if self.length_reward and self.length_penalty != "none":
+            yield "length_reward", "does not go with length_penalty: choose one of them"
 
     @property
     def any(self) -> bool:
@@ -70,13 +70,6 @@ class Penalties(Checked):
     def covers(self) -> bool:
         """Whether scores depend on attention."""
         return self.coverage_penalty != "none" and self.beta > 0
-
-    def is_finite(self, max_length: int) -> bool:
-        """Tell whether the length penalty of up to `max_length` tokens is a finite number."""
-        try:
-            return math.isfinite(self.length(max_length))
-        except OverflowError:
-            return False
 
     def length(self, tokens: Any) -> Any:
         """Return the length penalty.
@@ -176,11 +169,14 @@ class SearchConfig(Checked):
     all_found: bool = False
     """Whether to return all that finished, though only the `n_best` are searched for."""
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
-        yield self.n_best < 0, "n_best", f"must be at least 0, not {self.n_best}"
-        finite = self.penalties.is_finite(self.max_length)
-        yield not finite, "alpha", "too large: the penalty of max_length overflows"
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        if self.n_best < 0:
+            yield "n_best", f"must be at least 0, not {self.n_best}"
+        with np.errstate(over="ignore"):
+            longest = self.penalties.length(np.float64(self.max_length))
+        if longest == np.inf:
+            yield "alpha", "too large: the penalty of max_length overflows"
 
 
 @dataclass(frozen=True)
@@ -241,22 +237,22 @@ class SearchTask(Checked):
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
 
-    def misfits(self) -> Iterator[tuple[object, str, str]]:
-        """Yield whether a value does not fit others, its name, and why."""
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
         config, mbr, exact = self.config, self.mbr is not None, self.method == "exact"
         enumerates, penalties = self.method == "enumerate", config.penalties.any
-        known = self.method in get_args(Method)
-        yield not known, "search", f"must be beam, exact or enumerate, not {self.method!r}"
-        yield exact and config.stop == "first", "stop", "first goes with search: beam"
-        yield (
-            enumerates and penalties,
-            "search",
-            "enumerate lists by probability, without penalties",
-        )
-        yield mbr and exact, "mbr", "goes with search: beam or enumerate"
-        yield mbr and penalties, "mbr", "is by probability, without penalties"
+        if self.method not in get_args(Method):
+            yield "search", f"must be beam, exact or enumerate, not {self.method!r}"
+        if exact and config.stop == "first":
+            yield "stop", "first goes with search: beam"
+        if enumerates and penalties:
+            yield "search", "enumerate lists by probability, without penalties"
+        if mbr and exact:
+            yield "mbr", "goes with search: beam or enumerate"
+        if mbr and penalties:
+            yield "mbr", "is by probability, without penalties"
         if self.sampling is not None:
             plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
             used = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
-            alone = used == (plain, "beam", False, False, None, None)
-            yield not alone, "random_sampling", "takes n_best and max_length, no other options"
+            if used != (plain, "beam", False, False, None, None):
+                yield "random_sampling", "takes n_best and max_length, no other options"

@@ -6,32 +6,31 @@ They change the question that a search answers, so it counts the probability tha
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from onmt_entmax.config import Checked, option
 from onmt_entmax.errors import counted
+from onmt_entmax.rules import whole
 
 
 @dataclass(frozen=True)
-class Constraints:
+class Constraints(Checked):
     """Which sequences are allowed; options that OpenNMT-py has keep its names.
 
     Positions of a forced target prefix are exempt.
-
-    Raises:
-        ValueError: if a number is negative.
     """
 
-    min_length: int = 0
+    min_length: int = option(0, whole(0, 10**6), "Shortest output, in tokens.", "Outputs")
     """Shortest sequence, without its end symbol."""
-    block_ngram_repeat: int = 0
+    block_ngram_repeat: int = option(
+        0,
+        whole(0, 10**6),
+        "Exclude outputs that repeat an n-gram of this size; 0: none.",
+        "Outputs",
+    )
     """No sequence may contain an n-gram of this size twice; 0 allows it."""
     ignore_when_blocking: frozenset[int] = frozenset()
     """Token ids; an n-gram with one of them may repeat."""
     banned: frozenset[int] = frozenset()
     """Token ids that no sequence may contain (`-ban_unk_token`: that of `<unk>`)."""
-
-    def __post_init__(self) -> None:
-        for name in ("min_length", "block_ngram_repeat"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
 
     def forbidden(self, prefix: tuple[int, ...], eos: int) -> set[int]:
         """Return the tokens, other than banned ones, that may not follow a prefix."""

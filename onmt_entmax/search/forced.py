@@ -130,15 +130,11 @@ def suggest(
     Raises:
         SearchError: if the model gives no token a positive probability.
     """
-    known = score_targets(stepper, batch, [prefix])[0].steps[:-1]
-    scored = TargetScore(known)
-    state, last = stepper.start(batch), stepper.bos
-    for token in prefix:
-        state, last = stepper.step(state, torch.tensor([last])).state, token
+    scored = TargetScore(score_targets(stepper, batch, [prefix])[0].steps[:-1])
+    *_, (_, _, step) = along_targets(stepper, batch, [prefix])
     options: list[tuple[int, float]] | None = None
     completion: list[int] = []
     while True:
-        step = stepper.step(state, torch.tensor([last]))
         log_probs = step.log_probs[0].clamp(max=0.0)
         inside = (log_probs > -torch.inf).nonzero()[:, 0].tolist()
         if not inside:
@@ -146,11 +142,12 @@ def suggest(
         if options is None:
             allowed = [token for token in inside if token not in stepper.excluded]
             options = [(token, float(log_probs[token])) for token in allowed]
-        last, state = inside[0], step.state
+        last = inside[0]
         ends = last == stepper.eos or len(prefix) + len(completion) >= max_length
         if len(inside) > 1 or ends or last in stepper.excluded:
             break
         completion.append(last)
+        step = stepper.step(step.state, torch.tensor([last]))
     return Suggestion(
         log_prob=scored.log_prob,
         excluded_at=scored.excluded_at,

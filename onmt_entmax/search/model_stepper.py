@@ -145,14 +145,6 @@ class RecurrentState:
     owner: Ints
     """`(rows,)` place in `memory` of each row's sentence"""
 
-    def select(self, rows: Tensor) -> RecurrentState:
-        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
-        vectors = self.vectors.index_select(0, rows.to(self.vectors.device))
-        owner = self.owner[rows.numpy()]
-        if np.array_equal(owner, self.owner):
-            return replace(self, vectors=vectors)
-        return RecurrentState(vectors, *_without_unused(self.memory, owner, 0.5))
-
 
 def _without_unused(
     memory: SourceMemory, owner: Ints, share: float = 1.0
@@ -197,7 +189,11 @@ class RecurrentDecoding:
 
     def select(self, state: RecurrentState, rows: Tensor) -> RecurrentState:
         """See `OpenNMTDecoding`."""
-        return state.select(rows)
+        vectors = state.vectors.index_select(0, rows.to(state.vectors.device))
+        owner = state.owner[rows.numpy()]
+        if np.array_equal(owner, state.owner):
+            return replace(state, vectors=vectors)
+        return RecurrentState(vectors, *_without_unused(state.memory, owner, 0.5))
 
     def join(self, states: Sequence[RecurrentState]) -> RecurrentState:
         """See `OpenNMTDecoding`."""
@@ -236,17 +232,12 @@ class Source:
         """
         if torch.equal(owner, torch.arange(len(self))):
             return self
-        if len(self) == 1:  # a view suffices
+        index = owner.to(self.lengths.device)
 
-            def pick(tensor: Tensor, dim: int) -> Tensor:
-                shape = [-1] * tensor.dim()
-                shape[dim] = len(owner)
-                return tensor.expand(shape)
-        else:
-            index = owner.to(self.lengths.device)
-
-            def pick(tensor: Tensor, dim: int) -> Tensor:
+        def pick(tensor: Tensor, dim: int) -> Tensor:
+            if len(self) > 1:
                 return tensor.index_select(dim, index)
+            return tensor.expand([len(owner) if at == dim else -1 for at in range(tensor.dim())])
 
         return Source(
             pick(self.memory_bank, 1),

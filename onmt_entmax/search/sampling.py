@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from onmt_entmax.config import Checked, option
 from onmt_entmax.nn.support import Distribution, Support, as_support
+from onmt_entmax.rules import FLAG, number, positive, whole
 from onmt_entmax.search.constraints import checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.stepper import Stepper, no_support
@@ -24,33 +26,29 @@ from onmt_entmax.search.stepper import Stepper, no_support
 _CUT = -1  # stands for all tokens where the length limit, or that none is allowed, ends an output
 
 
+_TOPIC = "Sampling (OpenNMT-py's options from here on)"
+_NEEDS = "random_sampling_topk or random_sampling_topp"
+
+
 @dataclass(frozen=True)
-class Sampling:
-    """How to sample; options that OpenNMT-py has keep its names, after `random_sampling_`.
+class Sampling(Checked):
+    """How to sample; each option of `translate` is `random_sampling_` and the name of a field."""
 
-    Raises:
-        ValueError: if a number is out of range.
-    """
-
-    topk: int = -1
-    """Draw among this many most probable next tokens (more at a tie); -1 for all."""
-    topp: float = 0.0
+    topk: int = option(
+        0, whole(-1, 10**6), "Draw n_best outputs, each token of the k best; -1: of all.", _TOPIC
+    )
+    """Draw among this many most probable next tokens (more at a tie); 0 and -1 for all."""
+    topp: float = option(
+        0.0, number(0, 1), "Draw each token of the best that reach this probability.", _TOPIC
+    )
     """Draw among the fewest most probable next tokens that reach this probability; 0 for all."""
-    temp: float = 1.0
+    temp: float = option(1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, _NEEDS)
     """Temperature: scores are divided by it before softmax or entmax maps them to probabilities."""
-    distinct: bool = False
+    distinct: bool = option(
+        False, FLAG, "Draw samples without replacement.", "Search and certificates", _NEEDS
+    )
     """Without replacement: no output twice."""
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.topk < 1 and self.topk != -1:
-            raise ValueError(f"topk must be at least 1, or -1 for all tokens, got {self.topk}")
-        if not 0 <= self.topp <= 1:
-            raise ValueError(f"topp must be from 0 to 1, got {self.topp}")
-        if not 0 < self.temp < np.inf:
-            raise ValueError(f"temp must be above 0, got {self.temp}")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}")
 
 
 @dataclass(frozen=True)
@@ -221,14 +219,14 @@ def _independent(
     if any(not path.ended and not len(options[path.row][0]) for path in paths):
         return []
     longer, sums = list(paths), dict[int, Floats]()
-    for number, path in enumerate(paths):
+    for index, path in enumerate(paths):
         if not path.ended:
             if path.row not in sums:
                 sums[path.row] = np.cumsum(np.exp(options[path.row][1]))
             reached = sums[path.row]
-            value = uniform[number, len(path.tokens)] * reached[-1]
+            value = uniform[index, len(path.tokens)] * reached[-1]
             place = min(int(np.searchsorted(reached, value, "right")), len(reached) - 1)
-            longer[number] = _longer(path, options, place, eos)
+            longer[index] = _longer(path, options, place, eos)
     return longer
 
 

@@ -65,10 +65,6 @@ def average_sequences(
         parts: what each model's search has listed.
         weights: of the models, positive, with sum 1.
     """
-    assert len(parts) == len(weights) > 0
-    assert min(weights) > 0
-    assert abs(sum(weights) - 1) < 1e-9
-    assert all(0 <= part.slack <= part.rest for part in parts)
     known = all(part.rest == 0 for part in parts)
     bound = sum(weight * part.rest for part, weight in zip(parts, weights, strict=True))
     if not known:  # a sum too small for a float must not look like 0

@@ -8,7 +8,7 @@ from statistics import fmean
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
-from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.training import CorpusError, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import counted, named_exhaustion
@@ -66,9 +66,8 @@ def make_evaluate(
 
     def batches(size: int) -> list[Batch]:
         sample = sample_examples(examples, size, evenly)
-        groups = list(group_by_length(sample, config.valid_batch_size, "sents"))
         # Longest first, so that later batches fit into the memory of the first.
-        return [make_batch(group, vocabularies) for group in reversed(groups)]
+        return [*batches_by_length(sample, config.valid_batch_size, vocabularies)][::-1]
 
     forced = batches(config.valid_loss_size)
     decoded = batches(config.valid_decode_size) if config.selection in DECODED else []

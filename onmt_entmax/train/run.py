@@ -46,7 +46,7 @@ from onmt_entmax.model import (
     device_of,
     refuse_too_large,
 )
-from onmt_entmax.parallel.processes import ProcessError, Processes, device_for, say
+from onmt_entmax.parallel.processes import ProcessError, Processes, say
 from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log, measure
@@ -86,7 +86,7 @@ def run_training(
     """
     processes = Processes()
     tell: Tell = say if processes.writes else lambda message: None
-    device = device_for(run.gpu, processes.local_rank if processes.count > 1 else None)
+    device = processes.device(run.gpu)
     if training.matmul_dtype == "tf32" and device.type != "cuda":
         raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
     training = _shared(training, run.world_size, data, processes.count, tell)
@@ -159,10 +159,10 @@ def run_training(
         tell(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal
     tell(f"finished at step {outcome.step} ({outcome.reason})")
-    best = read_best(folder) if best_step(folder) is not None else None
-    if best is None:
+    if best_step(folder) is None:
         tell(f"last checkpoint: {folder}/step_{outcome.step}")
     else:
+        best: Any = read_best(folder)
         value, taken = measure(best["metric"], best["value"]), validation.conditions(best["metric"])
         how = f" ({taken})" if taken else ""
         tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")

@@ -18,7 +18,7 @@ from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.errors import named_exhaustion
+from onmt_entmax.errors import UserError, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
@@ -30,7 +30,7 @@ from onmt_entmax.train.optimiser import (
     learning_rate_schedule,
     learning_rates,
 )
-from onmt_entmax.train.update import Reports, TrainingError, Update, reason_against
+from onmt_entmax.train.update import Reports, Update, reason_against
 
 PADDED_ON_CPU = False  # tests set this to train on padded batches without a GPU
 MAX_SKIPPED = 100  # updates in a row, after which training stops all the same
@@ -265,7 +265,7 @@ class Trainer:
         Only here does this process wait for the device.
 
         Raises:
-            TrainingError: an update was not finite, or many in a row, with on_nonfinite "skip".
+            UserError: an update was not finite, or many in a row, with on_nonfinite "skip".
         """
         for step, values in self._reports.read(everything):
             loss, tokens, correct, support, received, self.state.seconds, norm = values
@@ -285,7 +285,7 @@ class Trainer:
                     f"the gradient norm is {norm}" if math.isfinite(loss) else f"the loss is {loss}"
                 )
                 often = f" and {MAX_SKIPPED} updates in a row were skipped" if skips else ""
-                raise TrainingError(
+                raise UserError(
                     f"{what} at step {step}{often}; lower the learning rate, or continue from a "
                     f"checkpoint in {self.run.path}"
                 )

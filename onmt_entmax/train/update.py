@@ -31,10 +31,6 @@ _TF32_TOLERANCE = 1e-2
 _BEHIND = 8
 
 
-class TrainingError(UserError):
-    """Training cannot continue; the message names the step and the reason."""
-
-
 def reason_against(model: SparseNMTModel) -> str | None:
     """Return why a model cannot be trained on padded batches, or None if it can."""
     backend = backends.of(next(model.parameters()), 1.5)
@@ -197,9 +193,7 @@ class Update:
         source, target, lengths = views(ids, shape)
         moved = Batch(source.unsqueeze(2), lengths, target.unsqueeze(2), None, ())
         settings = tuple(getattr(module, name) for module, name in self._settings)
-        self.recorder.call(
-            (shape, settings), lambda: self._add_gradient(moved), lambda: self._sums()
-        )
+        self.recorder.call((shape, settings), lambda: self._add_gradient(moved), self._sums)
 
     def step(self, learning_rates: Sequence[float]) -> Tensor:
         """Clip the gradient, update the weights, and clear `grad` and `measured`.
@@ -305,7 +299,7 @@ class Recorder:
             changed: returns the tensors that it changes.
 
         Raises:
-            TrainingError: in the mode "check", a graph's results differ from those of the function.
+            UserError: in the mode "check", a graph's results differ from those of the function.
         """
         if key in self._graphs:
             self._graphs[key]()
@@ -367,7 +361,7 @@ class Recorder:
             scale = float(expected.abs().max())
             difference = float((actual - expected).abs().max())
             if not difference <= tolerance * max(scale, 1e-30):
-                raise TrainingError(
+                raise UserError(
                     f"the CUDA graph of {key} differs from a plain update by {difference:.2g} "
                     f"where the largest value is {scale:.2g}; train with `cuda_graphs: off` and "
                     "report it"

@@ -229,7 +229,7 @@ def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -
         (
             {"hypotheses": [{"text": "a", "prob": 0.5, "log_prob": 1e400}]},
             [],
-            "report:1: not a rec",
+            "report:1: not JSON",
         ),
         ({"hypotheses": []}, [], "report: has no n-best lists: translate with -n_best 30"),
         ({}, ["--nbest", "2"], "without --nbest, --report"),

@@ -124,7 +124,7 @@ def test_constraints_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("lines", "error"),
     [
-        ("a\nb\n", "wishes: must have 3 lines, as many as "),
+        ("a\nb\n", "wishes: 2 lines, but "),
         ("a\n{\n\n", "wishes: line 2: not valid JSON"),
         ('a\n\n{"constraint": []}\n', "line 3: unknown key 'constraint'; known are constraints,"),
         ('{"constraints": "a"}\n\n\n', "line 1: constraints must be a list of phrases, not 'a'"),

@@ -227,7 +227,7 @@ def fake(**options: object) -> dict:
         ({"layers": 1}, "the weights do not fit the options: encoder"),
         ({"dropout": []}, "dropout: must be "),
         ({"bridge": "yes", "layers": 1}, "bridge: must be true or false"),
-        ({"word_vec_size": 10**400}, "the weights do not fit the options"),
+        ({"word_vec_size": 10**400}, "src_word_vec_size: must be a whole number"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(options, message) -> None:

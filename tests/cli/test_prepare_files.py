@@ -141,7 +141,7 @@ def test_lengths_dev_sets_and_test_sets(own: list[str]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dev.en": b"one\n"}, "20 lines and 1 line;"),
+        ({"dev.en": b"one\n"}, "dev.en: 1 line, but dev.ro has 20;"),
         ({"dev.en": b"a\n" + b"\n" * 19}, "dev.en: line 2 is empty on one side"),
         ({"train.ro": None}, "no such file, nor with .xz or .gz"),
         ({"train.ro": None, "train.ro.gz": gzip.compress(b"a\n")[:-9]}, "train.ro.gz: cannot read"),

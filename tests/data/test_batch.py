@@ -3,11 +3,12 @@
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.batch import Example, group_by_length, make_batch
+from onmt_entmax.data.batch import Example, Shapes, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 
 VOCABULARIES = Vocabularies(
@@ -43,12 +44,18 @@ def test_a_batch_holds_its_examples(pairs: list[tuple[list[int], list[int]]]) ->
         assert (batch.target[length:, column, 0] == vocabulary.pad).all()
 
 
+def grouped(examples: list[Example], size: int, kind: str) -> list[list[Example]]:
+    sides = [e.source for e in examples], [e.target or () for e in examples]
+    lengths = (np.array([*map(len, side)], dtype=np.int64) for side in sides)
+    return [[examples[i] for i in g] for g in Shapes(size, kind, (1, 1)).group_lengths(*lengths)]
+
+
 @given(rows, st.integers(1, 30), st.sampled_from(["sents", "tokens"]))
 def test_groups_keep_every_example_once(
     pairs: list[tuple[list[int], list[int]]], size: int, kind: str
 ) -> None:
     examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
-    groups = list(group_by_length(examples, size, kind))
+    groups = grouped(examples, size, kind)
     assert sorted(e.index for group in groups for e in group) == list(range(len(pairs)))
     lengths = [len(e.source) for group in groups for e in group]
     assert lengths == sorted(lengths)
@@ -57,7 +64,7 @@ def test_groups_keep_every_example_once(
 @pytest.mark.parametrize(("kind", "limit"), [("sents", 3), ("tokens", 24)])
 def test_groups_stay_within_the_batch_size(kind: str, limit: int) -> None:
     examples = [Example([2] * (1 + i % 7), [4] * (i % 5), i) for i in range(40)]
-    for group in group_by_length(examples, limit, kind):
+    for group in grouped(examples, limit, kind):
         padded = max(max(len(e.source), len(e.target or ()) + 2) for e in group)
         assert len(group) * (1 if kind == "sents" else padded) <= limit
 
@@ -67,7 +74,7 @@ def test_groups_are_as_large_as_they_may_be(
     pairs: list[tuple[list[int], list[int]]], limit: int, kind: str
 ) -> None:
     examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
-    groups = list(group_by_length(examples, limit, kind))
+    groups = grouped(examples, limit, kind)
     for group, following in pairwise(groups):
         more = [*group, following[0]]
         padded = max(max(len(e.source), len(e.target or ()) + 2) for e in more)

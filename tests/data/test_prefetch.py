@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.data import prefetch
-from onmt_entmax.data.prefetch import ReaderError
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import CorpusError, DataConfig
+from onmt_entmax.errors import UserError
 from tests.data.corpora import TOKENDROP, corpus, data, stream
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,7 +74,7 @@ def test_a_worker_that_dies_is_one_line(tmp_path: Path) -> None:
     next(batches)
     (started,) = set(workers_of(os.getpid())) - before
     os.kill(started, signal.SIGKILL)
-    with pytest.raises(ReaderError, match="exit code -9"):
+    with pytest.raises(UserError, match="exit code -9"):
         list(islice(batches, 1000))
     assert started not in workers_of(os.getpid())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.data.reader import Reader, UnknownWords, read_phrase_table
+from onmt_entmax.data.reader import Reader, read_phrase_table, replace_unknown
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
@@ -66,10 +66,12 @@ def test_transforms_are_undone_on_outputs() -> None:
 def test_each_unknown_token_becomes_the_most_attended_word() -> None:
     attention = torch.tensor([[0.1, 0.9, 0.0, 0.0], [0.5, 0.0, 0.2, 0.3], [0.0, 0.0, 0.2, 9.0]])
     source = ["Haus", "Hof", "Tür"]  # the fourth column is padding
-    words = UnknownWords({"Hof": "yard"})
-    assert words.replace(["<unk>", "<unk>", "<unk>"], source, attention) == ["yard", "Haus", "Tür"]
-    assert words.replace(["a", "<unk>"], source, attention) == ["a", "Haus"]
-    assert words.replace([], source, attention) == []
+    for tokens, replaced in (
+        (["<unk>", "<unk>", "<unk>"], ["yard", "Haus", "Tür"]),
+        (["a", "<unk>"], ["a", "Haus"]),
+        ([], []),
+    ):
+        assert replace_unknown(tokens, source, attention, {"Hof": "yard"}) == replaced
 
 
 def test_a_phrase_table(tmp_path: Path) -> None:

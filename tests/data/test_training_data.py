@@ -25,6 +25,7 @@ from onmt_entmax.data.training import (
     read_lines,
 )
 from onmt_entmax.data.vocabulary import VocabularyConfig
+from onmt_entmax.errors import UserError
 from tests.data.corpora import TOKENDROP, corpus, data, stream, written
 
 
@@ -87,14 +88,14 @@ def test_a_byte_order_mark_is_no_part_of_the_first_token(
 
 
 def test_files_that_are_no_corpus_are_named(tmp_path: Path) -> None:
-    for target, message in (("AB", "has 4 lines and .* has 2"), ("", "has 4 lines and .* has 0")):
-        with pytest.raises(CorpusError, match=message):
+    for target, message in (("AB", "2 lines, but .* has 4"), ("", "0 lines, but .* has 4")):
+        with pytest.raises(UserError, match=message):
             count_pairs(written(tmp_path, "x", "abcd", target))
     with pytest.raises(CorpusError, match="is empty"):
         count_pairs(written(tmp_path, "x", "", ""))
     bad = written(tmp_path, "x", "abc", "abc")
     Path(bad.path_src).write_bytes(b"a\n\xff\nc\n")
-    with pytest.raises(CorpusError, match="line 2 is not valid UTF-8"):
+    with pytest.raises(UserError, match=":2: not UTF-8"):
         TrainingData(data(bad), VocabularyConfig())
 
 

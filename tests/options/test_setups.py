@@ -217,7 +217,8 @@ def test_the_search_of_a_translation(translate) -> None:
     assert translate("-search exact -budget 77").task.budget.expansions == 77
     drawn = translate("-random_sampling_topk 3 -n_best 2 -beam_size 1 -length_penalty none")
     assert drawn.task.sampling == Sampling(topk=3)
-    assert translate("-random_sampling_topp 0.5 -seed 4").task.sampling == Sampling(-1, 0.5, seed=4)
+    drawn = translate("-random_sampling_topp 0.5 -seed 4")
+    assert drawn.task.sampling == Sampling(topp=0.5, seed=4)
 
 
 @pytest.mark.parametrize(

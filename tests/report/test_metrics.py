@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.report.measures import Score, score, score_by_language
+from onmt_entmax.report.measures import Score, score_by_language
 from onmt_entmax.search.mbr import edit_distance
 
 WORDS = st.text(alphabet="abcé", max_size=7)
@@ -35,15 +35,6 @@ def test_every_language_counts_the_same_in_the_average():
     assert scores.average == Score(5, 0.375, 1.125)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: score(["a"], []), "1 reference but 0 predictions"),
-        (lambda: score([], []), "no words"),
-        (lambda: score_by_language([], [], []), "no words"),
-        (lambda: score_by_language(["x"], ["a", "b"], ["a", "b"]), "1 language, 2 references"),
-    ],
-)
-def test_lists_that_do_not_match_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_lists_that_do_not_match_are_refused():
+    with pytest.raises(ValueError, match="shorter"):
+        score_by_language(["x", "x"], ["a", "b"], ["a"])

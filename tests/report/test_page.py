@@ -83,11 +83,11 @@ def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
 
 @given(st.text() | st.just(EVIL))
 def test_data_can_not_leave_its_element(text: str) -> None:
-    written = to_json({"text": text, "list": (text, math.inf, -math.inf, math.nan, 0.5)})
+    written = to_json({"text": text, "list": (text, 0.5)})
     assert not set("<>&\u2028\u2029") & set(written)
     again = json.loads(written)
     assert again["text"] == text
-    assert again["list"] == [text, None, None, None, 0.5]
+    assert again["list"] == [text, 0.5]
 
 
 class Elements(HTMLParser):

@@ -16,10 +16,11 @@ from onmt_entmax.checkpoint import best_step, checkpoint_steps, load, read_train
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.data.stream import TrainingBatches
+from onmt_entmax.errors import UserError
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, learned_alphas
 from onmt_entmax.train import trainer
 from onmt_entmax.train.optimiser import learning_rate_schedule
-from onmt_entmax.train.trainer import MAX_SKIPPED, Trainer, TrainingError
+from onmt_entmax.train.trainer import MAX_SKIPPED, Trainer
 from tests.toy import write_config
 from tests.train.trainers import (
     LEARNED,
@@ -281,7 +282,7 @@ def test_a_loss_of_nan_stops_and_changes_nothing(tmp_path: Path, padded: bool, o
     run = trainer_of(tmp_path, batch_size=8, optim=optim, learning_rate=0.01)
     poison(run, {12})
     match = r"the (loss|gradient norm) is nan at step 12; lower the learn"
-    with pytest.raises(TrainingError, match=match):
+    with pytest.raises(UserError, match=match):
         run.train()
     assert all(weight.isfinite().all() for weight in weights(run.model))
     assert checkpoint_steps(tmp_path / "run") == [10]
@@ -322,7 +323,7 @@ def test_skipping_leaves_the_update_out(
 def test_skipping_for_ever_ends(tmp_path: Path) -> None:
     run = trainer_of(tmp_path, on_nonfinite="skip", train_steps=1000, valid_steps=1000, rnn_size=4)
     poison(run, {2, *range(10, 1000)})
-    with pytest.raises(TrainingError, match=f"at step {9 + MAX_SKIPPED} and {MAX_SKIPPED} upd"):
+    with pytest.raises(UserError, match=f"at step {9 + MAX_SKIPPED} and {MAX_SKIPPED} upd"):
         run.train()
 
 

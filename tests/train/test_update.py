@@ -13,12 +13,13 @@ from torch import Tensor
 from onmt_entmax.config import ModelConfig, OptimizerConfig, TrainingConfig
 from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.sparse import backends
 from onmt_entmax.train import update as update_module
 from onmt_entmax.train.optimiser import build_optimizer
-from onmt_entmax.train.update import Reports, TrainingError, Update, reason_against
+from onmt_entmax.train.update import Reports, Update, reason_against
 from tests.models import small, small_transformer
 
 WORDS = Vocabulary((*map(str, TARGET_SPECIALS), *(f"t{n}" for n in range(16))))
@@ -157,7 +158,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
         return replay
 
     monkeypatch.setattr(update.recorder, "_capture", stale)
-    with pytest.raises(TrainingError, match="differs from a plain update"):
+    with pytest.raises(UserError, match="differs from a plain update"):
         update.add(batch_of(0), 5)
 
 

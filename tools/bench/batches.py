@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from onmt_entmax.data.batch import Batch, Example, group_by_length, make_batch
+from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.inflection import encode_word
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
@@ -143,11 +143,9 @@ def batches(
                 Example(known.source.encode(source), known.target.encode(target), 0)
                 for source, target in _sample(pairs, start, bucket_size)
             ]
-            groups = list(group_by_length(bucket, batch_size, "sents"))
-            generator.shuffle(groups)
-            for group in groups:
-                if len(group) == batch_size:
-                    yield make_batch(group, known)
+            whole = list(batches_by_length(bucket, batch_size, known))
+            generator.shuffle(whole)
+            yield from (batch for batch in whole if len(batch) == batch_size)
 
 
 def _sample(pairs: Sequence[Pair], start: int, count: int) -> list[Pair]:

@@ -19,15 +19,15 @@ from statistics import median
 
 import torch
 
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import SHARE, number, positive, whole
 from onmt_entmax.sparse.backends import cpu
 
 # Types of arguments.
-COUNT = following(whole(1, 10**9))
-ALPHA = following(number(1, 10**6))
-POSITIVE = following(positive(10**9))
-DROPOUT = following(SHARE)
+COUNT = whole(1, 10**9)
+ALPHA = number(1, 10**6)
+POSITIVE = positive(10**9)
+DROPOUT = SHARE
 
 _IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
 _FAULT_FREE = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"

@@ -45,7 +45,7 @@ from unittest import mock
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, save
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
@@ -254,7 +254,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=COUNT, default=7)
     parser.add_argument("--beam", type=COUNT, default=5)
     parser.add_argument("--max-length", type=COUNT, default=100)
-    parser.add_argument("--min-length", type=following(whole(0, 10**9)), default=0)
+    parser.add_argument("--min-length", type=whole(0, 10**9), default=0)
     parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
     parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
     parser.add_argument("--threads", type=COUNT, default=1)

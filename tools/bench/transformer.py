@@ -33,7 +33,7 @@ from statistics import median, quantiles
 import torch
 from torch import nn
 
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
@@ -166,7 +166,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder of real text")
     parser.add_argument("--batch", type=COUNT, default=64)
     parser.add_argument("--warmup", type=COUNT, default=10, help="updates before the timing")
-    several = following(whole(2, 10**9))
+    several = whole(2, 10**9)
     parser.add_argument("--steps", type=several, default=20, help="timed steps of each contender")
     parser.add_argument("--output-alpha", type=ALPHA, default=1.5)
     parser.add_argument("--dropout", type=DROPOUT, default=0.1)

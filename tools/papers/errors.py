@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the tables; return the exit status."""
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
-    command, count = commands.add_parser("words"), following(whole(1, 10**9))
+    command, count = commands.add_parser("words"), whole(1, 10**9)
     command.set_defaults(do=word_errors)
     add: Any = command.add_argument
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")

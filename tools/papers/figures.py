@@ -43,7 +43,7 @@ import numpy as np
 import torch
 
 from onmt_entmax.checkpoint import find_model, read_config
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines, read_object, write_files
@@ -525,14 +525,14 @@ def compare_arguments(add: Any) -> None:
     add("--source", type=Path, required=True, metavar="FILE")
     add("--target", type=Path, required=True, metavar="FILE")
     add("--transforms", nargs="*", help="transforms of both files, instead of training's subwords")
-    add("--limit", type=following(whole(1, 10**9)), metavar="N", help="read the first N sentences")
+    add("--limit", type=whole(1, 10**9), metavar="N", help="read the first N sentences")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    alpha: Any = following(number(1, 10**6))
+    alpha: Any = number(1, 10**6)
     for name in ("attention", "forced", "sweep", "time", "curves", "mappings", "sparsity"):
         add: Any = commands.add_parser(name).add_argument
         if name in ("attention", "forced"):
@@ -542,8 +542,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
             add("--transforms", nargs="*", help="of both texts, instead of training's subwords")
         elif name == "sparsity":
             compare_arguments(add)
-            add("--beam_size", type=following(whole(1, 10_000)), default=5, metavar="N")
-            add("--batch_size", type=following(whole(1, 10**7)), default=64, metavar="N")
+            add("--beam_size", type=whole(1, 10_000), default=5, metavar="N")
+            add("--batch_size", type=whole(1, 10**7), default=64, metavar="N")
         elif name == "mappings":
             add("--alphas", nargs="+", type=alpha, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
         else:

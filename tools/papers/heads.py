@@ -36,7 +36,7 @@ import torch
 from numpy.typing import NDArray
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
@@ -650,7 +650,7 @@ def main(arguments: Sequence[str]) -> int:
     add: Any = parser.add_argument
     compare_arguments(add)
     add("--out", type=Path, required=True, metavar="FOLDER")
-    add("--batch_size", type=following(whole(1, 10**7)), default=32, metavar="N")
+    add("--batch_size", type=whole(1, 10**7), default=32, metavar="N")
     add("--language", choices=sorted(INTERROGATIVES), help="of the source: its question words")
     add("--interrogatives", nargs="+", metavar="WORD", help="question words of other languages")
     options = parser.parse_args(arguments)

@@ -73,7 +73,7 @@ import yaml
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best, read_config
-from onmt_entmax.cli.ending import argument_parser, following, run_script
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import read_aligned, read_object, write_files
@@ -1027,7 +1027,7 @@ def main(arguments: Sequence[str]) -> int:
         if command is run:
             add("--only", nargs="+", default=[], metavar="CELL", help="run only these cells")
             add("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
-            jobs = following(whole(1, 1000))
+            jobs = whole(1, 1000)
             add("--jobs", type=jobs, default=1, metavar="N", help="runs at a time (default 1)")
             add("--cores", help="processors to run on, such as 0,1")
         elif command is table:
