@@ -231,7 +231,7 @@ dropout: [0.3]
 
 optim: adam
 learning_rate: 0.0015
-decay_method: cosine
+decay_method: cosine              # to 0 at train_steps: lower these rather than set early_stopping
 warmup_steps: {min(400, steps // 5)}
 max_grad_norm: 5
 batch_size: {batch}

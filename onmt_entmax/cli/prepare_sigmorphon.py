@@ -281,7 +281,7 @@ generator_function: entmax15
 
 optim: adam
 learning_rate: 0.0014
-decay_method: cosine
+decay_method: cosine              # to 0 at train_steps: lower these rather than set early_stopping
 warmup_steps: {min(300, steps // 5)}
 attention_warmup_steps: {steps // 4}      # attention starts as softmax
 batch_size: {batch}
