@@ -9,8 +9,6 @@ While a model trains, attention returns no weights and is fused; in evaluation m
 for `output_attentions=True` and the tools that read it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -121,7 +121,7 @@ class Translator:
             subword transforms of the first model's training.
         transform_options: their options; the first model's training options fill in the rest.
         attention: whether answers count the attended source positions.
-        phrases: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
+        unknown: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
             None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
         stepper: that of another translator of these models and options, to share its memory.
@@ -136,7 +136,7 @@ class Translator:
 
     Raises:
         TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
-            among them, no model has the attention that `phrases` needs, or some models write from
+            among them, no model has the attention that `unknown` needs, or some models write from
             left to right and others from right to left.
     """
 
@@ -147,7 +147,7 @@ class Translator:
         transforms: Sequence[str] | None = None,
         transform_options: Namespace | None = None,
         attention: bool = False,
-        phrases: Mapping[str, str] | None = None,
+        unknown: Mapping[str, str] | None = None,
         align: bool = False,
         stepper: Stepper | None = None,
     ) -> None:
@@ -178,14 +178,14 @@ class Translator:
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex
         )
-        for name, needed in (("replace_unk", phrases is not None), ("report_align", align)):
+        for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
             if needed and task.sampling:
                 raise TranslationError(f"{name} goes with a search, not with sampling")
             if needed and all(m.config.global_attention == "none" for m in models):
                 raise TranslationError(f"{name} needs a model with attention")
-        self._phrases, self._align = phrases, align
-        self._merged = phrases is not None or self.reader.merges
-        attention = attention or task.config.penalties.covers or phrases is not None or align
+        self._unknown, self._align = unknown, align
+        self._merged = unknown is not None or self.reader.merges
+        attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         self.stepper = stepper or make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
@@ -459,8 +459,8 @@ class Translator:
             aligned = alignment(
                 attention, source.words, target, self.dense_attention, self.reader.backwards
             )
-        if attention is not None and self._phrases is not None:
-            target = replace_unknown(target, source.words, attention, self._phrases)
+        if attention is not None and self._unknown is not None:
+            target = replace_unknown(target, source.words, attention, self._unknown)
         text = self.reader.postprocess(target)
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 

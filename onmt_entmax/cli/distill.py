@@ -195,23 +195,26 @@ def distill(options: argparse.Namespace) -> None:
             print(f"{report}: {model} is done already")
             continue
         run_command(
-            *("translate", "-model", model, "-src", work / "queries.src"),
-            *("-beam_size", options.beam, "-n_best", options.beam),
-            *("-output", report.with_suffix(".pred"), "-exactness_report", report),
-        )
+            "translate", "-model", model, "-src", work / "queries.src",
+            "-beam_size", options.beam, "-n_best", options.beam,
+            "-output", report.with_suffix(".pred"), "-exactness_report", report,
+        )  # fmt: skip
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run_command(
         "combine",
         *(["--reports", *forward] if forward else []),
         *(["--reversed", *backward] if backward else []),
         *(["--weights", *options.weights] if options.weights else []),
-        *("--output", work / "combined.pred", "--report", work / "combined.jsonl"),
+        "--output",
+        work / "combined.pred",
+        "--report",
+        work / "combined.jsonl",
     )
     keep(work / "combined.jsonl", options)
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def main(arguments: Sequence[str]) -> int:
+    """Write the pairs; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
@@ -238,10 +241,5 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         shares(options.weights, models, "model")
     if options.prob > options.at_most:
         raise UserError(f"--prob {options.prob} is above --at-most {options.at_most}")
-    return options
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the pairs; return the exit status."""
-    distill(parse_arguments(arguments))
+    distill(options)
     return 0

@@ -32,6 +32,7 @@ from onmt_entmax.config import ConfigError as NetworkError
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
+from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
 from onmt_entmax.options.reader import SIDES
@@ -230,10 +231,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.folder.exists():
         raise ImportingError(f"{options.folder}: exists already; name a new folder")
-    if options.checkpoint.is_dir():
-        raise ImportingError(f"{options.checkpoint}: a folder; name a checkpoint of OpenNMT-py")
     if not options.checkpoint.is_file():
-        raise ImportingError(f"{options.checkpoint}: no such file")
+        raise ImportingError(no_such_file(options.checkpoint))
     if not options.yes:
         print(
             f"{options.checkpoint} is a pickle. Files of that kind can run any program when they "

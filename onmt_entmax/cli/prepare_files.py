@@ -125,7 +125,9 @@ def prepare(options: argparse.Namespace) -> list[str]:
     record: dict[str, Any] = {
         "languages": languages,
         "pairs": {
-            **{"read": read, "shared_with_val": shared, "unfit": unfit},
+            "read": read,
+            "shared_with_val": shared,
+            "unfit": unfit,
             **{part: len(some) for part, some in pairs.items()},
         },
         "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
@@ -195,7 +197,9 @@ def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> l
     output, model, config, given, reference = (
         shlex.quote(str(path))
         for path in (
-            *(out / "val.out", out / f"{source}-{target}", out / CONFIGURATION),
+            out / "val.out",
+            out / f"{source}-{target}",
+            out / CONFIGURATION,
             *(text_path(out, "val", language) for language in languages),
         )
     )
@@ -264,7 +268,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--subword_type", choices=["bpe", "sentencepiece"], default="bpe")
     add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
     add(
-        *("--symbols",),
+        "--symbols",
         type=count,
         default=10_000,
         metavar="N",

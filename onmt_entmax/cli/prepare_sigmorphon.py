@@ -310,7 +310,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--setting", help="low, medium or high; without it, files are named <language>-train")
     add(
-        *("--languages", "--language"),
+        "--languages",
+        "--language",
         nargs="+",
         default=["all"],
         help="names, or all (default); without --data, the one language of the files",

@@ -13,7 +13,6 @@ are left to a person, by probability and by certificate (as `evaluate --report` 
 print it): accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -133,8 +132,8 @@ def judge(
     return {"measure": measure, "points": [vars(each) for each in coverage(records, quality)]}
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def main(arguments: Sequence[str]) -> int:
+    """Write the page; return the exit status."""
     parser = argument_parser(__doc__)
 
     def add(name: str, **keywords: Any) -> None:
@@ -159,12 +158,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.bleu and not options.reference:
         parser.error("-bleu: is only read with -reference")
-    return options
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page; return the exit status."""
-    options = parse_arguments(arguments)
     refuse_overwriting([options.report, options.reference], [options.output])
     records, curve = list(read_report(options.report)), None
     if options.reference:

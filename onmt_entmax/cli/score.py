@@ -20,7 +20,6 @@ Prints the share of targets that the model can produce, their mean log-probabili
 of tokens that are the most probable ones.
 """
 
-import argparse
 import json
 import math
 from collections import Counter
@@ -163,8 +162,8 @@ def record(number: int, scored: Scored) -> dict[str, object]:
     }
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def main(arguments: Sequence[str]) -> int:
+    """Score a file; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add(
@@ -186,12 +185,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="N",
         help="pairs scored together (default 64)",
     )
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Score a file; return the exit status."""
-    options = parse_arguments(arguments)
+    options = parser.parse_args(arguments)
     refuse_overwriting([options.src, options.tgt], [options.output])
     summary = Summary()
     translator = Translator.from_folders(options.model, transforms=options.transforms)

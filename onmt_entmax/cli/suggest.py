@@ -85,8 +85,8 @@ def converse(model: LoadedModel, options: argparse.Namespace) -> None:
             print(text_of(found, prefix.split(), options.top), flush=True)
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def main(arguments: Sequence[str]) -> int:
+    """Print the suggestions; return the exit status."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**6)
     add("model", type=Path, metavar="MODEL", help="run or model folder")
@@ -98,12 +98,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")
-    return options
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the suggestions; return the exit status."""
-    options = parse_arguments(arguments)
     model = load(options.model)
     if options.prefix is None:
         converse(model, options)

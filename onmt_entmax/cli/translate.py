@@ -82,7 +82,7 @@ def _predictions(
         transform_options=setup.transform_options,
         attention=setup.exactness_report is not None,
         align=setup.alignments is not None,
-        phrases=setup.phrases,
+        unknown=setup.phrases,
     )
     prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)

@@ -385,18 +385,17 @@ class TrainingData:
 
     # --- the development set ---
 
-    def validation_pairs(self) -> list[Pair]:
-        """Return the pairs of the development set that the filters keep."""
+    def validation(self) -> tuple[list[Pair], Callable[[Sequence[str]], str]]:
+        """Return the pairs of the development set that the filters keep.
+
+        Returns:
+            The pairs, and a function from target tokens to text.
+        """
         assert self.config.valid is not None, "only called with a development set"
         pipe = build_pipe(self.config.valid, self.config, self.vocabularies)
         pairs = (pair_of(line, pipe, self.config, False) for line in read_lines(self.config.valid))
-        return [pair for pair in pairs if pair is not None]
-
-    def to_text(self) -> Callable[[Sequence[str]], str]:
-        """Return a function from target tokens of the development set to text."""
-        assert self.config.valid is not None, "only called with a development set"
-        pipe = build_pipe(self.config.valid, self.config, self.vocabularies)
-        return lambda tokens: str(pipe.apply_reverse(" ".join(tokens)))
+        kept = [pair for pair in pairs if pair is not None]
+        return kept, lambda tokens: str(pipe.apply_reverse(" ".join(tokens)))
 
     # --- epochs ---
 

@@ -103,6 +103,7 @@ OPTIONS = {
         "hypotheses with its text).",
         _OUTPUTS,
     ),
+    "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
     "ignore_when_blocking": Option(
         [], _TEXT, "Tokens that may repeat.", _OUTPUTS, "block_ngram_repeat"
     ),

@@ -39,8 +39,17 @@ from onmt_entmax.search import (
 _LARGEST, _SMALLEST = 4096, 1024
 # Classes that a message may contain, beside tensors, numbers, texts and collections.
 _PARTS: list[Any] = [
-    *(Answer, Decoded, SearchResult, Hypothesis, Certificate, Verification, Decision),
-    *(Drawn, Sample, Alignment, Penalties),
+    Alignment,
+    Answer,
+    Certificate,
+    Decision,
+    Decoded,
+    Drawn,
+    Hypothesis,
+    Penalties,
+    Sample,
+    SearchResult,
+    Verification,
 ]
 
 

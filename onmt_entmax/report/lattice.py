@@ -97,13 +97,8 @@ def build_lattice(
         batch: one sentence.
         hypotheses: token ids without start and end symbol; at least one, all different.
         limit: largest number of next tokens listed for a prefix, except those of hypotheses.
-
-    Raises:
-        ValueError: if there is no hypothesis, or one is given twice.
     """
     sequences = tuple(tuple(tokens) for tokens in hypotheses)
-    if not sequences or len(set(sequences)) < len(sequences):
-        raise ValueError("a lattice needs at least one hypothesis, and none twice")
     levels = [
         sorted({sequence[:length] for sequence in sequences if len(sequence) >= length})
         for length in range(1 + max(len(sequence) for sequence in sequences))

@@ -55,17 +55,17 @@ class EnsembleStepper:
         steps = [
             stepper.step(part, tokens) for stepper, part in zip(self.steppers, state, strict=True)
         ]
-        attending = [step for step in steps if step.attention is not None]
+        present = [step.attention for step in steps if step.attention is not None]
         attention = None
-        if attending:  # some may lack columns of padding
-            rows = [step.attention for step in attending if step.attention is not None]
-            width = min(weights.size(1) for weights in rows)
-            attention = torch.stack([weights[:, :width] for weights in rows]).mean(0)
+        if present:  # some may lack columns of padding
+            width = min(weights.size(1) for weights in present)
+            attention = torch.stack([weights[:, :width] for weights in present]).mean(0)
+        lengths = (step.source_lengths for step in steps if step.attention is not None)
         return Step(
             distribution=_mean(steps),
             attention=attention,
             state=tuple(step.state for step in steps),
-            source_lengths=attending[0].source_lengths if attending else None,
+            source_lengths=next(lengths, None),
         )
 
     def select(self, state: tuple[Any, ...], rows: Tensor) -> tuple[Any, ...]:

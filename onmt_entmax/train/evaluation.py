@@ -46,7 +46,7 @@ def make_evaluate(
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    pairs, vocabularies = data.validation_pairs(), data.vocabularies
+    (pairs, to_text), vocabularies = data.validation(), data.vocabularies
     if not pairs:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
     for side, tokens, vocabulary in zip(
@@ -76,10 +76,9 @@ def make_evaluate(
     )
     # `force` silences a warning about tokenised text at every validation.
     bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
-    to_text = data.to_text() if config.selection == "bleu" else None
     # References pass through the transforms and back, so that an irreversible change, such as
     # lower-casing, is not counted as an error of the model.
-    references = [to_text(target) for _, target in pairs] if to_text else []
+    references = [to_text(target) for _, target in pairs] if config.selection == "bleu" else []
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
         values = _teacher_forced(model, forced, vocabularies.target.pad)
@@ -90,7 +89,7 @@ def make_evaluate(
         for batch in decoded:
             found = beam_search(stepper, batch, search)
             results.update(zip(batch.indices, found, strict=True))
-        if to_text is None:
+        if not references:
             return values | _exact(results, examples, vocabularies.target.unk)
         outputs = [
             to_text(vocabularies.target.decode(each.best.tokens if each.best else ()))

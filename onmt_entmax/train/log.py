@@ -42,7 +42,7 @@ class Log:
     """
 
     def __init__(
-        self, run: Path, first: int, config: TrainingConfig, alpha: float, tensorboard: Path | None
+        self, run: Path, first: int, config: TrainingConfig, alpha: float, tensorboard: str | None
     ) -> None:
         self._config, self._sparse = config, alpha > 1
         self._path = run / "metrics.jsonl"
@@ -75,7 +75,7 @@ class Log:
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter  # slow to import
 
-            self._writer = SummaryWriter(str(tensorboard), purge_step=first + 1)
+            self._writer = SummaryWriter(tensorboard, purge_step=first + 1)
 
     # --- sums of updates ---
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,7 @@ from onmt_entmax.model import (
 )
 from onmt_entmax.parallel.processes import ProcessError, Processes, say
 from onmt_entmax.search.mbr import edit_distance
+from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log, measure
 from onmt_entmax.train.resuming import Resumed, resume, same_folder
@@ -118,12 +118,8 @@ def run_training(
             f"{counted(len(vocabularies.target), 'target token')}, {model.attention_text}, "
             f"output alpha {model.generator_alpha:g}, on {device_of(network)}"
         )
-        native = os.environ.get("ONMT_ENTMAX_NATIVE") != "0"
-        if (
-            native
-            and device.type == "cpu"
-            and find_spec("onmt_entmax.sparse.backends._native") is None
-        ):
+        compiled = os.environ.get("ONMT_ENTMAX_NATIVE") == "0" or cpu.module is not None
+        if device.type == "cpu" and not compiled:
             tell(
                 "warning: the C++ kernels of onmt_entmax.sparse were not compiled, so training "
                 "takes longer; install the package again where there is a C++ compiler"
@@ -133,9 +129,8 @@ def run_training(
         log = None
         if processes.writes:
             _clean_folder(run, corpora, resumed, tell)
-            board = None if run.tensorboard is None else Path(run.tensorboard)
             done = resumed.step if resumed else 0
-            log = Log(folder, done, training, model.generator_alpha, board)
+            log = Log(folder, done, training, model.generator_alpha, run.tensorboard)
             stack.enter_context(closing(log))
         if processes.writes and (cells := corpora.cells()):
             # As with tokens seen, what an earlier training counted of other cells is kept.

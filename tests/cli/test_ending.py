@@ -3,12 +3,15 @@
 import signal
 import subprocess
 import sys
+from argparse import ArgumentTypeError
+from dataclasses import replace
 
 import pytest
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, ending
 from onmt_entmax.errors import UserError
+from onmt_entmax.rules import whole
 from tests.commands import ENVIRONMENT
 
 
@@ -48,8 +51,11 @@ def test_a_status_is_the_command_s_own_and_bugs_keep_their_traceback(capsys) -> 
 
 CODE = """
 import sys
+from argparse import ArgumentTypeError
+from dataclasses import replace
 from onmt_entmax.cli.ending import ending
 from onmt_entmax.errors import UserError
+from onmt_entmax.rules import whole
 
 def work():
     for word in sys.argv[1:]:
@@ -119,3 +125,11 @@ def test_a_misspelt_option_is_named_before_what_is_missing(words, said, intermix
     with pytest.raises(UserError) as raised:
         (parser.parse_intermixed_args if intermixed else parser.parse_args)(words)
     assert str(raised.value).startswith(said)
+
+
+def test_an_argument_follows_its_rule() -> None:
+    count = replace(whole(1, 5), names=("all",))
+    assert [count(text) for text in ("1", "5", "all")] == [1, 5, "all"]
+    for text in ("0", "6", "2.5", "x", ""):
+        with pytest.raises(ArgumentTypeError, match="from 1 to 5, not"):
+            count(text)

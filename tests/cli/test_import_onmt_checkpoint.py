@@ -194,7 +194,7 @@ def test_files_that_are_no_checkpoints(tmp_path, content) -> None:
     message = refused(tool.main, [tmp_path / "file.pt", tmp_path / "out", "--yes"])
     assert "not a checkpoint of OpenNMT-py, or damaged" in message
     assert "no such file" in refused(tool.main, [tmp_path / "absent.pt", tmp_path / "o", "--yes"])
-    assert ": a folder; name a" in refused(tool.main, [tmp_path, tmp_path / "o", "--yes"])
+    assert " is a folder; name a" in refused(tool.main, [tmp_path, tmp_path / "o", "--yes"])
 
 
 def fake(**options: object) -> dict:

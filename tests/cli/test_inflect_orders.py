@@ -97,7 +97,8 @@ def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
             assert certificate.mass + certificate.excluded == pytest.approx(1, abs=1e-5)
             assert len(answer.forms) == min(2, len(truth))
             assert answer.only == (len(truth) == 1) == (answer.level == "only")
-        elif certificate.gap >= 0:
+        else:
+            assert certificate.bound > 0
             assert certificate.gap < math.inf
         others = [prob for text, prob in truth.items() if text != answer.forms[0].text]
         if answer.level == "optimal" and others:
