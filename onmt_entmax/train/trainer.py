@@ -63,12 +63,14 @@ def value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
 @contextmanager
 def frozen_heap() -> Iterator[None]:
     """Exclude existing objects from garbage collection; they live as long as the run."""
+    before = gc.get_freeze_count()
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not before:  # or what the caller has frozen would not stay so
+            gc.unfreeze()
 
 
 @contextmanager
