@@ -10,8 +10,6 @@ import pytest
 import torch
 import yaml
 from scipy.sparse import csr_matrix
-from sklearn.datasets import dump_svmlight_file
-from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from tests.ended import ended, refused
 from tests.oracles import entmax_oracle, loss_oracle
@@ -116,6 +114,8 @@ def test_rows_of_an_outer_fold_influence_neither_choice_nor_model() -> None:
 
 
 def test_f1_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import f1_score, precision_recall_fscore_support  # takes a second
+
     generator = torch.Generator().manual_seed(0)
     for _ in range(5):
         labels, predicted = (torch.rand(6, 5, generator=generator) < 0.3 for _ in range(2))
@@ -136,6 +136,8 @@ def write_labels() -> None:
 
 
 def test_a_table_is_made_once(capsys, monkeypatch) -> None:
+    from sklearn.datasets import dump_svmlight_file
+
     examples = some_examples(24)
     write_labels()
     labels = examples.labels[:, :2].numpy().astype(int)

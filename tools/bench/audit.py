@@ -58,7 +58,8 @@ def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list
     if options.model:
         words += ["--model", options.model]
     else:
-        words += ["--folds", options.folds, "--updates", options.updates]
+        longer = options.baseline_updates if function == "softmax" else None
+        words += ["--folds", options.folds, "--updates", longer or options.updates]
 
     def written(*arguments: object) -> str:
         text = configuration(*arguments).replace("entmax15", function)  # type: ignore[arg-type]
@@ -114,6 +115,7 @@ def main() -> None:
     numbers = {"rows": 2000, "folds": 2, "updates": 1500, "layers": 2, "size": 300}
     for name, default in numbers.items():
         add(f"--{name}", type=int, default=default, help=f"default {default}")
+    add("--baseline_updates", type=int, help="of the softmax models (default: --updates)")
     options = parser.parse_args()
     counts: dict[str, list[int]] = {}
     for seed in options.seeds:
