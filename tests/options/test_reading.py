@@ -219,7 +219,7 @@ def test_the_schema_accepts_the_shipped_files_and_refuses_what_reading_refuses(c
 
 def test_the_defaults_are_those_of_the_documents() -> None:
     text, checked = (ROOT / "docs" / "options.md").read_text(encoding="utf-8"), 0
-    for keys, values in re.findall(r"^(`[^|]+`) \|([^|]+)\|", text, re.MULTILINE):
+    for keys, values in re.findall(r"^- (`[^(:]+`) \(([^)]+)\):", text, re.MULTILINE):
         names, told = re.findall(r"`(\w+)`", keys), values.strip().split(", ")
         for name, value in zip(names, told if len(told) > 1 else told * len(names), strict=True):
             if value and value.strip("`") not in COMMANDS["train"]:  # not another option's value
