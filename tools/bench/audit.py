@@ -1,7 +1,7 @@
 """Measure how many planted typing errors `onmt-entmax audit` finds, and how many a softmax model.
 
     python -m tools.bench.audit conll2018/turkish-train-high --rows 2000 --folds 2 --updates 1500 \\
-        --layers 1 --size 128 --out run/audit/turkish
+        --layers 1 --size 128 --out run/audit/turkish      # --baseline_updates 6000
     python -m tools.bench.audit conll2018/turkish-dev --rows 1000 --seeds 1 2 3 \\
         --model data/models/inflection-86 --language turkish --out run/audit/turkish-dev
 
