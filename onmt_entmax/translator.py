@@ -408,7 +408,7 @@ class Translator:
                 needed = sum(search_bytes(each, count, length) for each in self._networks)
                 check_free(needed, device_of(self._first))
                 if needed > _MUCH:
-                    about = f"{_longest(examples)} need about {needed / 1e9:,.1f} GB"
+                    about = f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB"
                     warnings.warn(about, stacklevel=2)
             yield
 
@@ -487,4 +487,4 @@ def _length(example: Example) -> int:
 
 def _longest(examples: Sequence[Example]) -> str:
     longest = max(examples, key=_length)
-    return f"line {longest.index + 1}: its {counted(_length(longest), 'token')}"
+    return f"line {longest.index + 1} ({counted(_length(longest), 'token')})"

@@ -22,7 +22,7 @@ def test_errors_of_exhausted_memory_are_told_from_others() -> None:
     assert exhaustion(caught.value) == "does not fit in memory (needs 1,152,921,504.6 GB more)"
     for error in (MemoryError(), torch.OutOfMemoryError("CUDA out of memory. Tried")):
         assert exhaustion(error) == "does not fit in memory (an allocation failed)"
-    assert "memory" in str(exhaustion(RuntimeError(PRIMITIVE)))
+    assert exhaustion(RuntimeError(PRIMITIVE)) == "does not fit in memory (an allocation failed)"
     assert exhaustion(RuntimeError("shapes differ")) is None
     assert exhaustion(ValueError("out of memory")) is None
     line = pytest.raises(TooLargeError, match=r"^line 3: does not fit in memory \(.*\); split it$")

@@ -144,7 +144,7 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
 
 
 def _check_quotes(inflector: Inflector, question: Question) -> None:
-    """Warn if the only tag begins cells but is none, as where a shell ended the word at `;`."""
+    """Warn of a single tag that is no cell alone: a shell may have ended the word at a `;`."""
     if len(question.tags) > 1:
         return
     with suppress(UserError):  # nothing else here reads cells.tsv, which may be damaged

@@ -33,11 +33,11 @@ _SLACK = 1.03
 
 def find_by_bfloat16(
     weight: Tensor, bias: Tensor, alpha: float
-) -> Callable[[Tensor], Support | None]:
+) -> Callable[[Tensor], Support | None] | None:
     """Return a function from hidden ``(rows, hidden)`` to the supports of an output layer.
 
-    It returns None where there are many candidates or the filter does not pay: for softmax, few
-    weights, and processors that do not multiply in bfloat16.
+    It returns None for many candidates: such a product for nothing takes half as long again. There
+    is none for softmax, few weights, and processors that do not multiply in bfloat16.
 
     Args:
         weight: ``(vocabulary, hidden)``.
@@ -48,7 +48,7 @@ def find_by_bfloat16(
     is_fast = any(getattr(torch.cpu, name, bool)() for name in instructions)
     on_cpu = weight.device.type == "cpu" and weight.dtype == torch.float32
     if not (is_fast and on_cpu and alpha > 1 and weight.numel() >= _LEAST_WEIGHTS):
-        return lambda hidden: None
+        return None
     rough, (vocabulary, size) = PreparedWeight(weight, dtype=torch.bfloat16), weight.shape
     norm, lost = (
         torch.stack([part(rows).amax() for rows in weight.split(512)]).amax()

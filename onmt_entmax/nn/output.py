@@ -30,6 +30,9 @@ _CPU_SCORES, _GPU_SCORES = 1 << 21, 1 << 27
 _LEAST_ROWS = 256
 # Scores in a chunk of a search's rows: below 32 MB, the allocator reuses the memory.
 _SEARCH_SCORES = 1 << 22
+# Of so many rows of a search, the first are never filtered: if their supports are few tokens on
+# average, the next group is. So the rows alone decide what is filtered, not earlier steps.
+_MANY, _FIRST, _FEW = 128, 32, 6
 # Share of nonzero gradients in a chunk up to which sparse products are faster.
 _SPARSE = 1 / 16
 
@@ -295,15 +298,18 @@ class PreparedOutput:
 
         The result is a `Support` if alpha is above 1 and the supports are small, else a tensor.
         """
-        parts = [self._part(rows) for rows in hidden.split(self._rows)]
+        groups, few = list(hidden.split(self._rows)), False
+        if self._find is not None and len(hidden) >= _MANY:
+            groups = [hidden[:_FIRST], *hidden[_FIRST:].split(self._rows)]
+        parts: list[Distribution] = []
+        for rows in groups:
+            part: Distribution | None = self._find(rows) if self._find and few else None
+            if part is None:
+                log_probs = log_entmax(self._scores(rows), self._alpha)
+                part = short_form(log_probs) if self._alpha > 1 else log_probs
+            few = isinstance(part, Support) and len(part.row) <= _FEW * part.rows
+            parts.append(part)
         supports = [part for part in parts if isinstance(part, Support)]
         if len(supports) == len(parts):
             return join_supports(supports)
         return torch.cat([part.dense() if isinstance(part, Support) else part for part in parts])
-
-    def _part(self, hidden: Tensor) -> Distribution:
-        found = self._find(hidden)
-        if found is not None:
-            return found
-        log_probs = log_entmax(self._scores(hidden), self._alpha)
-        return short_form(log_probs) if self._alpha > 1 else log_probs

@@ -1,6 +1,7 @@
 """Read an exactness report."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard, get_args
@@ -27,7 +28,7 @@ def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, 
     number = 0
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            record = json.loads(line, parse_constant=_refuse)
+            record = json.loads(line, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError):
             raise UserError(f"{path}:{number}: not JSON; is it an -exactness_report?") from None
         if not _is_record(record):
@@ -41,8 +42,10 @@ def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, 
         raise UserError(f"{path}: {counted(number, 'record')}, expected {sentences:,}")
 
 
-def _refuse(word: str) -> None:
-    raise ValueError(word)  # NaN and infinities, which are no JSON
+def _finite(word: str) -> float:
+    if not math.isfinite(number := float(word)):
+        raise ValueError(word)  # the page cannot hold it
+    return number
 
 
 def is_blank(record: dict[str, Any]) -> bool:

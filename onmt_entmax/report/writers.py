@@ -364,7 +364,7 @@ class AnswerWriter:
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
-        if answer.result is not None and answer.prob < self._abstain:
+        if self._abstain and answer.result is not None and answer.prob < self._abstain:
             answer = replace(answer, abstained=True)
         self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
         if self._alignments is not None:

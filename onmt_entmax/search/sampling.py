@@ -8,7 +8,7 @@ on. The result is distributed as if outputs were drawn one by one and repeated o
 The random numbers of a sentence depend on the seed and its number alone, not on its batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -49,6 +49,11 @@ class Sampling(Checked):
     )
     """Without replacement: no output twice."""
     seed: int = 0
+
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        if self.seed < 0:
+            yield "seed", f"must not be negative, not {self.seed}"
 
 
 @dataclass(frozen=True)

@@ -221,16 +221,9 @@ def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -
     ("change", "more", "message"),
     [
         ({"penalties": {"length_penalty": "avg"}}, [], "report:1: not a record of `translate` w"),
-        (
-            {"hypotheses": [{"text": "a", "prob": 0.5}]},
-            [],
-            "report:1: not a record of `translate` w",
-        ),
-        (
-            {"hypotheses": [{"text": "a", "prob": 0.5, "log_prob": 1e400}]},
-            [],
-            "report:1: not JSON",
-        ),
+        ({"hypotheses": [{"text": "a", "prob": 0.5}]}, [], "report:1: not a record of `transl"),
+        ({"gap": 1e400}, [], "report:1: not JSON"),
+        ({"gap": "1e400"}, [], "report:1: not JSON"),
         ({"hypotheses": []}, [], "report: has no n-best lists: translate with -n_best 30"),
         ({}, ["--nbest", "2"], "without --nbest, --report"),
         ({}, ["one"], "--tune reads one report as SYSTEM"),
@@ -239,7 +232,7 @@ def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -
 def test_what_cannot_be_tuned(texts, tmp_path, monkeypatch, change, more, message) -> None:
     monkeypatch.chdir(tmp_path)
     record = n_best_report(texts, tmp_path / "report")[0]
-    Path("report").write_text(json.dumps(record | change) + "\n")
+    Path("report").write_text(json.dumps(record | change).replace('"1e400"', "1e400"))
     Path("ref").write_text("a\n")
     command = ["report", *more, "--reference", "ref", "--tune", "length_reward", "--output", "o"]
     assert message in refused(bleu.main, command)

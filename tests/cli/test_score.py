@@ -154,4 +154,4 @@ def test_the_line_of_an_error_is_that_of_the_file(tmp_path, monkeypatch) -> None
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
     write_lines(tmp_path / "tgt", ["x"] * 4)
-    check_refused(tmp_path, "line 4: its 5,002 tokens: is longer than a Transformer model reads")
+    check_refused(tmp_path, "line 4 (5,002 tokens): is longer than a Transformer model reads")

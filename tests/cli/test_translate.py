@@ -168,7 +168,7 @@ def test_a_line_too_long_for_a_transformer(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a b\n" + "a " * 10_000 + "\n")
     for method in ("beam", "enumerate"):
         message = fail("translate.py", *arguments, "-search", method)
-        assert "line 2: its 10,000 tokens: is longer than a Transformer" in message
+        assert "line 2 (10,000 tokens): is longer than a Transformer" in message
 
 
 def test_outputs_may_be_devices_and_links_but_not_the_same_file(

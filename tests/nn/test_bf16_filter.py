@@ -17,6 +17,12 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
 
 
+def searched(weight: Tensor, bias: Tensor, alpha: float, hidden: Tensor) -> Support | None:
+    find = find_by_bfloat16(weight, bias, alpha)
+    assert find is not None
+    return find(hidden)
+
+
 @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize(("size", "scale"), [(64, 30.0), (500, 8.0)])
 def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: float) -> None:
@@ -24,8 +30,8 @@ def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: floa
     torch.manual_seed(size)
     weight = torch.randn(6000, size) * torch.rand(6000, 1) * 3 / size**0.5
     weight[1::2] = weight[::2] + 2.0**-9 * weight[::2].abs()
-    hidden, bias = torch.tanh(torch.randn(60, size)) * scale, torch.randn(6000)
-    assert find_by_bfloat16(weight, bias, alpha)(hidden) is not None
+    hidden, bias = torch.tanh(torch.randn(160, size)) * scale, torch.randn(6000)
+    assert searched(weight, bias, alpha, hidden) is not None
     found = PreparedOutput(weight, bias, alpha)(hidden)
     assert isinstance(found, Support)
     exact = log_entmax(hidden.double() @ weight.double().t() + bias.double(), alpha)
@@ -52,10 +58,10 @@ def test_tokens_at_the_error_bound_are_found(scale: float, term: str, alpha: flo
     else:  # 257 rounds to 256, and 259 to 260
         hidden[0, :2] = torch.tensor([16.0, 1.0])
         weight[300, :2], weight[700, :2] = torch.tensor([[16.0, 1.0], [16.0, 3.0]])
-    exact: Tensor = weight[[300, 700]].double() @ hidden[0].double()
+    exact = weight[[300, 700]].double() @ hidden[0].double()
     bias[[300, 700]] = -exact.float() - torch.tensor([0.98 * level, 0.0])
-    found = find_by_bfloat16(weight / scale, bias, alpha)(hidden * scale)
-    assert found is not None
+    found = searched(weight / scale, bias, alpha, hidden * scale)
+    assert found
     assert found.token.tolist() == [300, 700]
 
 
@@ -63,8 +69,6 @@ def test_tokens_at_the_error_bound_are_found(scale: float, term: str, alpha: flo
 def test_states_that_are_not_finite_are_left_to_float32(value: float) -> None:
     """So are no rows at all, dense supports and softmax."""
     weight, bias = torch.randn(512, 16), torch.zeros(512)
-    find = find_by_bfloat16(weight, bias, 1.5)
-    assert find(torch.full((2, 16), value)) is None
-    assert find(torch.zeros(0, 16)) is None
-    assert find(torch.zeros(2, 16)) is None
-    assert find_by_bfloat16(weight, bias, 1.0)(torch.zeros(2, 16)) is None
+    for hidden in (torch.full((2, 16), value), torch.zeros(0, 16), torch.zeros(2, 16)):
+        assert searched(weight, bias, 1.5, hidden) is None
+    assert find_by_bfloat16(weight, bias, 1.0) is None

@@ -201,7 +201,7 @@ def test_a_dead_end_is_no_complete_output() -> None:
         sample(TableStepper(7), [broken], Sampling(), 1)
 
 
-@pytest.mark.parametrize("wrong", [{"topk": -2}, {"topp": 1.1}, {"temp": 0.0}])
+@pytest.mark.parametrize("wrong", [{"topk": -2}, {"topp": 1.1}, {"temp": 0.0}, {"seed": -1}])
 def test_values_out_of_range(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}: must"):
         Sampling(**wrong)
