@@ -1,4 +1,4 @@
-"""`onmt_entmax.inflection` and `inflect` where forms are written from right to left, and
+"""`Inflector` and `inflect` where forms are written from right to left, and
 where orders of writing are averaged: what is said, and what is proven."""
 
 import io
@@ -9,7 +9,7 @@ import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import export, inflect
-from onmt_entmax.inflector import Inflection, Question
+from onmt_entmax.inflector import Question
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import TranslationError, Translator
 from tests.ended import ended
@@ -17,13 +17,13 @@ from tests.inflection_models import write_model
 
 
 @pytest.fixture(scope="module")
-def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uneven(tmp_path_factory):
     """A model with forms that are others from right to left."""
     return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
 
 
 @pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def other(tmp_path_factory):
     """Another one."""
     return write_model(tmp_path_factory.mktemp("other") / "model", 7, end=1)
 
@@ -36,9 +36,7 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module", params=(40, 50))
-def short_forms(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, list[Path]], list[Inflection]]:
+def short_forms(request, tmp_path_factory):
     """Models of both orders, with few forms of any probability, and all their forms."""
     folder = tmp_path_factory.mktemp("short")
     seeds = request.param, request.param + 14
@@ -64,13 +62,16 @@ def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemm
     folders = [[uneven, other], [other]]
     left, right = (Inflector(each, n_best=0, max_length=6) for each in folders)
     both = Inflector(folders[0], 0, max_length=6, reversed_folders=folders[1])
-    expected: dict[str, float] = {}
+    expected, forbidden = {}, 0.0
     for inflector, weight, step in ((left, 2 / 3, 1), (right, 1 / 3, -1)):
-        for form in inflector.inflect("english", lemma, "V").forms:
+        alone = inflector.inflect("english", lemma, "V")
+        forbidden += weight * math.exp(alone.certificate.log_excluded_bound)
+        for form in alone.forms:
             text = form.text[::step]
             expected[text] = expected.get(text, 0) + weight * form.prob
     answer = both.inflect("english", lemma, "V")
     assert {form.text: form.prob for form in answer.forms} == pytest.approx(expected, abs=1e-6)
+    assert math.exp(answer.certificate.log_excluded_bound) == pytest.approx(forbidden, rel=1e-5)
     probs = [form.prob for form in answer.forms]
     assert probs == sorted(probs, reverse=True)
 
