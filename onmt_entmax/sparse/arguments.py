@@ -139,11 +139,16 @@ class Inputs(NamedTuple):
     def in_type(self, dtype: torch.dtype) -> Inputs:
         """Return the inputs with all numbers but alpha in a type."""
         value, mask = self.value, self.mask
-        return self._replace(
+        # Not `_replace`, which torch 2.6 does not compile.
+        return Inputs(
             query=self.query.to(dtype),
             key=self.key.to(dtype),
             value=None if value is None else value.to(dtype),
+            alpha=self.alpha,
             mask=mask if mask is None or mask.dtype == torch.bool else mask.to(dtype),
+            is_causal=self.is_causal,
+            scale=self.scale,
+            dropout_p=self.dropout_p,
         )
 
 

@@ -228,7 +228,7 @@ def _checked_heads(
     Raises:
         ValueError: see :func:`entmax_attention`.
     """
-    tensors = {"query": query, "key": key} | ({} if value is None else {"value": value})
+    tensors = {"query": query, "key": key, **({} if value is None else {"value": value})}
     for name, tensor in tensors.items():
         if tensor.dim() < 2:
             raise ValueError(f"{name} needs two dimensions or more, got {tuple(tensor.shape)}")

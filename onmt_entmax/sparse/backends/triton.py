@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 import triton.language as tl
 from torch import Tensor
+from triton.runtime import driver
 
 from onmt_entmax.sparse.arguments import Inputs, Leading, working_type
 from onmt_entmax.sparse.backends import triton_attention_kernels as attention_kernels
@@ -243,12 +244,16 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     if inputs.dropout_p > 0:
         seed = torch.randint(1 << 62, (1,), device=query.device)
     tensors, numbers, constants = _arguments(inputs, leading, seed)
+    width = max(power_of_two(leading.keys), _LEAST)
+    # Keys and values are in shared memory, for three products each in two parts.
+    parts = 4 if constants["precision"] == "tf32x3" else 2
+    needed = parts * width * max(constants["wide"], constants["value_wide"]) * query.itemsize
     single = leading.keys <= _SINGLE and _bytes(inputs) <= _LONG_VECTOR
+    single = single and needed <= _shared_memory(query.device)
     with device_of(query):
         attention_kernels.attend[(blocks(leading.queries, block) * leading.count,)](
             *tensors, output, statistics, *numbers, **constants, single=single,
-            height=block, width=max(power_of_two(leading.keys), _LEAST) if single else block,
-            num_warps=4,
+            height=block, width=width if single else block, num_warps=4,
         )  # fmt: skip
     return leading.shaped(output), (statistics, seed)
 
@@ -286,6 +291,14 @@ def backward(
     if isinstance(inputs.alpha, Tensor) and wanted[3]:
         in_alpha = leading.in_alpha(alpha_grad, inputs.alpha)
     return of_query, of_key, of_value, in_alpha, None
+
+
+@cache
+def _shared_memory(device: torch.device) -> int:
+    """Return the bytes of shared memory that a program may have: 99 KiB on an RTX 4090."""
+    if device.type == "cpu":  # in the interpreter
+        return 1 << 30
+    return int(driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
 
 
 def _bytes(inputs: Inputs) -> int:
