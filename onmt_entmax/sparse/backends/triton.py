@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
@@ -245,10 +245,8 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         seed = torch.randint(1 << 62, (1,), device=query.device)
     tensors, numbers, constants = _arguments(inputs, leading, seed)
     width = max(power_of_two(leading.keys), _LEAST)
-    # Keys and values are in shared memory, for three products each in two parts.
-    parts = 4 if constants["precision"] == "tf32x3" else 2
-    needed = parts * width * max(constants["wide"], constants["value_wide"]) * query.itemsize
     single = leading.keys <= _SINGLE and _bytes(inputs) <= _LONG_VECTOR
+    needed = bytes_of_one_block(width, constants, query.itemsize)
     single = single and needed <= _shared_memory(query.device)
     with device_of(query):
         attention_kernels.attend[(blocks(leading.queries, block) * leading.count,)](
@@ -293,9 +291,16 @@ def backward(
     return of_query, of_key, of_value, in_alpha, None
 
 
+def bytes_of_one_block(width: int, constants: Mapping[str, Any], itemsize: int) -> int:
+    """Return the shared memory that all keys and values need in one block, at most."""
+    # Three products in TF32 take each tensor in two parts.
+    parts = 4 if constants["precision"] == "tf32x3" else 2
+    return parts * width * max(constants["wide"], constants["value_wide"]) * itemsize
+
+
 @cache
 def _shared_memory(device: torch.device) -> int:
-    """Return the bytes of shared memory that a program may have: 99 KiB on an RTX 4090."""
+    """Return the bytes of shared memory that one program may use: 99 KiB on an RTX 4090."""
     if device.type == "cpu":  # in the interpreter
         return 1 << 30
     return int(driver.active.utils.get_device_properties(device.index)["max_shared_mem"])

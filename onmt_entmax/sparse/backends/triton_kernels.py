@@ -284,6 +284,7 @@ def solve_short(
     below = tile - maximum
     least, ceiling = extreme_thresholds(beta, n, log_form, power)
     start = least
+    # Triton 3.2 refuses `a and b and c`.
     if power == 0 and (work == tl.float32 and width >= _LONGER):
         # A step on all scores takes longer than these on a few.
         lanes = tl.max(tl.reshape(below, (height, width // _FEW, _FEW)), 1)
